@@ -1,0 +1,211 @@
+"""
+Trees of files that stand for a machine: a directory, or a tar read into memory.
+
+A capture may come from anyone. So a tree never follows a link out of itself:
+links resolve as if its top were ``/``; and a tar is never unpacked to disk,
+so there is nothing for a hostile one to overwrite.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from stackmap.errors import CaptureError, SourceDenied, SourceMissing
+
+if TYPE_CHECKING:
+    import tarfile
+
+MAX_BYTES = 512 * 1024 * 1024  # unpacked; 25 times the largest capture of a 2,000-device host
+MAX_FILES = 500_000
+MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
+
+
+class Tree(Protocol):
+    """Files by absolute path, ``/`` being the top of the capture."""
+
+    def read(self, path: str) -> bytes:
+        """Return the content of the file at *path*; ``SourceMissing`` if there is none."""
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in the directory at *path*; ``SourceMissing`` if there is none."""
+
+    def link(self, path: str) -> str:
+        """Return what the link at *path* says; ``SourceMissing`` if it is no link."""
+
+
+def open_tree(path: str) -> Tree:
+    """Return the tree at *path*, a directory or a tar (gzip, bzip2, xz or plain)."""
+    if Path(path).is_dir():
+        return DirectoryTree(path)
+    return ArchiveTree.load(path)
+
+
+class DirectoryTree:
+    """A tree that lies on disk."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.path.realpath(root)
+
+    def read(self, path: str) -> bytes:
+        """Return the content of the file at *path*."""
+        try:
+            return Path(self._inside(path)).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            raise SourceMissing(f"{path}: not in this capture") from error
+        except OSError as error:
+            raise SourceDenied(f"{path}: {error.strerror}") from error
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in the directory at *path*."""
+        try:
+            return os.listdir(self._inside(path))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise SourceMissing(f"{path}: not in this capture") from error
+        except OSError as error:
+            raise SourceDenied(f"{path}: {error.strerror}") from error
+
+    def link(self, path: str) -> str:
+        """Return what the link at *path* says."""
+        above, _, name = path.rpartition("/")
+        try:
+            return os.readlink(os.path.join(self._inside(above), name))
+        except OSError as error:
+            raise SourceMissing(f"{path}: no link in this capture") from error
+
+    def _inside(self, path: str) -> str:
+        real = os.path.realpath(self._root + "/" + path)
+        if real != self._root and not real.startswith(self._root + "/"):
+            raise CaptureError(f"{path}: leads out of the capture, to {real}: not followed")
+        return real
+
+
+class ArchiveTree:
+    """A tree held in memory."""
+
+    def __init__(self, files: dict[str, bytes], links: dict[str, str]) -> None:
+        self._files = files
+        self._links = links
+        self._names: dict[str, set[str]] = {"": set()}
+        for path in (*files, *links):
+            above, _, name = path.rpartition("/")
+            while name not in self._names.setdefault(above, set()):
+                self._names[above].add(name)
+                above, _, name = above.rpartition("/")
+                if not name:
+                    break
+
+    @classmethod
+    def load(cls, path: str) -> ArchiveTree:
+        """Return the tree in the tar at *path*, or say why it cannot be one."""
+        import tarfile  # only a tar pays for it
+        import zlib
+        from lzma import LZMAError
+
+        try:
+            with tarfile.open(path, "r|*") as archive:
+                return cls(*_members(archive, path))
+        except FileNotFoundError as error:
+            raise CaptureError(f"{path}: no such file or directory") from error
+        except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:
+            raise CaptureError(f"{path}: no capture, or a damaged one: {error}") from error
+        except OSError as error:
+            raise CaptureError(f"{path}: {error.strerror or error}") from error
+
+    def read(self, path: str) -> bytes:
+        """Return the content of the file at *path*."""
+        content = self._files.get(self._resolve(path))
+        if content is None:
+            raise SourceMissing(f"{path}: not in this capture")
+        return content
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in the directory at *path*."""
+        names = self._names.get(self._resolve(path))
+        if names is None:
+            raise SourceMissing(f"{path}: not in this capture")
+        return list(names)
+
+    def link(self, path: str) -> str:
+        """Return what the link at *path* says."""
+        above, _, name = path.rpartition("/")
+        target = self._links.get(f"{self._resolve(above)}/{name}")
+        if target is None:
+            raise SourceMissing(f"{path}: no link in this capture")
+        return target
+
+    def _resolve(self, path: str) -> str:
+        """Return *path* with its links followed, ``..`` never above the top."""
+        done: list[str] = []
+        todo = path.split("/")[::-1]
+        followed = 0
+        while todo:
+            name = todo.pop()
+            if name in ("", "."):
+                continue
+            if name == "..":
+                done[-1:] = []
+                continue
+            target = self._links.get("/".join(["", *done, name]))
+            if target is None:
+                done.append(name)
+                continue
+            followed += 1
+            if followed > MAX_LINKS:
+                raise SourceMissing(f"{path}: too many links")
+            if target.startswith("/"):
+                done = []
+            todo.extend(target.split("/")[::-1])
+        return "/".join(["", *done]) if done else ""
+
+
+def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the files and links of *archive*; refuse what no capture needs."""
+    files: dict[str, bytes] = {}
+    links: dict[str, str] = {}
+    room = MAX_BYTES
+    for count, member in enumerate(archive):
+        name = _safe_name(member.name, path)
+        room -= member.size
+        if room < 0 or count >= MAX_FILES:
+            raise CaptureError(
+                f"{path}: refused: unpacks to more than {MAX_BYTES >> 20} MiB or {MAX_FILES} files"
+            )
+        if member.issym():
+            links[name] = _safe_target(name, member.linkname, path)
+        elif member.isreg():
+            content = archive.extractfile(member)
+            files[name] = content.read() if content else b""
+        elif not member.isdir():
+            raise CaptureError(f"{path}: refused: {member.name!r} is a device, pipe or hard link")
+    top = _wrapper(files)
+    return (
+        {name.removeprefix(top): content for name, content in files.items()},
+        {name.removeprefix(top): target for name, target in links.items()},
+    )
+
+
+def _safe_name(name: str, path: str) -> str:
+    """Return *name* as an absolute path in the tree."""
+    if name.startswith("/") or ".." in name.split("/"):
+        raise CaptureError(f"{path}: refused: {name!r} lies outside of the capture")
+    return "/" + "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
+def _safe_target(name: str, target: str, path: str) -> str:
+    """Return *target*, what the link *name* says, if it stays in the tree."""
+    depth = name.count("/") - 1
+    for part in target.split("/"):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0 or target.startswith("/"):
+            raise CaptureError(f"{path}: refused: the link {name!r} leads outside, to {target!r}")
+    return target
+
+
+def _wrapper(files: dict[str, bytes]) -> str:
+    """Return the one folder that all *files* lie in ("/host-1"), as `tar c NAME/` makes it; "" if none."""
+    tops = {path.split("/")[1] for path in files}
+    if len(tops) != 1 or tops & {"sys", "proc", "run", "cmd", "capture.json"}:
+        return ""
+    return "/" + tops.pop()

@@ -1,0 +1,115 @@
+"""
+What the kernel has counted of one device since it appeared, and how two such counts subtract.
+
+Gauges (requests in flight now) are left out: they do not subtract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stackmap.model.load import NONE, Flow, Load
+
+WRAP = 1 << 32  # the kernel keeps milliseconds as unsigned int: they wrap after 49.7 days of waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """
+    Totals since the device appeared: requests, merges, bytes, milliseconds.
+
+    None where this kernel has no such field (discards since 4.18, flushes
+    since 5.5). ``busy``: milliseconds with a request in flight; ``weighted``:
+    the same, times the requests in flight.
+    """
+
+    reads: int
+    read_merges: int
+    read_bytes: int
+    read_ms: int
+    writes: int
+    write_merges: int
+    write_bytes: int
+    write_ms: int
+    busy_ms: int
+    weighted_ms: int
+    discards: int | None = None
+    discard_merges: int | None = None
+    discard_bytes: int | None = None
+    discard_ms: int | None = None
+    flushes: int | None = None
+    flush_ms: int | None = None
+
+    def went_back_from(self, earlier: Counters) -> bool:
+        """Whether a count is smaller than before: the device was replaced, or a counter wrapped."""
+        return (
+            self.reads < earlier.reads
+            or self.writes < earlier.writes
+            or self.read_bytes < earlier.read_bytes
+            or self.write_bytes < earlier.write_bytes
+            or self.read_merges < earlier.read_merges
+            or self.write_merges < earlier.write_merges
+        )
+
+    def load_since(self, earlier: Counters, seconds: float) -> Load:
+        """
+        Return what was done between *earlier* and this, a second.
+
+        The two must be of one device and in order; see ``went_back_from``.
+        """
+        per_second = 1 / seconds
+        return Load(
+            read=Flow(
+                (self.reads - earlier.reads) * per_second,
+                (self.read_merges - earlier.read_merges) * per_second,
+                (self.read_bytes - earlier.read_bytes) * per_second,
+                _elapsed(self.read_ms, earlier.read_ms) * per_second,
+            ),
+            write=Flow(
+                (self.writes - earlier.writes) * per_second,
+                (self.write_merges - earlier.write_merges) * per_second,
+                (self.write_bytes - earlier.write_bytes) * per_second,
+                _elapsed(self.write_ms, earlier.write_ms) * per_second,
+            ),
+            discard=self._discards_since(earlier, per_second),
+            flush=self._flushes_since(earlier, per_second),
+            aqu=_elapsed(self.weighted_ms, earlier.weighted_ms) * per_second / 1000,
+            busy=_elapsed(self.busy_ms, earlier.busy_ms) * per_second / 1000,
+        )
+
+    def _discards_since(self, earlier: Counters, per_second: float) -> Flow:
+        if (
+            self.discards is None
+            or self.discard_merges is None
+            or self.discard_bytes is None
+            or self.discard_ms is None
+            or earlier.discards is None
+            or earlier.discard_merges is None
+            or earlier.discard_bytes is None
+            or earlier.discard_ms is None
+        ):
+            return NONE
+        return Flow(
+            (self.discards - earlier.discards) * per_second,
+            (self.discard_merges - earlier.discard_merges) * per_second,
+            (self.discard_bytes - earlier.discard_bytes) * per_second,
+            _elapsed(self.discard_ms, earlier.discard_ms) * per_second,
+        )
+
+    def _flushes_since(self, earlier: Counters, per_second: float) -> Flow:
+        if (
+            self.flushes is None
+            or self.flush_ms is None
+            or earlier.flushes is None
+            or earlier.flush_ms is None
+        ):
+            return NONE
+        return Flow(
+            ios=(self.flushes - earlier.flushes) * per_second,
+            wait=_elapsed(self.flush_ms, earlier.flush_ms) * per_second,
+        )
+
+
+def _elapsed(later: int, earlier: int) -> int:
+    """Return the milliseconds between, over a wrap of the kernel's 32-bit count if there was one."""
+    return later - earlier if later >= earlier else later - earlier + WRAP

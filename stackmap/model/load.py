@@ -1,0 +1,143 @@
+"""
+What a device did over an interval, a second: the one form that counters and texts are brought to.
+
+Counters give everything; an ``iostat -x`` text most of it; ``sar -d`` only the
+sum of reads and writes. So every figure may be None, "cannot be known", which
+is never 0: a device that did nothing has zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """
+    One kind of I/O on one device, a second.
+
+    ``ios``: requests completed. ``merges``: requests that were merged into
+    others on arrival (0 where the driver cannot merge, None where the source
+    does not say). ``bytes``. ``wait``: milliseconds all its requests together
+    took, so that ``wait / ios`` is await.
+    """
+
+    ios: float | None = None
+    merges: float | None = None
+    bytes: float | None = None
+    wait: float | None = None
+
+    @property
+    def arrivals(self) -> float | None:
+        """What was sent here from above: completions and those merged into them."""
+        if self.ios is None or self.merges is None:
+            return None
+        return self.ios + self.merges
+
+    @property
+    def size(self) -> float | None:
+        """Mean bytes a completed request; None when nothing completed."""
+        return ratio(self.bytes, self.ios)
+
+    @property
+    def arrival_size(self) -> float | None:
+        """Mean bytes of what was sent here, before merging."""
+        return ratio(self.bytes, self.arrivals)
+
+    @property
+    def await_ms(self) -> float | None:
+        """Mean milliseconds a request; None when nothing completed."""
+        return ratio(self.wait, self.ios)
+
+    def scaled(self, factor: float) -> Flow:
+        """Return this flow times *factor*."""
+        return Flow(*(None if value is None else value * factor for value in self._values()))
+
+    def __add__(self, other: Flow) -> Flow:
+        return Flow(*(plus(a, b) for a, b in zip(self._values(), other._values(), strict=True)))
+
+    def _values(self) -> tuple[float | None, ...]:
+        return (self.ios, self.merges, self.bytes, self.wait)
+
+
+NONE = Flow()
+ZERO = Flow(0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """
+    All that a device did over an interval, a second.
+
+    ``whole`` is reads and writes together where a source says only that
+    (``sar -d``, ``iostat -d``); else it is None and ``total`` adds the two.
+    ``aqu``: requests in flight on average. ``busy``: the share of time with a
+    request in flight, 0…1; never a capacity (the man page says why).
+    """
+
+    read: Flow = NONE
+    write: Flow = NONE
+    discard: Flow = NONE
+    flush: Flow = NONE
+    whole: Flow | None = None
+    aqu: float | None = None
+    busy: float | None = None
+
+    @property
+    def total(self) -> Flow:
+        """Reads and writes together."""
+        both = self.read + self.write
+        if self.whole is None:
+            return both
+        said = self.whole
+        return Flow(
+            *(b if w is None else w for w, b in zip(said._values(), both._values(), strict=True))
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Nothing read or written; a load that says nothing is not idle."""
+        return self.total.ios == 0 and not self.total.bytes
+
+    def without_merges(self) -> Load:
+        """Return this load of a device whose driver never merges (bio-based dm, md): merges are 0."""
+        whole = None if self.whole is None else replace(self.whole, merges=0.0)
+        return replace(
+            self,
+            read=replace(self.read, merges=0.0),
+            write=replace(self.write, merges=0.0),
+            whole=whole,
+        )
+
+    def scaled(self, factor: float) -> Load:
+        """Return this load with its requests and bytes times *factor* (a correction)."""
+        return replace(
+            self,
+            read=self.read.scaled(factor),
+            write=self.write.scaled(factor),
+            whole=None if self.whole is None else self.whole.scaled(factor),
+        )
+
+
+IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0)
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    """Return *above* ÷ *below*; None where either is unknown or *below* is 0."""
+    if above is None or not below:
+        return None
+    return above / below
+
+
+def plus(a: float | None, b: float | None) -> float | None:
+    """Return the sum, unknown if either is."""
+    return None if a is None or b is None else a + b
+
+
+def sum_flows(flows: Iterable[Flow]) -> Flow:
+    """Add flows up; a figure that one of them lacks is unknown in the sum."""
+    total = ZERO
+    for flow in flows:
+        total = total + flow
+    return total

@@ -1,0 +1,1 @@
+"""Values → ``str``; nothing here prints, and nothing here asks a host."""

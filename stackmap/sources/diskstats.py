@@ -1,0 +1,172 @@
+"""
+``/proc/diskstats``: the counters of every block device.
+
+One line a device: major, minor, name, then counters. Kernels add fields at the
+end (discards in 4.18, flushes in 5.5), so take the known ones by position, by
+how many there are and never by version, and let the rest be.
+
+A *collection* is the file many times over, each under a ``TS epoch.ns date``
+line: the layout of pt-diskstats and pt-stalk, one line of shell to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import compress
+from operator import ne
+from typing import TYPE_CHECKING
+
+from stackmap.errors import ParseError
+from stackmap.model.counters import Counters
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE, Load
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+PATH = "/proc/diskstats"
+SECTOR = 512  # bytes; the unit of this file whatever the disk's own sector size
+STAMP = "TS "
+
+# How many words a line has: 3 of name, 11 counters; then 4 of discards, then 2 of flushes.
+BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """
+    The file at one instant, its lines not yet parsed.
+
+    Most lines of one sample equal those of the next, and need not be.
+    """
+
+    time: float
+    lines: tuple[str, ...]
+
+
+def read(host: Host, time: float) -> Sample:
+    """Ask for the counters, in one read; *time* is the instant of asking."""
+    return Sample(time, tuple(host.read(PATH).splitlines()))
+
+
+def parse(lines: Iterable[str]) -> dict[str, Counters]:
+    """Return the counters of each device by its kernel name."""
+    return dict(parse_line(line) for line in lines if not line.isspace())
+
+
+def parse_line(line: str) -> tuple[str, Counters]:
+    """Return the device's name and counters; ``ParseError`` for a line that is none."""
+    words = line.split()
+    if len(words) < BASE:
+        raise ParseError(f"{PATH}: {len(words)} fields where at least {BASE} are due: {line!r}")
+    try:
+        # The twelfth counter is requests in flight, a gauge.
+        r, rm, rs, rt, w, wm, ws, wt, _, busy, weighted, *more = map(int, words[3:WITH_FLUSHES])
+    except ValueError as error:
+        raise ParseError(f"{PATH}: not a number in {line!r}") from error
+    discards = flushes = None
+    if len(words) >= WITH_DISCARDS:
+        discards = more[:4]
+    if len(words) >= WITH_FLUSHES:
+        flushes = more[4:]
+    d, dm, ds, dt = discards or (None, None, None, None)
+    f, ft = flushes or (None, None)
+    return words[2], Counters(
+        r, rm, rs * SECTOR, rt, w, wm, ws * SECTOR, wt, busy, weighted,
+        d, dm, None if ds is None else ds * SECTOR, dt, f, ft,
+    )  # fmt: skip
+
+
+def between(earlier: Sample, later: Sample) -> Interval:
+    """
+    Return what every device did between two samples.
+
+    A device whose counters went back, that came or that went has no load, and
+    an event says so.
+    """
+    seconds = later.time - earlier.time
+    if seconds <= 0:
+        raise ParseError(f"{PATH}: samples out of order: {later.time} after {earlier.time}")
+    if _same_devices(earlier, later):
+        loads, events = _changed(earlier, later, seconds)
+    else:
+        loads, events = _joined(earlier, later, seconds)
+    return Interval(loads, time=later.time, seconds=seconds, events=tuple(events))
+
+
+def collection(lines: Iterable[str]) -> Iterator[Sample]:
+    """
+    Yield the samples of a collection; text before the first stamp is skipped.
+
+    A last sample that was cut is left out where it lacks devices that the one
+    before it had: its missing lines are unknown, not devices that went.
+    """
+    time: float | None = None
+    seen: list[str] = []
+    for line in lines:
+        if line.startswith(STAMP):
+            if time is not None:
+                yield Sample(time, tuple(seen))
+            time, seen = _instant(line), []
+        elif time is not None and line.strip():
+            seen.append(line.rstrip("\n"))
+    if time is not None and seen:
+        yield Sample(time, tuple(seen))
+
+
+def _instant(line: str) -> float:
+    try:
+        return float(line.split()[1])
+    except (IndexError, ValueError) as error:
+        raise ParseError(f"no time in the stamp {line.strip()!r}: 'TS epoch.ns' is due") from error
+
+
+def _same_devices(earlier: Sample, later: Sample) -> bool:
+    """Whether both list the same devices in the same order, judged by the lines that differ."""
+    if len(earlier.lines) != len(later.lines):
+        return False
+    return all(_name(a) == _name(b) for a, b in _differing(earlier, later))
+
+
+def _differing(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
+    return compress(
+        zip(earlier.lines, later.lines, strict=True), map(ne, earlier.lines, later.lines)
+    )
+
+
+def _changed(earlier: Sample, later: Sample, seconds: float) -> tuple[dict[str, Load], list[str]]:
+    """Return the loads where positions agree: only lines that differ are parsed."""
+    loads = dict.fromkeys(map(_name, later.lines), IDLE)
+    events = []
+    for before, after in _differing(earlier, later):
+        name, now = parse_line(after)
+        then = parse_line(before)[1]
+        if now.went_back_from(then):
+            del loads[name]
+            events.append(_went_back(name))
+        else:
+            loads[name] = now.load_since(then, seconds)
+    return loads, events
+
+
+def _joined(earlier: Sample, later: Sample, seconds: float) -> tuple[dict[str, Load], list[str]]:
+    """Return the loads where devices came or went: joined by name."""
+    before, after = parse(earlier.lines), parse(later.lines)
+    loads = {}
+    events = [f"{name} appeared" for name in after if name not in before]
+    events += [f"{name} went away" for name in before if name not in after]
+    for name in after.keys() & before.keys():
+        if after[name].went_back_from(before[name]):
+            events.append(_went_back(name))
+        else:
+            loads[name] = after[name].load_since(before[name], seconds)
+    return loads, events
+
+
+def _went_back(name: str) -> str:
+    return f"{name}: its counters went back: it was replaced or a counter wrapped; no figures for it"
+
+
+def _name(line: str) -> str:
+    return line.split(None, 3)[2]
