@@ -1,0 +1,57 @@
+"""The reader of the kernel's histograms, on what a kernel wrote."""
+
+import pytest
+
+from tests.lab import truth
+
+HISTOGRAMS = """\
+## block_bio_queue
+# event histogram
+#
+# trigger info: hist:keys=dev,nr_sector,rwbs:vals=hitcount:sort=hitcount:size=2048 [active]
+#
+
+{ dev:    8388656, nr_sector:         56, rwbs: R                } hitcount:          3
+{ dev:  266338312, nr_sector:         40, rwbs: WS               } hitcount:          5
+{ dev:  266338312, nr_sector:          8, rwbs: FWFS             } hitcount:          7
+{ dev:  266338312, nr_sector:          0, rwbs: FWS              } hitcount:         11
+
+Totals:
+    Hits: 26
+    Entries: 4
+    Dropped: 0
+## block_rq_issue
+{ dev:    8388656, nr_sector:        112, rwbs: RA               } hitcount:         13
+## block_bio_remap
+{ dev:    8388624, old_dev:  266338307, rwbs: WS                 } hitcount:         17  nr_sector:       1900
+{ dev:    8388624, old_dev:  266338307, rwbs: WSM                } hitcount:         19  nr_sector:         23
+"""
+
+
+@pytest.fixture
+def counted():
+    return truth.parse(HISTOGRAMS)
+
+
+def test_a_device_number_is_the_kernels_with_twenty_bits_of_minor(counted):
+    assert counted.arrived("8:48", "R") == truth.Sent(3, 3 * 56 * 512)
+
+
+def test_empty_flushes_carry_nothing_and_are_left_out(counted):
+    """A write with a flush before it and one that is only a flush both begin with F."""
+    assert counted.arrived("254:8", "W") == truth.Sent(5 + 7, (5 * 40 + 7 * 8) * 512)
+    assert counted.sizes("254:8", "W") == {0: 11, 8 * 512: 7, 40 * 512: 5}
+
+
+def test_requests_are_told_from_bios(counted):
+    assert counted.issued("8:48", "R") == truth.Sent(13, 13 * 112 * 512)
+
+
+def test_remaps_of_one_kind_add_up(counted):
+    """Sync and metadata writes are writes."""
+    assert counted.remaps == {("254:3", "8:16", "W"): truth.Sent(17 + 19, 1923 * 512)}
+
+
+def test_a_histogram_that_was_full_is_no_truth():
+    with pytest.raises(ValueError, match="full"):
+        truth.parse(HISTOGRAMS.replace("Dropped: 0", "Dropped: 2"))
