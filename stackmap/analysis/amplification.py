@@ -1,0 +1,159 @@
+"""
+What each layer of a stack makes of the I/O above it.
+
+For a stack with top u and a lower layer L, reads, writes and both alike:
+
+    IOPS amplification   arrivals at L that belong to u ÷ u's completions
+    byte amplification   bytes at L that belong to u ÷ u's bytes
+    shrink               u's mean size ÷ the mean size of what arrives at L
+    coalescing at L      arrivals ÷ completions (1: nothing merged)
+    closure              arrivals at L ÷ what the devices above it sent
+
+IOPS amplification is byte amplification times shrink, exactly. An arrival is a
+request completed or merged into another: what was sent from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stackmap.analysis.attribution import DIRECTIONS, Share, flow_of, sent, shares, sum_shares
+from stackmap.analysis.layers import Layer, layers
+from stackmap.analysis.parity import Parity, parity
+from stackmap.model.device import Device, Role
+from stackmap.model.load import Flow, Load, ratio, sum_flows
+from stackmap.model.topology import Topology
+
+Ratios = Mapping[str, float | None]  # by direction: "read", "write", "total"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFigures:
+    """
+    One layer of one stack over an interval.
+
+    ``share`` is what belongs to the stack; ``own`` all that its devices did,
+    whoever sent it; ``metadata`` what its metadata devices did. The ratios
+    are None where they cannot be known: nothing moved above, or
+    ``share.reason`` says why.
+    """
+
+    layer: Layer
+    share: Share
+    own: Mapping[str, Flow]
+    metadata: Mapping[str, Flow]
+    aqu: float | None
+    iops_amplification: Ratios = field(default_factory=dict)
+    byte_amplification: Ratios = field(default_factory=dict)
+    shrink: Ratios = field(default_factory=dict)
+    coalescing: Ratios = field(default_factory=dict)
+    closure: Ratios = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StackFigures:
+    """One stack over an interval: its top, its layers from the top down, what parity cost."""
+
+    top: Device
+    layers: tuple[LayerFigures, ...]
+    raid: Device | None = None
+    parity: Parity | None = None
+
+
+def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> StackFigures:
+    """Return the figures of the stack of *top*; *loads* as ``corrections`` left them."""
+    owned = shares(topology, loads, top)
+    head = owned[top]
+    found = tuple(
+        _figures(topology, loads, layer, owned, head) for layer in layers(topology, top)
+    )
+    raid = _parity_device(topology, top)
+    cost = None if raid is None else _parity(topology, loads, raid)
+    return StackFigures(topology[top], found, raid, cost)
+
+
+def stack_tops(topology: Topology, loads: Mapping[str, Load], top: str) -> list[str]:
+    """
+    Return *top* and the devices of its stack that deserve figures of their own.
+
+    Those are what several tops share through a device that makes requests of
+    its own (an array under several volumes): below it nothing can be divided,
+    but of it and all below the figures are exact.
+    """
+    owned = shares(topology, loads, top)
+    lost = [name for name in topology.stack(top) if owned[name].reason and name in loads]
+    return [top, *dict.fromkeys(_sharer(topology, name, owned) for name in lost)]
+
+
+def _sharer(topology: Topology, name: str, owned: Mapping[str, Share]) -> str:
+    """Return the device above *name* whose own figures are still known."""
+    while owned[name].reason:
+        inside = [edge.above for edge in topology.above(name) if edge.above in owned]
+        name = inside[0]
+    return name
+
+
+def _figures(
+    topology: Topology,
+    loads: Mapping[str, Load],
+    layer: Layer,
+    owned: Mapping[str, Share],
+    head: Share,
+) -> LayerFigures:
+    share = sum_shares([owned[name] for name in layer.devices])
+    own = _own(loads, layer.devices)
+    aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
+    iops = {d: ratio(share.flow(d).arrivals, head.flow(d).ios) for d in DIRECTIONS}
+    size = {d: ratio(share.flow(d).bytes, head.flow(d).bytes) for d in DIRECTIONS}
+    return LayerFigures(
+        layer=layer,
+        share=share,
+        own=own,
+        metadata=_own(loads, layer.metadata),
+        aqu=None if None in aqu else sum(filter(None, aqu)),
+        iops_amplification=iops,
+        byte_amplification=size,
+        shrink={d: ratio(iops[d], size[d]) for d in DIRECTIONS},
+        coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
+        closure={d: _closure(topology, loads, layer, d) for d in DIRECTIONS},
+    )
+
+
+def _own(loads: Mapping[str, Load], names: tuple[str, ...]) -> dict[str, Flow]:
+    return {d: sum_flows(flow_of(loads.get(n, Load()), d) for n in names) for d in DIRECTIONS}
+
+
+def _closure(
+    topology: Topology, loads: Mapping[str, Load], layer: Layer, direction: str
+) -> float | None:
+    """Return arrivals ÷ what was sent, over the layer's devices, by whoever stands on them."""
+    edges = [edge for name in layer.devices for edge in topology.above(name)]
+    flows = [sent(topology, loads, edge, direction) for edge in edges]
+    if not edges or any(flow is None for flow in flows):
+        return None
+    arrived = sum_flows(flow_of(loads.get(n, Load()), direction) for n in layer.devices).arrivals
+    return ratio(arrived, sum_flows(flow for flow in flows if flow).arrivals)
+
+
+def _parity_device(topology: Topology, top: str) -> Device | None:
+    """Return the first device of the stack whose layout has parity."""
+    devices = (topology[name] for name in topology.stack(top))
+    return next((d for d in devices if d.layout is not None and d.layout.parity), None)
+
+
+def _parity(topology: Topology, loads: Mapping[str, Load], raid: Device) -> Parity | None:
+    members = [e.below for e in topology.below(raid.name) if e.role is Role.DATA]
+    if raid.layout is None or not members or raid.name not in loads:
+        return None
+    flows = _own(loads, tuple(members))
+    return parity(raid.layout, loads[raid.name], (flows["read"], flows["write"]), _trouble(topology, raid))
+
+
+def _trouble(topology: Topology, raid: Device) -> str:
+    """Return why the members' figures are not the workload's alone."""
+    if any(edge.role is Role.JOURNAL for edge in topology.below(raid.name)):
+        return "it has a journal: what the members get is not what a write costs"
+    if raid.state in (None, "active"):
+        return ""
+    return f"its state is {raid.state}: the members also do the work of that"

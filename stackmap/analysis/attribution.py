@@ -1,0 +1,202 @@
+"""
+What of a device's I/O belongs to one stack, where several share it.
+
+A device that only one top can reach belongs to that top, whole. On a shared
+one, what each device above sent is told by that device's own counters, if it
+passes requests on one by one (``model.targets``): so arrivals and bytes are
+exact. Completions after merging cannot be told apart; they are divided in
+proportion to arrivals, and that is an estimate. Where a device above makes
+requests of its own for several tops (two volumes on one array), nothing says
+how to divide, and the answer is None with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stackmap.analysis.layers import carriers
+from stackmap.model.load import NONE, Flow, Load, ratio, sum_flows
+from stackmap.model.targets import passes
+from stackmap.model.topology import Edge, Topology
+
+DIRECTIONS = ("read", "write", "total")
+OTHERS = 0.01  # a shared device of which others have less than this share counts as one's own
+
+
+def flow_of(load: Load, direction: str) -> Flow:
+    """Return the flow of *load* in one of ``DIRECTIONS``."""
+    flow: Flow = getattr(load, direction)
+    return flow
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """
+    What belongs to a stack on some devices.
+
+    A flow's ``arrivals`` are what the stack sent there, its ``ios`` what that
+    became after merging. ``estimated``: the ios were divided in proportion.
+    ``reason``: why the flows are None.
+    """
+
+    read: Flow = NONE
+    write: Flow = NONE
+    total: Flow = NONE
+    estimated: bool = False
+    reason: str = ""
+
+    def flow(self, direction: str) -> Flow:
+        """Return the flow in one of ``DIRECTIONS``."""
+        flow: Flow = getattr(self, direction)
+        return flow
+
+
+def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str, Share]:
+    """Return what belongs to *top* on each device of its stack, metadata devices too."""
+    data = carriers(topology, top)
+    found: dict[str, Share] = {}
+    for name in topology.stack(top):
+        found[name] = _share(topology, loads, name, found, data, top)
+    return found
+
+
+def sum_shares(parts: list[Share]) -> Share:
+    """Return several devices' shares as one; unknown where one of them is."""
+    return Share(
+        *(sum_flows(part.flow(direction) for part in parts) for direction in DIRECTIONS),
+        estimated=any(part.estimated for part in parts),
+        reason=next((part.reason for part in parts if part.reason), ""),
+    )
+
+
+def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str) -> Flow | None:
+    """
+    Return what the device above *edge* sent down it, by its own counters.
+
+    None where it makes requests of its own. Where it spans several devices,
+    its traffic is divided by the length of its segments, an estimate for each
+    device, exact for all of them together.
+    """
+    above = topology[edge.above]
+    if not passes(above) or edge.above not in loads:
+        return None
+    flow = flow_of(loads[edge.above], direction)
+    return _forwarded(flow, merged_here=_is_partition_of(topology, edge)).scaled(
+        _part(topology, edge)
+    )
+
+
+def _share(
+    topology: Topology,
+    loads: Mapping[str, Load],
+    name: str,
+    found: Mapping[str, Share],
+    data: frozenset[str],
+    top: str,
+) -> Share:
+    load = loads.get(name)
+    if load is None:
+        return Share(reason=f"{topology[name].title}: not among the counters")
+    if not topology[name].counted:
+        return Share(reason=f"{topology[name].title}: I/O passes it without touching its counters")
+    senders = topology.above(name)
+    if name == top:
+        return _all_of(load)
+    if all(passes(topology[edge.above]) for edge in senders):
+        # A metadata device's own traffic stays out of the data below it.
+        ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
+        return _sent_share(topology, load, name, ours, found)
+    if _only_ours(topology, loads, name, top):
+        return _all_of(load)
+    return Share(reason=_undivided(topology, name))
+
+
+def _only_ours(topology: Topology, loads: Mapping[str, Load], name: str, top: str) -> bool:
+    """Whether all I/O of *name* came through *top*: nothing beside it leads there, or that was idle."""
+    beside = (edge.above for edge in topology.above(name))
+    return all(
+        above == top
+        or (topology[above].counted and _idle(loads.get(above)))
+        or (bool(topology.above(above)) and _only_ours(topology, loads, above, top))
+        for above in beside
+    )
+
+
+def _idle(load: Load | None) -> bool:
+    return load is not None and load.idle
+
+
+def _all_of(load: Load) -> Share:
+    return Share(load.read, load.write, load.total)
+
+
+def _sent_share(
+    topology: Topology, load: Load, name: str, ours: list[Edge], found: Mapping[str, Share]
+) -> Share:
+    """Return what *ours*, devices that pass requests on, sent to *name*."""
+    reason = next((found[e.above].reason for e in ours if found[e.above].reason), "")
+    if reason:
+        return Share(reason=reason)
+    flows = []
+    estimated = any(found[edge.above].estimated for edge in ours)
+    for direction in DIRECTIONS:
+        arrived = sum_flows(
+            _forwarded(
+                found[edge.above].flow(direction), merged_here=_is_partition_of(topology, edge)
+            ).scaled(_part(topology, edge))
+            for edge in ours
+        )
+        flow, divided = _completed(arrived, flow_of(load, direction))
+        flows.append(flow)
+        estimated |= divided
+    return Share(*flows, estimated=estimated)
+
+
+def _completed(arrived: Flow, whole: Flow) -> tuple[Flow, bool]:
+    """Return *arrived* with its completions on a device that did *whole*, and whether divided."""
+    part = ratio(arrived.arrivals, whole.arrivals)
+    if arrived.arrivals == 0:
+        return Flow(0.0, 0.0, arrived.bytes, 0.0), False
+    if part is None or whole.ios is None or arrived.arrivals is None:
+        return Flow(bytes=arrived.bytes), False
+    # More sent than arrived is skew at the window's edges, not more completions.
+    ios = whole.ios * min(part, 1.0)
+    wait = None if whole.wait is None else whole.wait * min(part, 1.0)
+    flow = Flow(ios, arrived.arrivals - ios, arrived.bytes, wait)
+    return flow, part < 1 - OTHERS and bool(whole.merges)
+
+
+def _forwarded(flow: Flow, *, merged_here: bool) -> Flow:
+    """
+    Return what a passing device with *flow* sends: each completion is a request of its own.
+
+    A partition is the exception: it shares its disk's queue, and the kernel
+    counts one and the same merge for both (KERNEL 1.1).
+    """
+    if merged_here:
+        return flow
+    return Flow(flow.ios, 0.0 if flow.ios is not None else None, flow.bytes, flow.wait)
+
+
+def _is_partition_of(topology: Topology, edge: Edge) -> bool:
+    return topology[edge.above].kind == "partition"
+
+
+def _part(topology: Topology, edge: Edge) -> float:
+    """Return the part of the traffic of the device above that goes down *edge*, by length."""
+    beside = [other for other in topology.below(edge.above) if other.role is edge.role]
+    if len(beside) < 2:  # noqa: PLR2004 - one way down: all of it
+        return 1.0
+    lengths = [other.length for other in beside]
+    if None in lengths or not sum(filter(None, lengths)):
+        return 1 / len(beside)
+    return (edge.length or 0) / sum(filter(None, lengths))
+
+
+def _undivided(topology: Topology, name: str) -> str:
+    above = [topology[edge.above].title for edge in topology.above(name)]
+    return (
+        f"{topology[name].title} serves several volumes through {', '.join(sorted(set(above)))}: "
+        "its counters do not say whose I/O it was"
+    )

@@ -1,0 +1,126 @@
+"""
+Putting counters right that the kernel is known to get wrong, before anything is derived from them.
+
+A table of rules keyed on what is present (the target, an attribute, figures
+that cannot be true together), each with its source; what a rule did is named
+in the report. A figure that no rule can mend is made unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
+from stackmap.model.topology import Topology
+
+UNKNOWN = Load()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    ``mend`` returns the load put right, or None where the rule does not apply.
+
+    ``why`` is said in the man page and by ``--why``.
+    """
+
+    name: str
+    why: str
+    mend: Callable[[Topology, Device, Mapping[str, Load]], Load | None]
+    told: bool = True
+
+
+def corrected(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:
+    """
+    Return *interval* with loads put right, and what was done as ``rule: device``.
+
+    Loads of devices that the topology does not have are kept as they are.
+    """
+    loads = dict(interval.loads)
+    done: list[str] = []
+    for rule in RULES:
+        before = dict(loads)
+        for name in before.keys() & topology.devices.keys():
+            mended = rule.mend(topology, topology[name], before)
+            if mended is not None:
+                loads[name] = mended
+                if rule.told:
+                    done.append(f"{rule.name}: {name}")
+    return replace(interval, loads=loads), tuple(sorted(done))
+
+
+def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if device.merges or load.total.merges is not None:
+        return None
+    return load.without_merges()
+
+
+def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    if (
+        device.target != "raid"
+        or device.queue.get("iostats") != "1"
+        or loads[device.name].idle
+        or _release(topology.machine.kernel) < (5, 14)
+    ):
+        return None
+    load = loads[device.name].scaled(0.5)
+    return replace(load, aqu=None if load.aqu is None else load.aqu / 2)
+
+
+def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if device.queue.get("iostats") != "0" or not load.idle:
+        return None
+    below = [e.below for e in topology.below(device.name) if e.role is not Role.METADATA]
+    moved = any(name in loads and not loads[name].idle for name in below)
+    return UNKNOWN if moved or not below else None
+
+
+def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if device.kind is not Kind.ARRAY or load.idle or load.total.wait != 0 or load.aqu:
+        return None
+    return replace(
+        load, read=_without_wait(load.read), write=_without_wait(load.write), aqu=None, busy=None
+    )
+
+
+def _without_wait(flow: Flow) -> Flow:
+    return replace(flow, wait=None)
+
+
+def _release(kernel: str) -> tuple[int, ...]:
+    """Return a kernel release's first two numbers; (0, 0) if it is not known."""
+    found = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+RULES = (
+    Rule(
+        "never-merges",
+        "bio-based dm and md devices merge nothing (KERNEL 1.1): a text that does not say has 0",
+        _never_merges,
+        told=False,
+    ),
+    Rule(
+        "dm-raid-doubled",
+        "where queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume "
+        "twice, once in dm and once in md (KERNEL 1.4): its figures are halved",
+        _raid_doubled,
+    ),
+    Rule(
+        "not-counted",
+        "queue/iostats is 0 and the counters stand still while devices below move: unknown, not 0",
+        _uncounted,
+    ),
+    Rule(
+        "md-untimed",
+        "this kernel counts md's requests but not their time (KERNEL 1.3): no await, no queue",
+        _untimed,
+    ),
+)

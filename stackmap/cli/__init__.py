@@ -1,0 +1,106 @@
+"""The command line: options → one chain of calls → echo; and the one place that explains errors."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap import __version__
+from stackmap.errors import StackmapError
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+# A command's module is imported when it runs, so that each pays only for what it uses.
+COMMANDS = {
+    "tree": "the stacks, from what is used down to the disks",
+    "iostat": "counters by device with the names people use; what each layer does to I/O",
+    "record": "topology and counters into a capture that --from reads back",
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are modules of this package, each with a ``command``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import and return one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"stackmap.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write the list without importing every command for its first line of help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+class Session:
+    """What every command is given: the host to ask, and how to look."""
+
+    def __init__(self, capture: str | None, color: str) -> None:
+        self._capture = capture
+        self._host: Host | None = None
+        self.color = {"always": True, "never": False}.get(color)
+
+    @property
+    def live(self) -> bool:
+        """Whether the host is this machine, now."""
+        return self._capture is None
+
+    @property
+    def host(self) -> Host:
+        """The machine to look at."""
+        if self._host is None:
+            self._host = self._open()
+        return self._host
+
+    def _open(self) -> Host:
+        if self._capture is None:
+            from stackmap.host.live import LiveHost
+
+            return LiveHost()
+        from stackmap.host.capture import CapturedHost
+
+        return CapturedHost(self._capture)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--from",
+    "capture",
+    metavar="CAPTURE",
+    help="Read a recorded machine instead of this one: a capture, a tar of one, or a tree with "
+    "proc/ and sys/ such as a sosreport.",
+)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour the output; auto: on a terminal, unless NO_COLOR is set.",
+)
+@click.version_option(__version__, prog_name="stackmap", message="%(prog)s %(version)s")
+@click.pass_context
+def stackmap(ctx: click.Context, capture: str | None, color: str) -> None:
+    """See what a Linux storage stack does to I/O. It only reads."""
+    ctx.obj = Session(capture, color)
+
+
+def main() -> None:
+    """Run the command line; say what went wrong in one line, and exit with its status."""
+    # A closed pipe ends the program silently, as it ends cat and iostat.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        stackmap(prog_name="stackmap")
+    except StackmapError as error:
+        click.echo(f"stackmap: {error}", err=True)
+        sys.exit(error.exit_code)

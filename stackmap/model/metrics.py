@@ -1,0 +1,57 @@
+"""
+The figures of a device, each said once.
+
+The heading of a table, the key in JSON, the help and the man page all come from
+here; so does the formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stackmap.model.load import Load
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """
+    ``key`` in JSON, in the unit ``unit`` there; ``heading`` in tables.
+
+    ``divisor`` brings the value to the unit of the heading (KiB). ``extended``
+    ones are shown when asked for.
+    """
+
+    key: str
+    heading: str
+    unit: str
+    help: str
+    value: Callable[[Load], float | None]
+    divisor: float = 1
+    digits: int = 2
+    extended: bool = False
+
+
+METRICS = (
+    Metric("reads", "r/s", "requests/s", "Reads completed.", lambda l: l.read.ios),
+    Metric("writes", "w/s", "requests/s", "Writes completed; an empty flush counts as one.", lambda l: l.write.ios),
+    Metric("read_bytes", "rKiB/s", "bytes/s", "Bytes read.", lambda l: l.read.bytes, 1024, 1),
+    Metric("write_bytes", "wKiB/s", "bytes/s", "Bytes written.", lambda l: l.write.bytes, 1024, 1),
+    Metric("read_size", "rKiB", "bytes", "Mean size of a completed read.", lambda l: l.read.size, 1024, 1),
+    Metric("write_size", "wKiB", "bytes", "Mean size of a completed write.", lambda l: l.write.size, 1024, 1),
+    Metric("read_await", "r_await", "ms", "Mean time of a read, waiting included.", lambda l: l.read.await_ms),
+    Metric("write_await", "w_await", "ms", "Mean time of a write, waiting included.", lambda l: l.write.await_ms),
+    Metric("aqu", "aqu", "requests", "Requests in flight, on average.", lambda l: l.aqu),
+    Metric("tps", "tps", "requests/s", "Reads and writes completed together.", lambda l: l.total.ios, extended=True),
+    Metric("await", "await", "ms", "Mean time of a request of either kind.", lambda l: l.total.await_ms, extended=True),
+    Metric("read_merges", "rmrg/s", "requests/s", "Reads merged into others on arrival.", lambda l: l.read.merges, extended=True),
+    Metric("write_merges", "wmrg/s", "requests/s", "Writes merged into others on arrival.", lambda l: l.write.merges, extended=True),
+    Metric("discards", "d/s", "requests/s", "Discards completed.", lambda l: l.discard.ios, extended=True),
+    Metric("discard_bytes", "dKiB/s", "bytes/s", "Bytes discarded.", lambda l: l.discard.bytes, 1024, 1, extended=True),
+    Metric("flushes", "f/s", "requests/s", "Flush requests completed by the disk.", lambda l: l.flush.ios, extended=True),
+    Metric("flush_await", "f_await", "ms", "Mean time of a flush.", lambda l: l.flush.await_ms, extended=True),
+    Metric(
+        "busy", "busy%", "share", "Time with a request in flight: busy, which is not saturated.",
+        lambda l: l.busy, 0.01, 1, extended=True,
+    ),
+)  # fmt: skip

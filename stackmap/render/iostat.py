@@ -1,0 +1,62 @@
+"""The counters of each device, in the order of the tree: as a table, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stackmap.model.device import Device
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.metrics import METRICS, Metric
+from stackmap.render.layers import interval_json, span
+from stackmap.render.table import table
+from stackmap.render.text import safe
+from stackmap.render.units import number
+
+SCHEMA = "stackmap.iostat/1"
+INDENT = "  "
+
+
+def iostat_table(
+    rows: Sequence[tuple[Device, int]],
+    interval: Interval,
+    *,
+    extended: bool = False,
+    skip_idle: bool = False,
+    heading: bool = True,
+) -> str:
+    """Return a row a device; *rows* are devices with their depth in the tree."""
+    metrics = [metric for metric in METRICS if extended or not metric.extended]
+    shown = [
+        [INDENT * depth + safe(_name(device)), *(_cell(metric, load) for metric in metrics)]
+        for device, depth in rows
+        if (load := interval.loads.get(device.name, Load())) and not (skip_idle and load.idle)
+    ]
+    text = table(["DEVICE", *(m.heading for m in metrics)], shown, words=1, heading=heading)
+    return "\n".join(filter(None, (span(interval), text))) + "\n"
+
+
+def iostat_json(rows: Sequence[tuple[Device, int]], interval: Interval) -> dict[str, object]:
+    """Return the object of ``iostat -J``; values in the units of ``METRICS``."""
+    return {
+        "schema": SCHEMA,
+        **interval_json(interval),
+        "devices": [
+            {
+                "name": device.name,
+                "label": device.title,
+                "kind": str(device.kind),
+                **{m.key: m.value(interval.loads.get(device.name, Load())) for m in METRICS},
+            }
+            for device, _ in rows
+        ],
+    }
+
+
+def _name(device: Device) -> str:
+    return device.title if device.title == device.name else f"{device.title} ({device.name})"
+
+
+def _cell(metric: Metric, load: Load) -> str:
+    value = metric.value(load)
+    return number(None if value is None else value / metric.divisor, metric.digits)

@@ -1,0 +1,66 @@
+"""Numbers → text, with their units said."""
+
+from __future__ import annotations
+
+UNKNOWN = "-"
+SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+KIB = 1024
+
+
+def size(value: float | None) -> str:
+    """
+    Return bytes for people, in powers of 1024.
+
+    >>> size(1536), size(629145600), size(None)
+    ('1.5 KiB', '600 MiB', '-')
+    """
+    if value is None:
+        return UNKNOWN
+    for unit in SIZES:
+        if abs(value) < KIB or unit == SIZES[-1]:
+            break
+        value /= KIB
+    digits = 0 if unit == "B" or round(value, 1) == round(value) else 1
+    return f"{value:.{digits}f} {unit}"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """
+    Return a number with *digits* decimals, and "-" for what cannot be known.
+
+    >>> number(3.1416, 2), number(None)
+    ('3.14', '-')
+    """
+    return UNKNOWN if value is None else f"{value:.{digits}f}"
+
+
+def kib(value: float | None, digits: int = 1) -> str:
+    """
+    Return bytes as a number of KiB.
+
+    >>> kib(65536, 0)
+    '64'
+    """
+    return number(None if value is None else value / KIB, digits)
+
+
+def percent(share: float | None) -> str:
+    """
+    Return a share as per cent.
+
+    >>> percent(0.6883)
+    '68.8 %'
+    """
+    return UNKNOWN if share is None else f"{share * 100:.1f} %"
+
+
+def rate(value: float | None) -> str:
+    """
+    Return requests a second: two decimals when small, none when large, so that columns stay narrow.
+
+    >>> rate(0.5), rate(431.25), rate(18841.6)
+    ('0.50', '431.2', '18842')
+    """
+    if value is None:
+        return UNKNOWN
+    return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"  # noqa: PLR2004 - digits, not limits
