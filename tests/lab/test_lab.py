@@ -100,7 +100,7 @@ def test_byte_amplification_is_what_the_kernel_counted(out, devices, intervals):
 
 def test_everything_the_members_send_arrives_at_the_disks(intervals):
     """Closure is 1 between layers that only pass on: nothing else used these disks."""
-    busiest = max(intervals, key=lambda report: _written(report))
+    busiest = max(intervals, key=_written)
     (stack,) = busiest["stacks"]
     disks = next(layer for layer in stack["layers"] if layer["role"] == "disks")
     assert disks["closure"]["write"] == pytest.approx(1, abs=0.02)
