@@ -31,11 +31,10 @@ truth_off() {
 # quiet: nothing may add to a measured load: udev still probing new devices, dirty pages
 quiet() { udevadm settle --timeout=30; sync; }
 
-# until_lines N FILE SECONDS: wait for FILE to have N lines; false when SECONDS are over
+# until_lines N FILE PID: wait for process PID to have written N lines to FILE; false if it ends before
 until_lines() {
-    local end=$((SECONDS + $3))
-    until [ "$(wc -l 2>/dev/null < "$2" || echo 0)" -ge "$1" ]; do
-        [ $SECONDS -lt $end ] || return 1
+    until [ "$(wc -l < "$2")" -ge "$1" ]; do
+        kill -0 "$3" 2>/dev/null || return 1
         sleep 0.2
     done
 }

@@ -23,7 +23,7 @@ quiet
 truth_on
 cat /proc/diskstats > load.before
 stackmap iostat --per-layer -J vm-disk1 2 5 > layers.json 2> layers.err & reporter=$!
-until_lines 1 layers.json 30 || echo "no interval within 30 s"
+until_lines 1 layers.json $reporter || echo "stackmap ended before its first interval"
 echo "$SECONDS s: load"
 # 20 KiB neither fills a stripe (192 KiB) nor divides one: partial stripes, now and then a full one.
 timeout 3 dd if=/dev/zero of=/dev/vghdd/vm-disk1 oflag=direct bs=20K
