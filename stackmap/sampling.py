@@ -1,12 +1,13 @@
-"""Counters over time: samples of a host, and the intervals between them."""
+"""Counters over time: samples of a host, the intervals between them, and which of those are wanted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from stackmap.sources import diskstats
+from stackmap.errors import InputError
+from stackmap.sources import diskstats, uptime
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -26,16 +27,30 @@ def intervals(host: Host, interval: float, count: int | None) -> Iterator[Interv
     return (diskstats.between(earlier, later) for earlier, later in pairwise(taken))
 
 
-def whole(taken: Iterable[Sample]) -> Interval | None:
-    """
-    Return one interval from the first of the samples to the last; None for fewer than two.
+def since_boot(host: Host) -> Interval:
+    """Return the averages since boot, which are no current rate and say so."""
+    sample = next(samples(host, 0, 1))
+    return diskstats.since_boot(sample, uptime.read(host))
 
-    A device that came or went in between has no load, and an event says so.
+
+def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Interval]:
     """
-    span = iter(taken)
-    first = last = next(span, None)
-    for last in span:
-        pass
-    if first is None or last is None or first is last:
-        return None
-    return diskstats.between(first, last)
+    Yield those of *reports* that *which* asks for: a number from 1, "last" or "all".
+
+    ``InputError`` naming *where* if there is none.
+    """
+    if which == "all":
+        chosen: Iterable[Interval] = reports
+    elif which == "last":
+        chosen = list(reports)[-1:]
+    else:
+        chosen = islice(reports, int(which) - 1, int(which))
+    empty = True
+    for report in chosen:
+        empty = False
+        yield report
+    if empty:
+        wanted = "" if which in ("all", "last") else f" number {which}"
+        raise InputError(
+            f"{where}: no interval{wanted} to report: a rate takes two samples, or a report of rates"
+        )

@@ -60,6 +60,11 @@ class StackFigures:
     raid: Device | None = None
     parity: Parity | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Nothing came to the top; where that is unknown, it is not idle."""
+        return self.layers[0].share.total.ios == 0
+
 
 def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> StackFigures:
     """Return the figures of the stack of *top*; *loads* as ``corrections`` left them."""

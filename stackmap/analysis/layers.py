@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stackmap.model.device import Kind, Role
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Topology, natural
 
 # Devices that stand beside the data, not in its way.
 ASIDE = frozenset({Role.METADATA, Role.JOURNAL})
@@ -48,14 +48,15 @@ def layers(topology: Topology, top: str) -> list[Layer]:
     for name in stack:
         if not _has_below(topology, name, data):
             depth[name] = last
+    names = sorted(stack, key=natural)
     return [
         Layer(
             role=_role(topology, here),
             devices=tuple(here),
-            metadata=tuple(n for n in stack if n not in data and min(depth[n], last) == level),
+            metadata=tuple(n for n in names if n not in data and min(depth[n], last) == level),
         )
         for level in range(last + 1)
-        if (here := [name for name in stack if name in data and depth[name] == level])
+        if (here := [name for name in names if name in data and depth[name] == level])
     ]
 
 

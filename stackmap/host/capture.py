@@ -3,7 +3,7 @@ A recorded machine.
 
 A capture is a tree of files under the names the live machine has them::
 
-    capture.json          format, the instants of the frames, what was refused
+    capture.json          format, the instants of the frames, links, what was refused
     proc/ sys/            as they were; a directory's listing in ``.names``
     run/udev/data/b8:0    udev's properties of a device, in udev's own format
     cmd/dmsetup-table.txt what a command printed, named by its words
@@ -70,6 +70,7 @@ class CapturedHost:
         manifest = self._manifest()
         self._times = [float(time) for time in cast("list[float]", manifest.get("times", []))]
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
+        self._links = cast("dict[str, str]", manifest.get("links", {}))
         self._frame = 0
 
     def read(self, path: str) -> str:
@@ -88,7 +89,7 @@ class CapturedHost:
     def link(self, path: str) -> str:
         """Return what the link said."""
         self._repeat_refusal(f"link {path}")
-        return self._tree.link(path)
+        return self._links.get(path) or self._tree.link(path)
 
     def run(self, *command: str) -> str:
         """Return what *command* printed."""

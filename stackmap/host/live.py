@@ -6,6 +6,7 @@ It opens only files of /proc, /sys and /run; never a block device.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import time
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from stackmap.host import Json
 
 COMMAND_SECONDS = 5.0  # lvs answers in 0.05 s; a command that waits on a dead path, never
+DYING_SECONDS = 0.1
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
@@ -88,6 +90,10 @@ class LiveHost:
             # Not subprocess.run(): it waits for the killed child, and one that
             # hangs in the kernel on a dead path cannot die.
             process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=DYING_SECONDS)
+            for stream in filter(None, (process.stdout, process.stderr)):
+                stream.close()
             raise SourceTimeout(
                 f"{' '.join(command[:2])}: no answer within {COMMAND_SECONDS:g} s"
             ) from None

@@ -8,7 +8,6 @@ cannot drift from it.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -35,6 +34,8 @@ class RecordingHost:
         self._directory = Path(directory)
         self._kept: dict[str, str] = {}
         self._refused: dict[str, list[str]] = {}
+        # In the manifest: /sys/block/sda is a link, and a folder of files too.
+        self._links: dict[str, str] = {}
         self._times: list[float] = []
         if self._directory.exists() and any(self._directory.iterdir()):
             raise CaptureError(f"{directory}: exists and is not empty; give a new directory")
@@ -45,7 +46,14 @@ class RecordingHost:
     def __exit__(self, *exception: object) -> None:
         self._write(
             MANIFEST,
-            _json({"format": FORMAT, "times": self._times, "refused": self._refused}),
+            _json(
+                {
+                    "format": FORMAT,
+                    "times": self._times,
+                    "refused": self._refused,
+                    "links": self._links,
+                }
+            ),
         )
 
     def read(self, path: str) -> str:
@@ -61,10 +69,7 @@ class RecordingHost:
     def link(self, path: str) -> str:
         """Ask, and keep the link."""
         target = self._ask(f"link {path}", None, lambda: self._host.link(path), str)
-        place = self._directory / path.lstrip("/")
-        if not os.path.lexists(place):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(target)
+        self._links[path] = target
         return target
 
     def run(self, *command: str) -> str:

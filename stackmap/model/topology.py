@@ -107,6 +107,17 @@ class Topology:
         """Return the edges from what stands on *name*."""
         return self._above.get(name, ())
 
+    def rows(self) -> Iterator[tuple[Device, int]]:
+        """Yield each device once, top down, with its depth below the top it was met under."""
+        seen: set[str] = set()
+        todo = [(top.name, 0) for top in reversed(self.tops)]
+        while todo:
+            name, depth = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                yield self.devices[name], depth
+                todo.extend((edge.below, depth + 1) for edge in reversed(self.below(name)))
+
     @property
     def edges(self) -> Iterator[Edge]:
         """Yield every edge once, top down."""

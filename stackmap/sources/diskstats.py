@@ -95,6 +95,13 @@ def between(earlier: Sample, later: Sample) -> Interval:
     return Interval(loads, time=later.time, seconds=seconds, events=tuple(events))
 
 
+def since_boot(sample: Sample, uptime: float) -> Interval:
+    """Return averages over the *uptime* seconds since boot."""
+    nothing = Counters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    loads = {n: now.load_since(nothing, uptime) for n, now in parse(sample.lines).items()}
+    return Interval(loads, time=sample.time, seconds=uptime, since_boot=True)
+
+
 def collection(lines: Iterable[str]) -> Iterator[Sample]:
     """
     Yield the samples of a collection; text before the first stamp is skipped.

@@ -1,0 +1,171 @@
+"""What each layer makes of the I/O above it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackmap.analysis.amplification import stack_figures, stack_tops
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.load import IDLE, Load
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge
+from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
+
+VM = raid_volume("vm", "raid5", 8)
+OTHER = raid_volume("other", "raid10", 17)
+
+
+def loads_of(*, vm_write: float = 100.0) -> dict[str, Load]:
+    """100 writes of 4 KiB to vm, each two writes and two reads at the members; the disks merge 3 of 4."""
+    loads = {"vm": moved(write=did(vm_write, 4096))}
+    for place, name in enumerate(DISKS):
+        loads[f"vm_rimage_{place}"] = moved(did(50, 4096), did(50, 4096))
+        loads[f"vm_rmeta_{place}"] = moved(write=did(7, 512))
+        loads[f"other_rimage_{place}"] = moved(write=did(143, 8192))
+        loads[f"other_rmeta_{place}"] = IDLE
+        loads[name] = moved(did(25, 4096, 25), did(50, 4096, 150))
+    loads["other"] = moved(write=did(286, 8192))
+    return loads
+
+
+def test_one_write_becomes_two_reads_and_two_writes():
+    """Members: 200 writes and 200 reads for 100 writes; sizes stay, so shrink is 1."""
+    volume, members, _ = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers
+
+    assert (1.0, 2.0) == (volume.iops_amplification["write"], members.iops_amplification["write"])
+    assert members.byte_amplification["write"] == 2.0
+    assert members.iops_amplification["total"] == 4.0
+    assert members.iops_amplification["read"] is None  # nothing was read above
+    assert members.share.read.arrivals == 200
+
+
+def test_a_shared_disk_is_divided_by_what_was_sent():
+    """
+    vm sent 50 of the 200 writes that arrived at each disk, other 143, metadata 7.
+
+    Arrivals and bytes are exact; of the 50 completions a quarter is vm's, an estimate.
+    """
+    disks = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers[2]
+
+    assert disks.share.write.arrivals == 200
+    assert disks.share.write.bytes == 200 * 4096
+    assert disks.share.write.ios == pytest.approx(4 * 50 * 50 / 200)
+    assert disks.share.estimated
+    assert disks.coalescing["write"] == 4.0
+
+
+def test_closure_counts_all_senders():
+    """50 + 143 + 7 sent and 200 arrived: nothing else ran. Above the members there is no telling."""
+    _, members, disks = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers
+
+    assert disks.closure["write"] == 1.0
+    assert members.closure["write"] is None
+
+
+def test_metadata_stays_out_of_the_ratios():
+    """Its 28 writes a second are on a row of their own."""
+    members = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers[1]
+
+    assert members.metadata["write"].ios == 28
+    assert members.layer.metadata == tuple(f"vm_rmeta_{place}" for place in range(4))
+
+
+def test_shares_of_all_senders_make_the_whole():
+    """What belongs to vm and to other, and metadata, is all that arrived at the disks."""
+    figures = [stack_figures(topology(VM, OTHER), loads_of(), top).layers for top in ("vm", "other")]
+
+    sent = sum(layers[2].share.write.arrivals + layers[1].metadata["write"].ios for layers in figures)
+
+    assert sent == sum(loads_of()[name].write.arrivals for name in DISKS)
+
+
+AMOUNTS = st.floats(0.01, 1e6)
+
+
+@given(AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS)
+def test_iops_are_bytes_times_shrink(ios, size, below, below_size):
+    """The identity holds whatever the counters say."""
+    loads = loads_of()
+    loads["vm"] = moved(write=did(ios, size))
+    loads["vm_rimage_0"] = moved(write=did(below, below_size))
+    for layer in stack_figures(topology(VM, OTHER), loads, "vm").layers:
+        product = layer.byte_amplification["write"] * layer.shrink["write"]
+
+        assert product == pytest.approx(layer.iops_amplification["write"], rel=1e-12)
+
+
+def test_a_device_that_is_not_among_the_counters_is_unknown():
+    """A text with one member left out gives no figure for the members, and says which is missing."""
+    loads = loads_of()
+    del loads["vm_rimage_2"]
+    members = stack_figures(topology(VM, OTHER), loads, "vm").layers[1]
+
+    assert members.iops_amplification["write"] is None
+    assert "vm_rimage_2" in members.share.reason
+
+
+ARRAY = (
+    [
+        Device("md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), state="active"),
+        passing("home"),
+        passing("data"),
+    ],
+    [Edge("home", "md0", Role.DATA), Edge("data", "md0", Role.DATA)]
+    + [Edge("md0", name, Role.DATA) for name in DISKS],
+)
+
+
+def array_loads(data_writes: float) -> dict[str, Load]:
+    writes = 13 + data_writes
+    return {
+        "home": moved(write=did(13, 4096)),
+        "data": moved(write=did(data_writes, 4096)) if data_writes else IDLE,
+        "md0": moved(write=did(writes, 4096)),
+        **{name: moved(did(writes / 2, 4096), did(writes / 2, 4096)) for name in DISKS},
+    }
+
+
+def test_two_volumes_on_one_array_are_not_divided():
+    """
+    Both wrote: whose I/O reached the disks cannot be said, so it is not.
+
+    The array itself is exact, and has figures of its own.
+    """
+    tree, loads = topology(ARRAY), array_loads(29)
+    home = stack_figures(tree, loads, "home")
+
+    assert home.layers[1].share.write.arrivals == 13
+    assert home.layers[2].iops_amplification["write"] is None
+    assert "serves several" in home.layers[2].share.reason
+    assert stack_tops(tree, loads, "home") == ["home", "md0"]
+    assert stack_figures(tree, loads, "md0").layers[1].iops_amplification["write"] == 2.0
+
+
+def test_a_volume_whose_neighbours_were_idle_owns_the_array():
+    """data did nothing in this interval, so all that the disks did was for home."""
+    home = stack_figures(topology(ARRAY), array_loads(0), "home")
+
+    assert home.layers[2].iops_amplification["write"] == 2.0
+    assert not home.layers[2].share.estimated
+
+
+def test_a_partition_shares_its_disks_merges():
+    """The kernel counts one merge at both: 20 sent, 15 of them merged, are 20 arrivals at each."""
+    devices = [Device("sda1", Kind.PARTITION, "8:1", merges=True), passing("root")]
+    edges = [Edge("root", "sda1", Role.DATA), Edge("sda1", "sda", Role.DATA)]
+    load = moved(write=did(5, 4096, 15))
+    loads = {"root": moved(write=did(20, 4096)), "sda1": load, "sda": load}
+
+    _, partitions, disks = stack_figures(topology((devices, edges)), loads, "root").layers
+
+    assert (20, 20) == (partitions.share.write.arrivals, disks.share.write.arrivals)
+    assert (5, 5) == (partitions.share.write.ios, disks.share.write.ios)
+    assert (1.0, 1.0) == (partitions.closure["write"], disks.closure["write"])
+
+
+def test_a_disk_alone_is_a_stack_of_one_layer():
+    """Nothing stands on it: its own counters, and no ratio but 1."""
+    figures = stack_figures(topology(), {"sda": moved(did(3, 512))}, "sda")
+
+    assert [1.0] == [layer.iops_amplification["read"] for layer in figures.layers]
+    assert disk("sda") == figures.top

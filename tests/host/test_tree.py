@@ -1,0 +1,126 @@
+"""Trees that stand for a machine: nothing in them leads out."""
+
+import io
+import tarfile
+
+import pytest
+
+from stackmap.errors import CaptureError, SourceMissing
+from stackmap.host.tree import ArchiveTree, DirectoryTree, open_tree
+
+
+def tar_of(path, members):
+    """Write a tar of (TarInfo, content) to *path*."""
+    with tarfile.open(path, "w:gz") as archive:
+        for info, content in members:
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return str(path)
+
+
+def file(name, content=b"x"):
+    return tarfile.TarInfo(name), content
+
+
+def link(name, target, kind=tarfile.SYMTYPE):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info, b""
+
+
+def test_a_tar_and_its_directory_answer_alike(tmp_path):
+    """Files, listings and links, through a link as sysfs has them."""
+    path = tar_of(
+        tmp_path / "c.tgz",
+        [
+            file("./sys/devices/virtual/block/dm-0/size", b"17\n"),
+            link("./sys/block/dm-0", "../devices/virtual/block/dm-0"),
+            file("./proc/diskstats", b"19\n"),
+        ],
+    )
+    for name, content in (("sys/devices/virtual/block/dm-0/size", "17\n"), ("proc/diskstats", "19\n")):
+        (tmp_path / "d" / name).parent.mkdir(parents=True)
+        (tmp_path / "d" / name).write_text(content)
+    (tmp_path / "d/sys/block").mkdir()
+    (tmp_path / "d/sys/block/dm-0").symlink_to("../devices/virtual/block/dm-0")
+
+    for tree in (ArchiveTree.load(path), DirectoryTree(str(tmp_path / "d"))):
+        assert tree.read("/sys/block/dm-0/size") == b"17\n"
+        assert tree.names("/sys/block/dm-0") == ["size"]
+        assert sorted(tree.names("/")) == ["proc", "sys"]
+        assert tree.link("/sys/block/dm-0") == "../devices/virtual/block/dm-0"
+        for question in (tree.read, tree.names, tree.link):
+            with pytest.raises(SourceMissing):
+                question("/sys/block/dm-1")
+
+
+def test_the_folder_that_a_tar_was_made_with_is_left_out(tmp_path):
+    """`tar cz host-1/` holds the machine one folder down."""
+    path = tar_of(tmp_path / "c.tgz", [file("host-1/proc/diskstats"), file("host-1/sys/block/sda/size")])
+
+    assert open_tree(path).read("/proc/diskstats") == b"x"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        file("/etc/passwd"),
+        file("proc/../../etc/passwd"),
+        link("sys/out", "/etc"),
+        link("sys/out", "../../etc"),
+        link("sys/hard", "proc/diskstats", tarfile.LNKTYPE),
+        link("dev/sda", "", tarfile.BLKTYPE),
+        link("dev/pipe", "", tarfile.FIFOTYPE),
+    ],
+    ids=lambda m: f"{m[0].name} {m[0].linkname}",
+)
+def test_a_hostile_tar_is_refused(tmp_path, member):
+    """Nothing outside of it, no link that leads out, no device."""
+    path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats"), member])
+
+    with pytest.raises(CaptureError, match="refused"):
+        open_tree(path)
+
+
+def test_a_bomb_is_refused_by_its_headers(tmp_path, monkeypatch):
+    """The size that members claim counts, before anything is read."""
+    monkeypatch.setattr("stackmap.host.tree.MAX_BYTES", 1000)
+    path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats", b"0" * 1001)])
+
+    with pytest.raises(CaptureError, match="refused: unpacks to more"):
+        open_tree(path)
+
+
+def test_a_damaged_tar_says_so(tmp_path):
+    """Cut in the middle, empty, or no tar at all: one line that names the file."""
+    whole = tmp_path / "whole.tgz"
+    tar_of(whole, [file("proc/diskstats", bytes(range(256)) * 500), file("sys/block/x")])
+    for name, content in {
+        "cut": whole.read_bytes()[:200],
+        "empty": b"",
+        "text": b"Device r/s w/s\n" * 99,
+    }.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+
+        with pytest.raises(CaptureError, match=name):
+            open_tree(str(path))
+
+
+def test_a_link_in_a_directory_is_not_followed_out(tmp_path):
+    """A capture on disk may hold a link to anywhere; it is not read."""
+    (tmp_path / "secret").write_text("secret")
+    capture = tmp_path / "capture"
+    capture.mkdir()
+    (capture / "proc").symlink_to(tmp_path)
+
+    with pytest.raises(CaptureError, match="leads out"):
+        DirectoryTree(str(capture)).read("/proc/secret")
+
+
+def test_links_in_a_circle_end(tmp_path):
+    """A path that never ends is not there."""
+    path = tar_of(tmp_path / "c.tgz", [file("proc/x"), link("sys/a", "b"), link("sys/b", "a")])
+
+    with pytest.raises(SourceMissing):
+        open_tree(path).read("/sys/a")

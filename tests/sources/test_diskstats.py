@@ -1,0 +1,99 @@
+"""``/proc/diskstats``, by the number of its fields."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackmap.errors import ParseError
+from stackmap.model.counters import Counters
+from stackmap.model.load import IDLE
+from stackmap.sources import diskstats
+from stackmap.sources.diskstats import Sample
+
+LINE = "   8       0 sda 2 3 5 7 11 13 17 19 23 29 31 37 41 43 47 53 59"
+
+
+def test_fields_are_told_apart():
+    """Every field is a different prime, so none can pass for another; sectors are 512 bytes."""
+    expected = Counters(2, 3, 2560, 7, 11, 13, 8704, 19, 29, 31, 37, 41, 22016, 47, 53, 59)
+
+    assert ("sda", expected) == diskstats.parse_line(LINE)
+
+
+@pytest.mark.parametrize(
+    ("fields", "discards", "flushes"), [(14, None, None), (18, 37, None), (20, 37, 53), (23, 37, 53)]
+)
+def test_fields_are_known_by_how_many_there_are(fields, discards, flushes):
+    """Kernels add fields at the end; absent ones are unknown, later ones are left."""
+    words = [*LINE.split(), "61", "67", "71"][:fields]
+    _, counters = diskstats.parse_line(" ".join(words))
+
+    assert (discards, flushes) == (counters.discards, counters.flushes)
+
+
+@pytest.mark.parametrize("line", ["", "8 0 sda 1 2 3", "8 0 sda 2 3 5 7 11 13 x 19 23 29 31"])
+def test_a_line_that_is_none_says_so(line):
+    """The message holds the line."""
+    with pytest.raises(ParseError, match="diskstats"):
+        diskstats.parse_line(line)
+
+
+def test_lines_that_did_not_change_are_not_parsed():
+    """A line that equals the one before may hold anything: it is known to be idle by that alone."""
+    broken = "   8      16 sdb not parsed"
+    later = LINE.replace(" 2 3 5 ", " 5 3 5 ")
+
+    interval = diskstats.between(Sample(1.0, (broken, LINE)), Sample(3.0, (broken, later)))
+
+    assert interval.loads["sdb"] is IDLE
+    assert interval.loads["sda"].read.ios == 1.5
+
+
+def test_a_device_that_comes_or_goes_has_no_rate():
+    """Of one sample there is no growth; an event says what happened, the others keep their rates."""
+    other = LINE.replace("sda", "sdb")
+    third = LINE.replace("sda", "sdc")
+    later = third.replace(" 2 3 5 ", " 13 3 5 ")
+
+    interval = diskstats.between(Sample(0.0, (LINE, third)), Sample(1.0, (other, later)))
+
+    assert set(interval.loads) == {"sdc"}
+    assert interval.loads["sdc"].read.ios == 11
+    assert interval.events == ("sdb appeared", "sda went away")
+
+
+def test_counters_that_went_back_have_no_rate():
+    """A device under the same name that has done less is another one: an event, never a rate."""
+    later = LINE.replace(" 11 13 17 ", " 10 13 17 ")
+
+    interval = diskstats.between(Sample(0.0, (LINE,)), Sample(1.0, (later,)))
+
+    assert "sda" not in interval.loads
+    assert "went back" in interval.events[0]
+
+
+def test_samples_out_of_order_are_refused():
+    """Time that does not pass gives no rate."""
+    with pytest.raises(ParseError, match="out of order"):
+        diskstats.between(Sample(2.0, (LINE,)), Sample(2.0, (LINE,)))
+
+
+def test_a_collection_is_split_at_its_stamps():
+    """Text before the first stamp is no sample."""
+    lines = ["junk", "TS 7.5 2026-11-21 08:34:37", LINE, "", "TS 11.25 x", LINE]
+
+    assert [Sample(7.5, (LINE,)), Sample(11.25, (LINE,))] == list(diskstats.collection(lines))
+
+
+@given(st.lists(st.integers(0, 2**63), min_size=17, max_size=17))
+def test_what_the_kernel_prints_comes_back(values):
+    """Round trip: any counters, printed as the kernel prints them."""
+    line = "%4d %7d %s" % (259, 3, "nvme0n1") + "".join(f" {v}" for v in values)
+    name, counters = diskstats.parse_line(line)
+
+    assert name == "nvme0n1"
+    assert [counters.reads, counters.write_bytes, counters.flush_ms] == [
+        values[0],
+        values[6] * 512,
+        values[16],
+    ]
