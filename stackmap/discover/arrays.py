@@ -1,0 +1,43 @@
+"""md's arrays."""
+
+from __future__ import annotations
+
+from stackmap.discover.blocks import common
+from stackmap.discover.found import Found
+from stackmap.discover.scan import Scan
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge
+from stackmap.sources import mdraid, sysfs, udev
+from stackmap.sources.mdraid import Array, Member
+from stackmap.sources.sysfs import SECTOR, Block
+
+
+def read(seen: Scan, block: Block) -> Found:
+    """Return the array that *block* is, its members by slot."""
+    array = mdraid.read(seen.host, block)
+    said = udev.properties(seen.host, block.number)
+    alias = said.get("MD_DEVNAME", "")
+    facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
+    device = Device(
+        **common(seen, block),
+        kind=Kind.ARRAY,
+        uuid=array.attributes["uuid"] or said.get("MD_UUID", ""),
+        layout=array.layout,
+        state=array.state,
+        facts=facts,
+    )
+    members = array.members or tuple(
+        Member(name, None, frozenset({"in_sync"})) for name in sysfs.below(seen.host, block)
+    )
+    return Found(
+        device,
+        edges=tuple(_edge(block, array, member) for member in members),
+        states={member.name: member.state for member in members},
+    )
+
+
+def _edge(block: Block, array: Array, member: Member) -> Edge:
+    # A container (imsm, ddf) only holds the disks that arrays of its own are made of.
+    role = Role.SPARE if array.attributes["level"] == "container" else member.role
+    start = None if member.offset is None else member.offset * SECTOR
+    return Edge(block.name, member.name, role, start)

@@ -1,0 +1,38 @@
+"""What sysfs tells of any block device, whatever its kind."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from stackmap.discover.scan import Scan
+from stackmap.sources import sysfs
+from stackmap.sources.sysfs import Block
+
+
+class Common(TypedDict):
+    """The fields of ``Device`` that every kind has."""
+
+    name: str
+    number: str
+    size: int
+    diskseq: str
+    read_only: bool
+    queue: dict[str, str]
+    rotational: bool | None
+
+
+def common(seen: Scan, block: Block, *, geometry: bool = False) -> Common:
+    """Return the fields of *block* that every kind has; *geometry* where its kind needs it."""
+    # Whether the kernel counts at all is needed of each (KERNEL 1.4, 1.5).
+    wanted = ("iostats", *sysfs.GEOMETRY) if geometry or seen.geometry else ("iostats",)
+    queue = sysfs.queue(seen.host, block, wanted)
+    rotational = queue.get("rotational")
+    return Common(
+        name=block.name,
+        number=block.number,
+        size=block.size,
+        diskseq=block.diskseq,
+        read_only=block.read_only,
+        queue=queue,
+        rotational=None if rotational is None else rotational == "1",
+    )

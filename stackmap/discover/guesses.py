@@ -1,0 +1,125 @@
+"""
+Mapped devices without their tables: what names, uuids, sizes and queue limits give away.
+
+The edges are sysfs', so they are exact. Roles come from LVM's names. The
+level of a RAID volume follows from how many times its member's size it is:
+n times for raid0, n-1 for raid4 and raid5, n-2 for raid6 (LVM wants 5 at
+least), half of n for raid10, once for raid1. The chunk is the smallest
+request the volume asks for (KERNEL 3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stackmap.discover.blocks import common
+from stackmap.discover.found import Found
+from stackmap.discover.scan import Scan
+from stackmap.model.device import Device
+from stackmap.model.raid import Layout, layout
+from stackmap.model.topology import Edge
+from stackmap.sources import dm, sysfs
+from stackmap.sources.dm import Mapped
+
+STRANGE = "table of {devices}: in a form not known; told from names and sizes instead"
+NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
+PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
+SPREAD = "how {devices} spread over what is below: needs root (dmsetup table)"
+
+RAID6_LEAST = 5  # devices; LVM makes none with less
+SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A layout as far as it could be told, and the doubt that stays."""
+
+    layout: Layout | None = None
+    doubt: str = ""
+
+
+def read(seen: Scan, mapped: Mapped) -> Found:
+    """Return a mapped device as far as it can be told without its table."""
+    block = mapped.block
+    names = sysfs.below(seen.host, block)
+    below = [seen.mapped[name] for name in names if name in seen.mapped]
+    guess = dm.guess(mapped, below)
+    spread = guess.target in ("raid", "mirror") or (not guess.target and len(names) > 1)
+    fields = common(seen, block, geometry=spread)
+    shape = _shape(mapped, guess.target, names, below, fields["queue"]) if spread else Shape()
+    target = _target(mapped, guess.target, names, shape)
+    device = Device(
+        **fields,
+        kind=guess.kind,
+        label=mapped.label,
+        target=target,
+        uuid=mapped.uuid,
+        layout=shape.layout,
+        state="suspended" if mapped.suspended else None,
+        counted=target != "thin-pool",
+        merges=target == "multipath",
+    )
+    doubts = (shape.doubt,) if shape.doubt else ()
+    return Found(device, tuple(edges(seen, mapped, target)), doubts=doubts)
+
+
+def edges(seen: Scan, mapped: Mapped, target: str) -> Iterator[Edge]:
+    """Yield the edges that sysfs shows, roles by name; hidden LVs of one kind in their order."""
+    names = sysfs.below(seen.host, mapped.block)
+    found = []
+    for name in names:
+        if name in seen.mapped:
+            other = seen.mapped[name]
+            place = other.lv.index if other.lv and other.lv.index is not None else 0
+            found.append((place, Edge(mapped.block.name, name, dm.role(other, target))))
+        else:
+            role = dm.plain_role(target)
+            found.append((0, Edge(mapped.block.name, name, role)))
+    yield from (edge for _, edge in sorted(found, key=lambda pair: pair[0]))
+
+
+def _shape(
+    mapped: Mapped, target: str, names: list[str], below: list[Mapped], queue: dict[str, str]
+) -> Shape:
+    chunk = sysfs.number(queue.get("minimum_io_size", "")) or 0
+    if target == "mirror":
+        return Shape(layout("mirror", sum(_ending(other) == "mimage" for other in below)))
+    if target == "raid":
+        sizes = [other.block.size for other in below if _ending(other) == "rimage"]
+        return raid(mapped.block.size, sizes, chunk)
+    if chunk * len(names) == sysfs.number(queue.get("optimal_io_size", "")):
+        return Shape(layout("striped", len(names), chunk))
+    return Shape(doubt=SPREAD)
+
+
+def raid(size: int, members: list[int], chunk: int) -> Shape:
+    """Return the layout of a volume of *size* on *members* of these sizes."""
+    count = len(members)
+    largest = max(members, default=0)
+    data = round(size / largest) if largest else 0
+    chunk = chunk if chunk >= SMALLEST_CHUNK else 0
+    if data == 1:
+        return Shape(layout("raid1", count))
+    if data == count:
+        return Shape(layout("raid0", count, chunk))
+    if data == count - 1:
+        return Shape(layout("raid5", count, chunk), PARITY)
+    if data == count - 2 and count >= RAID6_LEAST:
+        return Shape(layout("raid6", count, chunk))
+    if data * 2 == count:
+        return Shape(layout("raid10", count, chunk, 2))
+    return Shape(doubt=NO_LEVEL)
+
+
+def _target(mapped: Mapped, target: str, names: list[str], shape: Shape) -> str:
+    """Return *target*, or for an LV with none told: striped if it is, linear on one device."""
+    if target or mapped.lv is None:
+        return target
+    if shape.layout:
+        return shape.layout.level
+    return "linear" if len(names) == 1 else ""
+
+
+def _ending(mapped: Mapped) -> str:
+    return mapped.lv.ending if mapped.lv else ""

@@ -1,0 +1,130 @@
+"""Mapped devices: from their tables, or without root from names, uuids and sizes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from stackmap.discover import guesses
+from stackmap.discover.blocks import common
+from stackmap.discover.found import Found
+from stackmap.discover.scan import Scan
+from stackmap.model.device import Device, Kind
+from stackmap.model.topology import Edge
+from stackmap.sources import dm, sysfs
+from stackmap.sources.dm import Mapped
+from stackmap.sources.dm_targets import Target, target
+from stackmap.sources.dm_targets.segment import Segment, Told
+from stackmap.sources.sysfs import Block
+
+# What malformed words make of a reader that takes them by position.
+DAMAGE = (ValueError, IndexError, KeyError, ArithmeticError)
+
+
+def read(seen: Scan, block: Block) -> Found:
+    """Return the mapped device that *block* is."""
+    mapped = seen.mapped[block.name]
+    segments = (seen.tables or {}).get(mapped.name)
+    if segments is None:
+        return guesses.read(seen, mapped)
+    try:
+        return _from_table(seen, mapped, segments)
+    except DAMAGE:
+        found = guesses.read(seen, mapped)
+        return replace(found, doubts=(*found.doubts, guesses.STRANGE))
+
+
+def unknown(found: Iterable[Found]) -> Iterator[str]:
+    """Yield a sentence for each doubt, with the devices that share it."""
+    doubted: defaultdict[str, list[str]] = defaultdict(list)
+    for each in found:
+        for doubt in each.doubts:
+            doubted[doubt].append(each.device.title)
+    for doubt, titles in doubted.items():
+        yield doubt.format(devices=", ".join(sorted(titles)))
+
+
+def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Found:
+    told = _told(seen, mapped)
+    edges = tuple(_edges(seen, mapped, segments))
+    kinds = {target(segment.target).kind for segment in segments}
+    names = list(dict.fromkeys(segment.target for segment in segments))
+    layouts = {target(segment.target).layout(segment) for segment in segments}
+    device = Device(
+        **common(seen, mapped.block),
+        kind=_kind(mapped, kinds),
+        label=mapped.label,
+        target=",".join(names),
+        uuid=mapped.uuid,
+        layout=layouts.pop() if len(layouts) == 1 else None,
+        state="suspended" if mapped.suspended else told.state,
+        # A pool sends a thin volume's I/O straight to its data, past its own counters.
+        counted="thin-pool" not in names,
+        merges="multipath" in names and queues_requests(seen, mapped.block),
+        facts=_facts(segments) | dict(told.facts),
+    )
+    return Found(device, edges, states=_states(edges, told, seen.names))
+
+
+def _edges(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Iterator[Edge]:
+    above = mapped.block.name
+    for segment in segments:
+        kind = target(segment.target)
+        for below in kind.below(segment):
+            if below.number in seen.names:
+                name = seen.names[below.number]
+                yield Edge(above, name, below.role, below.start, below.length)
+        if kind.name != segment.target:
+            yield from guesses.edges(seen, mapped, segment.target)
+
+
+def _kind(mapped: Mapped, kinds: set[Kind]) -> Kind:
+    kind = kinds.pop() if len(kinds) == 1 else Kind.DM
+    if mapped.lv is None:
+        return dm.guess(mapped, ()).kind if kind is Kind.DM else kind
+    if kind is Kind.THIN_POOL or mapped.uuid.endswith("-pool"):
+        return Kind.THIN_POOL
+    if mapped.lv.hidden:
+        return Kind.MEMBER
+    return Kind.VOLUME if kind is Kind.DM else kind
+
+
+def _told(seen: Scan, mapped: Mapped) -> Told:
+    """Return what the status lines tell: of several, the first that is not in order."""
+    if seen.statuses is None:
+        return Told()
+    lines = seen.statuses.get(mapped.name, ())
+    told = [_read_status(target(line.target), line) for line in lines]
+    wrong = [each for each in told if each.state != "active"]
+    return next(iter(wrong or told), Told())
+
+
+def _read_status(kind: Target, line: Segment) -> Told:
+    try:
+        return kind.status(line)
+    except DAMAGE:
+        return Told()
+
+
+def _facts(segments: tuple[Segment, ...]) -> dict[str, str]:
+    facts = {"segments": str(len(segments))} if len(segments) > 1 else {}
+    for segment in segments:
+        facts |= target(segment.target).facts(segment)
+    return facts
+
+
+def _states(edges: tuple[Edge, ...], told: Told, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the states of the devices below, by name."""
+    states = {names[number]: state for number, state in told.paths.items() if number in names}
+    carriers = [edge.below for edge in edges if edge.role != "metadata"]
+    # Letters count places of the table, where a missing member has one too.
+    if len(carriers) == len(told.members):
+        states |= dict(zip(carriers, told.members, strict=True))
+    return states
+
+
+def queues_requests(seen: Scan, block: Block) -> bool:
+    """Whether a multipath device merges: request-based it has an I/O scheduler to choose."""
+    scheduler = sysfs.queue(seen.host, block, ("scheduler",)).get("scheduler", "")
+    return "mq" in block.entries or "[" in scheduler

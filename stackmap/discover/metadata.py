@@ -1,0 +1,61 @@
+"""What LVM and md say of themselves, added to devices that are known already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stackmap.errors import SourceError
+from stackmap.model.device import Device
+
+if TYPE_CHECKING:
+    from stackmap.host import Host, Json
+
+# A fact of ours, by libblockdev's field.
+VOLUME_FACTS = {"segtype": "segment type", "lv_tags": "tags", "origin": "origin", "pool_lv": "pool"}
+ARRAY_FACTS = {"name": "array name", "spare_devices": "spares", "failed_devices": "failed"}
+
+Records = list[dict[str, "Json"]]
+
+
+def enriched(host: Host, devices: list[Device]) -> tuple[list[Device], list[str]]:
+    """Return *devices* with their metadata as facts, and what was refused."""
+    refused: list[str] = []
+    volumes = _by(_ask(host.volumes, "LVM's metadata", refused), ("vg_name", "lv_name"))
+    arrays = _by(_ask(host.arrays, "md's metadata", refused), ("device",))
+    return [_enriched(device, volumes, arrays) for device in devices], refused
+
+
+def _ask(ask: Callable[[], Records], what: str, refused: list[str]) -> Records:
+    try:
+        return ask()
+    except SourceError as error:
+        refused.append(f"{what}: {error}")
+        return []
+
+
+def _by(records: Records, keys: tuple[str, ...]) -> dict[str, dict[str, Json]]:
+    """Return *records* by what ``keys`` hold, as ``vg/lv`` or ``md0``."""
+    return {
+        "/".join(str(record.get(key, "")) for key in keys).removeprefix("/dev/"): record
+        for record in records
+    }
+
+
+def _enriched(
+    device: Device, volumes: dict[str, dict[str, Json]], arrays: dict[str, dict[str, Json]]
+) -> Device:
+    for records, names, key in (
+        (volumes, VOLUME_FACTS, device.label),
+        (arrays, ARRAY_FACTS, device.name),
+    ):
+        record = records.get(key, {})
+        found = {fact: _text(record[field]) for field, fact in names.items() if record.get(field)}
+        if found:
+            device = replace(device, facts={**device.facts, **found})
+    return device
+
+
+def _text(value: Json) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,68 @@
+"""What every reader needs: the devices in sysfs, and the tables of the mapped ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from stackmap.errors import SourceError
+from stackmap.host import Host
+from stackmap.sources import dm, dmsetup, sysfs
+from stackmap.sources.dm import Mapped
+from stackmap.sources.dmsetup import Segments
+from stackmap.sources.sysfs import Block
+
+KEPT_EMPTY = frozenset({"dm", "md"})  # a mapped device without a table, an array that is not up
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """
+    One look at a host.
+
+    ``names``: kernel names by device number. ``mapped``: what sysfs says of
+    the mapped devices, by kernel name. ``tables`` and ``statuses``: None
+    where they were refused. ``unknown``: the refusals, as sentences.
+    """
+
+    host: Host
+    blocks: Mapping[str, Block]
+    names: Mapping[str, str]
+    mapped: Mapping[str, Mapped]
+    tables: Segments | None
+    statuses: Segments | None
+    unknown: tuple[str, ...]
+    geometry: bool
+
+
+def scan(host: Host, *, geometry: bool) -> Scan:
+    """Look at *host*: sysfs always, dmsetup if something is mapped."""
+    blocks = {block.name: block for block in sysfs.read(host) if _is_there(block)}
+    mapped = {b.name: dm.read(host, b) for b in blocks.values() if "dm" in b.entries}
+    refused: list[str] = []
+    tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
+    statuses = _ask(dmsetup.read_statuses, host, refused) if mapped and tables else tables
+    return Scan(
+        host=host,
+        blocks=blocks,
+        names={block.number: block.name for block in blocks.values()},
+        mapped=mapped,
+        tables=tables,
+        statuses=statuses,
+        unknown=tuple(refused),
+        geometry=geometry,
+    )
+
+
+def _is_there(block: Block) -> bool:
+    """Whether I/O can go to *block*: an unused loop device has no size."""
+    return block.size > 0 or bool(block.entries & KEPT_EMPTY)
+
+
+def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Segments | None:
+    try:
+        return read(host)
+    except SourceError as error:
+        what = "tables" if read is dmsetup.read_tables else "states"
+        refused.append(f"{what} of mapped devices: {error}")
+        return None

@@ -1,0 +1,101 @@
+"""
+Which devices a NAME means, as people write it.
+
+A name is tried as each of these in turn, and the first that is borne counts:
+a kernel name or label, a path in /dev, a device number, a LV, a VG, a mount
+point, a user such as a VM. Two LVs may bear one name in two VGs: it means both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from stackmap.errors import NameNotFound
+from stackmap.model.device import Device, Kind
+from stackmap.model.topology import Topology
+
+DEV = "/dev/"
+MAPPER = "mapper/"
+
+# Devices LVM made for its own use; a VG means the others.
+HIDDEN = frozenset({Kind.MEMBER})
+
+
+def find(topology: Topology, name: str) -> list[str]:
+    """Return the kernel names of the devices that *name* means, [] if none bears it."""
+    for bears in RULES:
+        found = [device.name for device in topology if bears(device, name)]
+        if found:
+            return found
+    return []
+
+
+def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
+    """Return what all *names* mean together, each device once; ``NameNotFound`` if that is nothing."""
+    wanted = list(names)
+    found = dict.fromkeys(name for wish in wanted for name in find(topology, wish))
+    if wanted and not found:
+        raise NameNotFound(f"no device is named {' or '.join(wanted)}")
+    return list(found)
+
+
+def missing(topology: Topology, names: Iterable[str]) -> list[str]:
+    """Return those of *names* that no device bears."""
+    return [name for name in names if not find(topology, name)]
+
+
+def _itself(device: Device, name: str) -> bool:
+    return name in (device.name, device.label, device.number)
+
+
+def _path(device: Device, name: str) -> bool:
+    path = name.removeprefix(DEV)
+    return path != name and (path in _paths(device) or _label_at(path) == device.label != "")
+
+
+def _paths(device: Device) -> Iterator[str]:
+    """Yield where *device* is found in /dev."""
+    yield device.name
+    if device.label:
+        yield device.label
+        yield MAPPER + device.label
+    if alias := device.facts.get("alias"):
+        yield f"md/{alias}"
+
+
+def _label_at(path: str) -> str:
+    """
+    Return the label of the LV at *path* in /dev/mapper, where hyphens in its names are doubled.
+
+    >>> _label_at("mapper/vg--md-home--dirs")
+    'vg-md/home-dirs'
+    """
+    group, *rest = path.removeprefix(MAPPER).replace("--", "\0").split("-")
+    return f"{group}/{'-'.join(rest)}".replace("\0", "-")
+
+
+def _alias(device: Device, name: str) -> bool:
+    return device.facts.get("alias") == name
+
+
+def _volume(device: Device, name: str) -> bool:
+    return device.label.partition("/")[2] == name != ""
+
+
+def _group(device: Device, name: str) -> bool:
+    group, slash, _ = device.label.partition("/")
+    return bool(slash) and group == name.removeprefix(DEV) and device.kind not in HIDDEN
+
+
+def _user(device: Device, name: str) -> bool:
+    return any(use.who == (name.rstrip("/") or "/") for use in device.uses)
+
+
+RULES: tuple[Callable[[Device, str], bool], ...] = (
+    _itself,
+    _path,
+    _alias,
+    _volume,
+    _group,
+    _user,
+)

@@ -1,0 +1,115 @@
+"""
+``/sys/block/dm-N/dm``: a mapped device's name and uuid, for everyone to read.
+
+Without root nothing says what a device is mapped to. But what made it left
+its mark in the uuid ("CRYPT-LUKS2-…", "mpath-…", "LVM-…"), LVM names what
+stands below by its purpose, and ``slaves/`` says which that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stackmap.model.device import Kind, Role
+from stackmap.sources import lvm
+from stackmap.sources.sysfs import Block, attribute
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+# Target and kind by how the uuid begins, longer beginnings first.
+MAKERS = {
+    "CRYPT-VERITY-": ("verity", Kind.DM),
+    "CRYPT-INTEGRITY-": ("integrity", Kind.DM),
+    "CRYPT-": ("crypt", Kind.CRYPT),
+    "mpath-": ("multipath", Kind.MULTIPATH),
+    "part": ("linear", Kind.PARTITION),
+    "VDO-": ("vdo", Kind.DM),
+}
+
+# What an LV must be, by the endings of the hidden LVs it stands on.
+_TARGETS_BY_BELOW = {
+    "rimage": ("raid", Kind.VOLUME),
+    "mimage": ("mirror", Kind.VOLUME),
+    "tdata": ("thin-pool", Kind.THIN_POOL),
+    "tpool": ("thin", Kind.THIN),
+    "corig": ("cache", Kind.CACHE),
+    "wcorig": ("writecache", Kind.CACHE),
+    "iorig": ("integrity", Kind.MEMBER),
+    "vdata": ("vdo", Kind.MEMBER),
+    "vpool": ("linear", Kind.VOLUME),
+    "cow": ("snapshot", Kind.SNAPSHOT),
+    "real": ("snapshot-origin", Kind.VOLUME),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A mapped device: its name without mangling, its uuid, and what LVM's names say of it."""
+
+    block: Block
+    name: str
+    uuid: str
+    suspended: bool
+    lv: lvm.LvName | None
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.lv.label if self.lv else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a mapped device is without its table: "" for a target that nothing tells."""
+
+    target: str
+    kind: Kind
+
+
+def read(host: Host, block: Block) -> Mapped:
+    """Return what sysfs says of the mapped device *block*."""
+    path = f"{block.path}/dm"
+    name = lvm.unmangled(attribute(host, f"{path}/name"))
+    uuid = attribute(host, f"{path}/uuid")
+    return Mapped(
+        block=block,
+        name=name,
+        uuid=uuid,
+        suspended=attribute(host, f"{path}/suspended") == "1",
+        lv=lvm.decode(name, uuid),
+    )
+
+
+def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
+    """Tell target and kind from uuids and names; *below* are the mapped devices below."""
+    for beginning, (target, kind) in MAKERS.items():
+        if mapped.uuid.startswith(beginning):
+            return Guess(target, kind)
+    if mapped.lv is None:
+        return Guess("", Kind.DM)
+    endings = {other.lv.ending for other in below if other.lv}
+    fitting = (said for ending, said in _TARGETS_BY_BELOW.items() if ending in endings)
+    target, kind = next(fitting, ("", Kind.VOLUME))
+    if mapped.uuid.endswith("-pool"):
+        return Guess("linear", Kind.THIN_POOL)
+    if mapped.lv.hidden and kind is not Kind.THIN_POOL:
+        kind = Kind.MEMBER
+    return Guess(target, kind)
+
+
+def plain_role(target: str) -> Role:
+    """Return what a device whose name says nothing is for to a device with *target*."""
+    return Role.PATH if target == "multipath" else Role.DATA
+
+
+def role(below: Mapped, target: str) -> Role:
+    """Return what *below* is for to a device with *target*, by its name."""
+    if below.lv is None or not below.lv.hidden or target == "linear":
+        return plain_role(target)
+    # "-real" is both what an origin's data became and what a snapshot is of.
+    if below.lv.ending == "real" and target == "snapshot":
+        return Role.ORIGIN
+    return below.lv.role

@@ -1,0 +1,162 @@
+"""Targets that send I/O on as it comes, perhaps delayed, encrypted or checked."""
+
+from __future__ import annotations
+
+from stackmap.model.device import Role
+from stackmap.model.raid import Layout, layout
+from stackmap.sources.dm_targets.segment import (
+    Below,
+    Segment,
+    Told,
+    is_device,
+    options,
+    percent,
+    sectors,
+)
+
+_META_DEVICE = "meta_device:"
+_FEC_DEVICE = "use_fec_from_device"
+
+
+def pairs(words: tuple[str, ...], length: int | None, role: Role = Role.DATA) -> list[Below]:
+    """Return the devices of ``DEV offset DEV offset …``."""
+    return [
+        Below(number, role, sectors(start), length)
+        for number, start in zip(words[::2], words[1::2], strict=False)
+    ]
+
+
+def linear(segment: Segment) -> list[Below]:
+    """``DEV offset`` first, as linear, flakey, dust and ebs have it."""
+    return pairs(segment.words[:2], segment.length)
+
+
+def striped(segment: Segment) -> list[Below]:
+    """``stripes chunk (DEV offset)…``."""
+    count = int(segment.words[0])
+    return pairs(segment.words[2 : 2 + 2 * count], segment.length // count)
+
+
+def striped_layout(segment: Segment) -> Layout | None:
+    """Return the stripes of a striped LV."""
+    return layout("striped", int(segment.words[0]), sectors(segment.words[1]))
+
+
+def striped_status(status: Segment) -> Told:
+    """``stripes DEV… 1 AAAA``: D is a stripe whose device gives errors."""
+    count = int(status.words[0])
+    health = status.words[count + 2]
+    dead = "D" in health
+    return Told(
+        "failed" if dead else "active",
+        members=tuple("failed" if letter == "D" else "active" for letter in health),
+    )
+
+
+def crypt(segment: Segment) -> list[Below]:
+    """``cipher key iv_offset DEV offset``: the key is passed over unread."""
+    return pairs(segment.words[3:5], segment.length)
+
+
+def crypt_facts(segment: Segment) -> dict[str, str]:
+    """Return the cipher, and nothing of the key."""
+    return {"cipher": segment.words[0]}
+
+
+def delay(segment: Segment) -> list[Below]:
+    """``DEV offset ms``, once for all I/O or again for writes and for flushes."""
+    words = segment.words
+    found = [pairs(words[i : i + 2], segment.length)[0] for i in range(0, len(words) - 2, 3)]
+    return list(dict.fromkeys(found))
+
+
+def delay_facts(segment: Segment) -> dict[str, str]:
+    """Return the milliseconds of reads, writes and flushes, as far as they are given."""
+    return {"delay": " ".join(f"{ms} ms" for ms in segment.words[2::3])}
+
+
+def unstriped(segment: Segment) -> list[Below]:
+    """``stripes chunk which DEV offset``."""
+    return pairs(segment.words[3:5], None)
+
+
+def switch(segment: Segment) -> list[Below]:
+    """``paths region 0 (DEV offset)…``."""
+    return pairs(segment.words[3:], None, Role.PATH)
+
+
+def every_device(segment: Segment) -> list[Below]:
+    """Take any word that is a device: zoned, and error in its newer form."""
+    return [Below(word, Role.DATA) for word in segment.words if is_device(word)]
+
+
+def integrity(segment: Segment) -> list[Below]:
+    """``DEV reserved tag_size mode #options …``, tags apart with ``meta_device:DEV``."""
+    data = Below(segment.words[0], Role.DATA, sectors(segment.words[1]))
+    chosen, _ = options(segment.words[4:])
+    apart = [word.removeprefix(_META_DEVICE) for word in chosen if word.startswith(_META_DEVICE)]
+    return [data, *(Below(number, Role.METADATA) for number in apart)]
+
+
+def integrity_facts(segment: Segment) -> dict[str, str]:
+    """Return the mode by name, and the checksum."""
+    modes = {"J": "journal", "B": "bitmap", "D": "direct", "R": "recovery", "I": "inline"}
+    facts = {"mode": modes.get(segment.words[3], segment.words[3])}
+    chosen, _ = options(segment.words[4:])
+    hashes = [word.partition(":")[2] for word in chosen if word.startswith("internal_hash:")]
+    return facts | ({"hash": hashes[0]} if hashes else {})
+
+
+def integrity_status(status: Segment) -> Told:
+    """``mismatches sectors recalculated``: the last is ``-`` or how far tags were made."""
+    mismatches, provided, done = status.words[:3]
+    facts = {"mismatches": mismatches} if mismatches != "0" else {}
+    if done == "-" or int(done) >= int(provided):
+        return Told("active", facts=facts)
+    return Told(f"recalculate {percent(int(done), int(provided))}", facts=facts)
+
+
+def verity(segment: Segment) -> list[Below]:
+    """``version DATA HASH …``, perhaps a device for error correction among the options."""
+    words = segment.words
+    below = [Below(words[1], Role.DATA, 0), Below(words[2], Role.METADATA)]
+    if _FEC_DEVICE in words:
+        below.append(Below(words[words.index(_FEC_DEVICE) + 1], Role.METADATA))
+    return below
+
+
+def verity_facts(segment: Segment) -> dict[str, str]:
+    """Return the hash's name."""
+    return {"hash": segment.words[7]}
+
+
+def verity_status(status: Segment) -> Told:
+    """``V``, or ``C`` once a block did not match its hash."""
+    return Told("active" if status.words[0] == "V" else "corrupted")
+
+
+def log_writes(segment: Segment) -> list[Below]:
+    """``DEV LOGDEV``."""
+    return [Below(segment.words[0], Role.DATA, 0), Below(segment.words[1], Role.JOURNAL)]
+
+
+def vdo(segment: Segment) -> list[Below]:
+    """``V4 DEV physical_blocks …``: the device follows the version in all of them."""
+    return [Below(next(word for word in segment.words if is_device(word)), Role.DATA, 0)]
+
+
+def vdo_status(status: Segment) -> Told:
+    """``DEV mode recovering index compression used total``."""
+    mode, recovering = status.words[1:3]
+    used, total = status.words[-2:]
+    facts = {"index": status.words[3], "compression": status.words[4]}
+    if used.isdigit() and total.isdigit():
+        facts["used"] = percent(int(used), int(total))
+    if mode != "normal":
+        return Told(mode, facts=facts)
+    return Told("active" if recovering == "-" else "recovering", facts=facts)
+
+
+def failing(_: Segment) -> Told:
+    """Tell of an error target: whatever is sent here fails."""
+    return Told("failed")

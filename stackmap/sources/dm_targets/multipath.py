@@ -1,0 +1,71 @@
+"""``multipath``: one disk over several paths, in groups by priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.model.device import Role
+from stackmap.sources.dm_targets.segment import Below, Segment, Told, options
+
+# A group that is enabled waits for the active one to fail.
+_GROUPS = {"A": "active", "E": "standby", "D": "disabled"}
+
+
+def multipath(segment: Segment) -> list[Below]:
+    """
+    ``#features … #handler … #groups next``, then the groups.
+
+    Each is ``selector #words … #paths #path_words (DEV word…)…``.
+    """
+    _, rest = options(segment.words)
+    _, rest = options(rest)
+    return [
+        Below(number, Role.PATH, 0)
+        for _, paths in _groups(int(rest[0]), rest[2:], after_path=0)
+        for number, *_ in paths
+    ]
+
+
+def multipath_facts(segment: Segment) -> dict[str, str]:
+    """Return features, the hardware handler, and the selector."""
+    features, rest = options(segment.words)
+    handler, rest = options(rest)
+    facts = {"features": " ".join(features), "handler": " ".join(handler)}
+    if int(rest[0]):
+        facts["selector"] = rest[2]
+    return {name: value for name, value in facts.items() if value}
+
+
+def multipath_status(status: Segment) -> Told:
+    """
+    ``#features … #handler … #groups current``, then the groups with their states.
+
+    A path is ``DEV A|F failures`` and what its selector adds.
+    """
+    _, rest = options(status.words)
+    _, rest = options(rest)
+    groups = list(_groups(int(rest[0]), rest[2:], after_path=2))
+    states = {
+        number: "failed" if alive == "F" else _GROUPS.get(group, group)
+        for group, paths in groups
+        for number, alive, *_ in paths
+    }
+    working = [state for state in states.values() if state != "failed"]
+    facts = {"paths": f"{len(working)} of {len(states)}"}
+    if not working:
+        return Told("failed", paths=states, facts=facts)
+    whole = len(working) == len(states)
+    return Told("active" if whole else "degraded", paths=states, facts=facts)
+
+
+def _groups(
+    count: int, words: tuple[str, ...], *, after_path: int
+) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Yield each group's first word and its paths; *after_path* words stand before the selector's."""
+    for _ in range(count):
+        name = words[0]
+        _, words = options(words[1:])
+        paths, length = int(words[0]), 1 + after_path + int(words[1])
+        words = words[2:]
+        yield name, [words[i * length : (i + 1) * length] for i in range(paths)]
+        words = words[paths * length :]

@@ -1,0 +1,140 @@
+"""``raid`` (md's personalities under device-mapper) and the older ``mirror``."""
+
+from __future__ import annotations
+
+import re
+
+from stackmap.model.device import Role
+from stackmap.model.raid import Layout, layout
+from stackmap.sources.dm_targets.mapping import pairs
+from stackmap.sources.dm_targets.segment import (
+    Below,
+    Segment,
+    Told,
+    is_device,
+    options,
+    percent,
+    sectors,
+    share,
+)
+
+_TYPE = re.compile(r"(raid\d+)(?:_(.+))?")
+_IDLE = ("idle", "frozen")
+_LETTERS = {"A": "active", "a": "out of sync", "D": "failed"}
+_LEG_LETTERS = {"A": "active"}
+
+
+def members(words: tuple[str, ...]) -> tuple[str, ...]:
+    """
+    Return the ``META DATA …`` at the end of a raid table.
+
+    They are found from the right, where ``#devs`` stands before twice as many
+    devices: some kernels print a wrong count of parameters (dm-raid 1.15.1).
+    """
+    start = len(words)
+    while start and (words[start - 1] == "-" or is_device(words[start - 1])):
+        start -= 1
+    if not start or int(words[start - 1]) * 2 != len(words) - start:
+        raise ValueError(
+            f"{len(words) - start} devices, where {words[start - 1 : start]} were said"
+        )
+    return words[start:]
+
+
+def raid(segment: Segment) -> list[Below]:
+    """``type #parameters chunk … #devs (META DATA)…``, ``-`` for one that is not there."""
+    devices = members(segment.words)
+    roles = (Role.METADATA, Role.DATA)
+    return [
+        Below(number, roles[place % 2], 0) for place, number in enumerate(devices) if number != "-"
+    ]
+
+
+def raid_layout(segment: Segment) -> Layout | None:
+    """Return level, chunk and copies; raid10 without a format is near, 2 copies."""
+    words = segment.words
+    match = _TYPE.fullmatch(words[0])
+    if match is None:
+        return None
+    level, variant = match[1], match[2] or ""
+    copies = None
+    if level == "raid10":
+        variant = _after(words, "raid10_format") or "near"
+        copies = int(_after(words, "raid10_copies") or 2)
+    chunk = None if level == "raid1" else sectors(words[2])
+    return layout(level, len(members(words)) // 2, chunk, copies, variant)
+
+
+def raid_facts(segment: Segment) -> dict[str, str]:
+    """Return which members are kept from reads, and the region the bitmap counts in."""
+    words = segment.words
+    spared = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "write_mostly"]
+    region = _after(words, "region_size")
+    facts = {"write mostly": " ".join(spared)} if spared else {}
+    return facts | ({"region": str(sectors(region))} if region else {})
+
+
+def raid_status(status: Segment) -> Told:
+    """``type #devs health done/total action mismatches …``, the last ones in newer kernels only."""
+    health, progress, *rest = status.words[2:]
+    action = rest[0] if rest else "idle"
+    done, total = share(progress)
+    states = [_LETTERS.get(letter, "missing") for letter in health]
+    failed = "D" in health or "-" in health
+    facts = {"mismatches": rest[1]} if len(rest) > 1 and rest[1] != "0" else {}
+    return Told(
+        condition(failed=failed, action=action, progress=percent(done, total)),
+        members=tuple(states),
+        facts=facts,
+    )
+
+
+def mirror(segment: Segment) -> list[Below]:
+    """``log #words … legs (DEV offset)…``; a log on disk is a device among its words."""
+    log, rest = options(segment.words[1:])
+    legs = int(rest[0])
+    return [
+        *(Below(word, Role.METADATA, 0) for word in log if is_device(word)),
+        *pairs(rest[1 : 1 + 2 * legs], segment.length),
+    ]
+
+
+def mirror_layout(segment: Segment) -> Layout | None:
+    """Return how many legs there are."""
+    _, rest = options(segment.words[1:])
+    return layout("mirror", int(rest[0]))
+
+
+def mirror_status(status: Segment) -> Told:
+    """``legs DEV… insync/total 1 health …``: letters other than A tell of a leg's errors."""
+    legs = int(status.words[0])
+    progress, _, health = status.words[legs + 1 : legs + 4]
+    done, total = share(progress)
+    return Told(
+        condition(
+            failed=health.strip("A") != "",
+            action="resync" if done < total else "idle",
+            progress=percent(done, total),
+        ),
+        paths=dict(
+            zip(
+                status.words[1 : legs + 1],
+                (_LEG_LETTERS.get(letter, "failed") for letter in health),
+                strict=False,
+            )
+        ),
+    )
+
+
+def condition(*, failed: bool, action: str, progress: str) -> str:
+    """Return the state in words: a failed member first, then what is under way."""
+    # A recovery is told by itself: it says that a member is not whole yet.
+    words = ["degraded"] if failed and action != "recover" else []
+    if action not in _IDLE:
+        words.append(f"{action} {progress}".strip())
+    return ", ".join(words) or "active"
+
+
+def _after(words: tuple[str, ...], key: str) -> str | None:
+    """Return the word that follows *key*."""
+    return words[words.index(key) + 1] if key in words else None

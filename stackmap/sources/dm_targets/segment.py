@@ -1,0 +1,76 @@
+"""The words of one line of a table or status, and what reading them gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stackmap.model.device import Role
+
+SECTOR = 512  # bytes; device-mapper's unit whatever the disk's own sector size
+
+_DEVICE = re.compile(r"\d+:\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a mapped device, ``start`` and ``length`` in bytes, and the target's own words."""
+
+    start: int
+    length: int
+    target: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A device a segment stands on: its number, what for, and which part of it, in bytes."""
+
+    number: str
+    role: Role
+    start: int | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """
+    What a status line tells.
+
+    ``state``: "active", or what is wrong or under way; None where the target
+    tells nothing. ``members``: states of devices below, by their place in the
+    table, "" where nothing is told of one. ``paths``: the same by number.
+    """
+
+    state: str | None = None
+    members: tuple[str, ...] = ()
+    paths: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_device(word: str) -> bool:
+    """Whether *word* is a device number ("8:0")."""
+    return _DEVICE.fullmatch(word) is not None
+
+
+def sectors(word: str) -> int:
+    """Return bytes for a *word* that counts sectors."""
+    return int(word) * SECTOR
+
+
+def percent(part: float, whole: float) -> str:
+    """Return *part* of *whole* as people read it; of nothing, all is done."""
+    return f"{100 * part / whole if whole else 100:.1f} %"
+
+
+def share(word: str) -> tuple[int, int]:
+    """Return both numbers of a *word* like ``1024/4096``."""
+    done, _, total = word.partition("/")
+    return int(done), int(total)
+
+
+def options(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words that a leading count says, and those after them."""
+    count = int(words[0])
+    return words[1 : 1 + count], words[1 + count :]

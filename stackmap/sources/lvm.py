@@ -1,0 +1,119 @@
+r"""
+Names and uuids that LVM gives its device-mapper devices.
+
+A name is ``vg-lv`` or ``vg-lv-layer``, with hyphens inside of a part doubled;
+characters that device-mapper refuses stand as ``\xNN``. A uuid is ``LVM-``,
+32 characters of the VG, 32 of the LV, and for what LVM hides mostly a layer.
+Older LVM gives hidden LVs no layer in the uuid, newer one ``-real``: so a
+hidden LV is told by its name's ending, which LVM reserves, or by its uuid
+(KERNEL 4.4).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stackmap.model.device import Role
+
+PREFIX = "LVM-"
+_PLAIN = len(PREFIX) + 32 + 32
+_MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")
+_HIDDEN = re.compile(
+    r".+?_(?P<ending>rimage|rmeta|mimage|mlog|mimagetmp|tdata|tmeta|cdata|cmeta|"
+    r"corig|wcorig|cvol|iorig|imeta|vdata|vorigin|pmspare)(?:_(?P<index>\d+))?|(?P<moved>pvmove)\d+"
+)
+
+# What a hidden LV is for to the one above it, by the ending of its name or uuid.
+ROLES = {
+    "rimage": Role.DATA,
+    "rmeta": Role.METADATA,
+    "mimage": Role.DATA,
+    "mimagetmp": Role.DATA,
+    "mlog": Role.METADATA,
+    "tdata": Role.DATA,
+    "tmeta": Role.METADATA,
+    "tpool": Role.DATA,
+    "cdata": Role.CACHE,
+    "cmeta": Role.METADATA,
+    "cvol": Role.CACHE,
+    "corig": Role.ORIGIN,
+    "wcorig": Role.ORIGIN,
+    "iorig": Role.DATA,
+    "imeta": Role.METADATA,
+    "vdata": Role.DATA,
+    "vpool": Role.DATA,
+    "cow": Role.COW,
+    "real": Role.DATA,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LvName:
+    """
+    A device of LVM's, by name.
+
+    ``layer``: what follows the LV ("tpool", "real", "cow"), "" for the LV
+    itself. ``ending``: what kind of hidden LV it is ("rimage"), "" for one
+    that people made. ``index``: which of several, None where there is one.
+    """
+
+    vg: str
+    lv: str
+    layer: str = ""
+    ending: str = ""
+    index: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name as people write it: ``vg/lv``."""
+        return f"{self.vg}/{self.lv}" + (f"-{self.layer}" if self.layer else "")
+
+    @property
+    def hidden(self) -> bool:
+        """Whether LVM made it for its own use."""
+        return bool(self.ending)
+
+    @property
+    def role(self) -> Role:
+        """What it is for to the one above it."""
+        return ROLES.get(self.ending, Role.DATA)
+
+
+def is_lvm(uuid: str) -> bool:
+    """Whether a device-mapper uuid is one of LVM's."""
+    return uuid.startswith(PREFIX)
+
+
+def decode(name: str, uuid: str) -> LvName | None:
+    """Return what *name* (not mangled) says, given the *uuid*; None if LVM did not make it."""
+    if not is_lvm(uuid):
+        return None
+    # Pairs first: of three hyphens the last one separates, as a part cannot begin with one.
+    parts = [part.replace("\0", "-") for part in name.replace("--", "\0").split("-")]
+    if len(parts) < 2:
+        return None
+    vg, lv, layer = parts[0], parts[1], "-".join(parts[2:])
+    match = _HIDDEN.fullmatch(lv)
+    ending = layer or _ending(match) or uuid[_PLAIN + 1 :]
+    # "-pool" is the face of a thin pool: people made it, under this name.
+    ending = "" if ending == "pool" else ending
+    index = int(match["index"]) if match and match["index"] else None
+    return LvName(vg, lv, layer, ending, index)
+
+
+def unmangled(name: str) -> str:
+    r"""
+    Return *name* with its ``\xNN`` resolved.
+
+    >>> unmangled(r"vg-caf\xc3\xa9")
+    'vg-café'
+    """
+    if "\\x" not in name:
+        return name
+    raw = _MANGLED.sub(lambda match: bytes([int(match[1], 16)]), name.encode())
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _ending(match: re.Match[str] | None) -> str:
+    return "" if match is None else match["ending"] or match["moved"]

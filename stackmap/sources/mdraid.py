@@ -1,0 +1,164 @@
+"""
+``/sys/block/mdN/md``: an array of md's, its members and what it is doing.
+
+``dev-X/state`` is a list by commas (faulty, in_sync, journal, write_mostly,
+spare, replacement …), ``dev-X/slot`` a place in the array or "none". While an
+array is reshaped, attributes read "new (old)". LVM's RAID has no such folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stackmap.model.device import Role
+from stackmap.model.raid import Layout, layout
+from stackmap.sources.dm_targets.raid import condition
+from stackmap.sources.dm_targets.segment import percent
+from stackmap.sources.sysfs import Block, attribute, names_in, number, unescaped
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+_MEMBER = "dev-"
+_BUSY = ("clean", "active", "active-idle", "write-pending")
+_PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
+    8: "zr", 9: "nr", 10: "nc", 16: "la_6", 17: "ra_6", 18: "ls_6", 19: "rs_6", 20: "0_6", 21: "n_6"
+}  # fmt: skip
+
+# Attributes that only some levels have, shown as facts.
+FACTS = {
+    "metadata": "metadata_version",
+    "consistency": "consistency_policy",
+    "stripe cache": "stripe_cache_size",
+    "rmw level": "rmw_level",
+    "journal mode": "journal_mode",
+    "mismatches": "mismatch_cnt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A device of an array: its ``slot`` (None for a spare or faulty one), and its ``states``."""
+
+    name: str
+    slot: int | None
+    states: frozenset[str]
+    offset: int | None = None
+
+    @property
+    def role(self) -> Role:
+        """What it is for: only one in a slot carries data."""
+        if "journal" in self.states:
+            return Role.JOURNAL
+        if self.slot is None or self.states & {"faulty", "replacement"}:
+            return Role.SPARE
+        return Role.DATA
+
+    @property
+    def state(self) -> str:
+        """In one word; "active" for a member that is whole."""
+        for word in ("faulty", "replacement", "journal"):
+            if word in self.states:
+                return word
+        if "in_sync" in self.states:
+            return "active"
+        return "spare" if self.slot is None else "recovering"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array: its attributes by name, as md writes them, and its members by slot."""
+
+    attributes: dict[str, str]
+    members: tuple[Member, ...]
+
+    @property
+    def layout(self) -> Layout | None:
+        """How it spreads data; None for a container, or a level with no geometry."""
+        said = self.attributes
+        level = said["level"]
+        code = number(_now(said["layout"])) or 0
+        variant, copies = _PARITY_LAYOUTS.get(code, ""), None
+        if level == "raid10":
+            variant, copies = _raid10(code)
+        elif level not in ("raid5", "raid6"):
+            variant = ""
+        chunk = number(_now(said["chunk_size"]))
+        members = number(_now(said["raid_disks"])) or 0
+        return layout(level, members, chunk, copies, variant)
+
+    @property
+    def state(self) -> str | None:
+        """What is wrong or under way, "active" if nothing; None where md does not say."""
+        said = self.attributes
+        state = said["array_state"]
+        if state and state not in _BUSY:
+            return {"readonly": "read-only"}.get(state, state)
+        if not state:
+            return None
+        return condition(
+            failed=(number(said["degraded"]) or 0) > 0,
+            action=said["sync_action"] or "idle",
+            progress=_progress(said["sync_completed"]),
+        )
+
+
+def read(host: Host, block: Block) -> Array:
+    """Return the array that *block* is."""
+    path = f"{block.path}/md"
+    entries = names_in(host, path)
+    wanted = (
+        "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
+        "sync_action", "sync_completed", "uuid", *FACTS.values(),
+    )  # fmt: skip
+    there = frozenset(entries)
+    members = [_member(host, path, name) for name in entries if name.startswith(_MEMBER)]
+    return Array(
+        {name: attribute(host, f"{path}/{name}") if name in there else "" for name in wanted},
+        tuple(sorted(members, key=lambda member: (member.slot is None, member.slot, member.name))),
+    )
+
+
+def facts(array: Array) -> dict[str, str]:
+    """Return what is worth showing of an array, without what is empty or zero."""
+    found = {key: array.attributes[name] for key, name in FACTS.items()}
+    spared = [member.name for member in array.members if _write_mostly(member)]
+    if spared:
+        found["write mostly"] = " ".join(spared)
+    return {key: value for key, value in found.items() if value not in ("", "0", "none")}
+
+
+def _member(host: Host, path: str, entry: str) -> Member:
+    inside = f"{path}/{entry}"
+    return Member(
+        name=unescaped(entry.removeprefix(_MEMBER)),
+        slot=number(attribute(host, f"{inside}/slot")),
+        states=frozenset(attribute(host, f"{inside}/state").split(",")),
+        offset=number(attribute(host, f"{inside}/offset")),
+    )
+
+
+def _write_mostly(member: Member) -> bool:
+    # md.rst has the second spelling, the kernel prints the first.
+    return bool(member.states & {"write_mostly", "writemostly"})
+
+
+def _now(text: str) -> str:
+    """Return what holds now: while an array is reshaped this reads "4 (3)", new, then old."""
+    return text.partition(" ")[0]
+
+
+def _progress(text: str) -> str:
+    """Return how far a sync is ("done / total" in sectors), "" for one that waits or is none."""
+    done, slash, total = text.partition("/")
+    if not slash or not done.strip().isdigit() or not total.strip().isdigit():
+        return ""
+    return percent(int(done), int(total))
+
+
+def _raid10(code: int) -> tuple[str, int]:
+    """Return the variant and the copies that md packs into one number (md.rst)."""
+    near, far, offset = code & 0xFF, (code >> 8) & 0xFF, code & 0x10000
+    variant = "near" if far <= 1 else "offset" if offset else "far"
+    return variant, max(1, near) * max(1, far)

@@ -1,0 +1,58 @@
+r"""
+``/proc/self/mountinfo``: what is mounted where.
+
+``id above major:minor root point options … - type source superoptions``.
+Spaces and backslashes in a path are octal (``\040``). btrfs and others that
+span devices have a number of their own (major 0), so their source counts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+PATH = "/proc/self/mountinfo"
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A mount: the device's ``number``, where (``point``), what (``kind``), and from what name."""
+
+    number: str
+    point: str
+    kind: str
+    source: str
+
+
+def read(host: Host) -> list[Mount]:
+    """Return the mounts that we see."""
+    return parse(host.read(PATH))
+
+
+def parse(text: str) -> list[Mount]:
+    """Return one mount a line; a line without the separator is none."""
+    found = []
+    for line in text.splitlines():
+        front, separator, back = line.partition(" - ")
+        fields, source = front.split(" "), back.split(" ")
+        if separator and len(fields) >= 5 and len(source) >= 2:
+            found.append(Mount(fields[2], unescaped(fields[4]), source[0], unescaped(source[1])))
+    return found
+
+
+def unescaped(text: str) -> str:
+    r"""
+    Return *text* with its octal escapes resolved.
+
+    >>> unescaped(r"/mnt/my\040disk")
+    '/mnt/my disk'
+    """
+    if "\\" not in text:
+        return text
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)

@@ -1,0 +1,23 @@
+"""``/proc/swaps``: the devices and files that are swapped to, paths escaped as in mountinfo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stackmap.sources.mountinfo import unescaped
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+PATH = "/proc/swaps"
+
+
+def read(host: Host) -> list[str]:
+    """Return the paths of the devices swapped to."""
+    return parse(host.read(PATH))
+
+
+def parse(text: str) -> list[str]:
+    """Return the path of each line of type "partition", which is any block device."""
+    lines = (line.split() for line in text.splitlines()[1:])
+    return [unescaped(words[0]) for words in lines if words[1:2] == ["partition"]]

@@ -1,0 +1,44 @@
+r"""
+What udev recorded of a disk: model, serial, WWN.
+
+Its characters outside of the ordinary stand as ``\xNN`` in the ``_ENC``
+forms, underscores in the others; so the former are taken where there are any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stackmap.errors import SourceError
+from stackmap.sources.lvm import unmangled
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A disk by what is printed on it; "" where nothing is known."""
+
+    model: str = ""
+    serial: str = ""
+    wwn: str = ""
+
+
+def properties(host: Host, number: str) -> dict[str, str]:
+    """Return udev's properties of the device with *number*, {} where udev has none or may not be asked."""
+    try:
+        return host.udev(number)
+    except SourceError:
+        return {}
+
+
+def identity(said: dict[str, str]) -> Identity:
+    """Return model, serial and WWN from udev's properties."""
+    model = unmangled(said.get("ID_MODEL_ENC", "")) or said.get("ID_MODEL", "")
+    return Identity(
+        model=model.strip(),
+        serial=said.get("ID_SERIAL_SHORT") or said.get("ID_SCSI_SERIAL") or "",
+        wwn=said.get("ID_WWN_WITH_EXTENSION") or said.get("ID_WWN") or "",
+    )
