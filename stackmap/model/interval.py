@@ -21,7 +21,9 @@ class Interval:
     ``time``: seconds since the epoch at its end, None where a text has no
     stamp. ``seconds``: how long it was, None for a text that does not say.
     ``stamp``: the text's own time, verbatim, where it has no certain meaning.
-    ``since_boot``: averages since boot, not a current rate. ``notes``: what a
+    ``since_boot``: averages since boot, not a current rate. ``summary``: no
+    interval but the text's own average (or minimum, maximum) of those before
+    it, named by ``stamp`` in the text's language. ``notes``: what a
     reader must know of the source (approximate, repaired, in sectors).
     ``events``: devices that came, went, or were dropped, and why.
     """
@@ -31,5 +33,6 @@ class Interval:
     seconds: float | None = None
     stamp: str = ""
     since_boot: bool = False
+    summary: bool = False
     notes: tuple[str, ...] = ()
     events: tuple[str, ...] = ()

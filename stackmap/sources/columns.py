@@ -1,0 +1,245 @@
+"""
+The columns of sysstat: what each measures and in which unit, by every name it ever had.
+
+iostat, its JSON, sar and sadf print the same few figures under a hundred
+names; which of them, and in what order, changes with version and option. So a
+heading is looked up here, name by name, and becomes a ``Layout``: rows under
+it become loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from stackmap.model.load import NONE, Flow, Load
+
+SECTOR, KIB, MIB, GIB = 512, 1024, 1024**2, 1024**3
+
+# How a size column's name says its unit: rsec/s, rkB/s, Blk_read/s.
+SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
+
+READ, WRITE, DISCARD, FLUSH, WHOLE = "read", "write", "discard", "flush", "whole"
+INITIALS = {"r": READ, "w": WRITE, "d": DISCARD}
+
+# No device does this a second: a counter went back, and the difference wrapped.
+MOST = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    What one column measures.
+
+    ``flow`` is one of ``Load``'s, ``field`` one of ``Flow``'s, or ``await``
+    (a mean, that becomes ``wait``) or ``size`` (a mean, used where bytes lack),
+    or of the device (``aqu``, ``busy``); "" for a column that says nothing new.
+    """
+
+    flow: str = ""
+    field: str = ""
+    unit: float = 1.0
+
+
+NOTHING = Column()
+
+
+def _named() -> dict[str, Column]:
+    """Return what is named by a letter of the flow and a word: rkB/s, w_await, dareq-sz."""
+    columns = {"f/s": Column(FLUSH, "ios"), "f_await": Column(FLUSH, "await")}
+    for letter, flow in INITIALS.items():
+        columns[f"{letter}/s"] = Column(flow, "ios")
+        columns[f"{letter}rqm/s"] = Column(flow, "merges")
+        columns[f"%{letter}rqm"] = NOTHING
+        columns[f"{letter}_await"] = Column(flow, "await")
+        columns[f"{letter}areq-sz"] = Column(flow, "size", KIB)
+        for prefix, unit in SIZES.items():
+            columns[f"{letter}{prefix}/s"] = Column(flow, "bytes", unit)
+    return columns
+
+
+def _totals() -> dict[str, Column]:
+    """Return the columns of plain iostat: rates count, totals since the last report say no more."""
+    columns = {}
+    for prefix, unit in SIZES.items():
+        columns[f"{prefix}/s"] = Column(WHOLE, "bytes", unit)
+        for word, flow in (("read", READ), ("wrtn", WRITE), ("dscd", DISCARD), ("w+d", WRITE)):
+            columns[f"{prefix}_{word}/s"] = Column(flow, "bytes", unit)
+            columns[f"{prefix}_{word}"] = NOTHING
+    return columns
+
+
+COLUMNS = {
+    **_named(),
+    **_totals(),
+    "tps": Column(WHOLE, "ios"),
+    "rqm/s": Column(WHOLE, "merges"),
+    "await": Column(WHOLE, "await"),
+    "avgrq-sz": Column(WHOLE, "size", SECTOR),
+    "areq-sz": Column(WHOLE, "size", KIB),
+    "avgqu-sz": Column("", "aqu"),
+    "aqu-sz": Column("", "aqu"),
+    "%util": Column("", "busy"),
+    "svctm": NOTHING,  # never measured: busy time divided by requests
+    # sar
+    "rd_sec/s": Column(READ, "bytes", SECTOR),
+    "wr_sec/s": Column(WRITE, "bytes", SECTOR),
+    "sect/s": Column(WHOLE, "bytes", SECTOR),
+}
+
+# Names that only JSON and XML have; "rrqm" is a percentage but for sysstat 11.5.1 to 11.5.6.
+KEYS = {
+    **COLUMNS,
+    "util": COLUMNS["%util"],
+    "rrqm": NOTHING,
+    "wrqm": NOTHING,
+    "drqm": NOTHING,
+    "util-percent": COLUMNS["%util"],
+    "rd_sec": COLUMNS["rd_sec/s"],
+    "wr_sec": COLUMNS["wr_sec/s"],
+    "dc_sec": Column(DISCARD, "bytes", SECTOR),
+    "rkB": COLUMNS["rkB/s"],
+    "wkB": COLUMNS["wkB/s"],
+    "dkB": COLUMNS["dkB/s"],
+}
+
+# sysstat 11.5.1 to 11.5.6 named JSON keys so, told by their "r" or "kB_read_per_sec".
+EARLY_KEYS = {
+    **KEYS,
+    "r": COLUMNS["r/s"],
+    "w": COLUMNS["w/s"],
+    "rrqm": COLUMNS["rrqm/s"],
+    "wrqm": COLUMNS["wrqm/s"],
+    "kB_read_per_sec": COLUMNS["kB_read/s"],
+    "kB_wrtn_per_sec": COLUMNS["kB_wrtn/s"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spots:
+    """Where a row has the figures of one flow; None for what it does not have."""
+
+    ios: int | None = None
+    merges: int | None = None
+    bytes: int | None = None
+    await_: int | None = None
+    size: int | None = None
+    unit: float = 1.0  # of bytes
+    size_unit: float = 1.0
+
+    def flow(self, row: Sequence[float | None]) -> Flow:
+        """Return the flow that *row* tells of."""
+        ios = None if self.ios is None else row[self.ios]
+        merges = None if self.merges is None else row[self.merges]
+        size = None if self.bytes is None else row[self.bytes]
+        if size is not None:
+            size *= self.unit
+        elif self.size is not None:
+            size = _times(ios, row[self.size], self.size_unit)
+        return Flow(
+            ios, merges, size, None if self.await_ is None else _times(ios, row[self.await_])
+        )
+
+
+class Layout:
+    """A heading: the columns of the rows below it, in order."""
+
+    def __init__(self, names: Iterable[str], columns: dict[str, Column] = COLUMNS) -> None:
+        self.names = tuple(names)
+        self.columns = tuple(columns.get(name, NOTHING) for name in self.names)
+        self.width = len(self.names)
+        self._read = self._spots(READ)
+        self._write = self._spots(WRITE)
+        self._discard = self._spots(DISCARD)
+        self._flush = self._spots(FLUSH)
+        self._whole = self._spots(WHOLE)
+        self._aqu = self._spot("", "aqu")
+        self._busy = self._spot("", "busy")
+        self.flat = self.load([0.0] * self.width)  # most rows of most tables
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of these figures must know."""
+        notes = []
+        if any(c.field == "bytes" and c.unit == SECTOR for c in self.columns):
+            notes.append("sizes were printed in 512-byte sectors")
+        if any("_w+d" in name for name in self.names):
+            notes.append("bytes written include discards: the text has one column for both")
+        return tuple(notes)
+
+    def load(self, row: Sequence[float | None]) -> Load:
+        """Return what *row* tells, a figure a column; None in it is a figure that was cut off."""
+        read = NONE if self._read is None else self._read.flow(row)
+        write = NONE if self._write is None else self._write.flow(row)
+        busy = None if self._busy is None else row[self._busy]
+        return Load(
+            read=read,
+            write=write,
+            discard=NONE if self._discard is None else self._discard.flow(row),
+            flush=NONE if self._flush is None else self._flush.flow(row),
+            whole=None if self._whole is None else self._sum(self._whole, row, read, write),
+            aqu=None if self._aqu is None else row[self._aqu],
+            busy=None if busy is None else busy / 100,
+        )
+
+    def _sum(
+        self, whole: Spots, row: Sequence[float | None], read: Flow, write: Flow
+    ) -> Flow | None:
+        """Return what only the columns for reads and writes together tell; None if that is nothing."""
+        both = read + write
+        said = whole.flow(row)
+        ios = both.ios if whole.ios is None else said.ios
+        size = said.bytes
+        if whole.bytes is None and both.bytes is not None:
+            size = None  # exact in two columns; a mean size would round it
+        elif whole.bytes is None and whole.size is not None:
+            size = _times(ios, row[whole.size], whole.size_unit)
+        wait = None
+        if whole.await_ is not None and both.wait is None:
+            wait = _times(ios, row[whole.await_])
+        found = Flow(said.ios, said.merges, size, wait)
+        return None if found == NONE else found
+
+    def _spots(self, flow: str) -> Spots | None:
+        if not any(column.flow == flow for column in self.columns):
+            return None
+        size, mean = self._spot(flow, "bytes"), self._spot(flow, "size")
+        return Spots(
+            ios=self._spot(flow, "ios"),
+            merges=self._spot(flow, "merges"),
+            bytes=size,
+            await_=self._spot(flow, "await"),
+            size=mean,
+            unit=1.0 if size is None else self.columns[size].unit,
+            size_unit=1.0 if mean is None else self.columns[mean].unit,
+        )
+
+    def _spot(self, flow: str, field: str) -> int | None:
+        """Return where it is; the last of several (RHEL4 prints both sectors and kB)."""
+        spot = None
+        for index, column in enumerate(self.columns):
+            if column.flow == flow and column.field == field:
+                spot = index
+        return spot
+
+
+def believable(load: Load) -> bool:
+    """Whether a device can have done this: old sysstat printed counters that went back as 10¹⁸."""
+    flows = (load.read, load.write, load.discard, load.flush, load.whole or NONE)
+    figures = [flow.ios for flow in flows] + [flow.merges for flow in flows]
+    figures += [load.aqu, load.busy]
+    sizes = [flow.bytes for flow in flows]
+    return all(x is None or (isfinite(x) and 0 <= x < MOST) for x in figures) and all(
+        x is None or 0 <= x < MOST * MIB for x in sizes
+    )
+
+
+def _times(*factors: float | None) -> float | None:
+    """Return the product; None if a factor is."""
+    product = 1.0
+    for factor in factors:
+        if factor is None:
+            return None
+        product *= factor
+    return product

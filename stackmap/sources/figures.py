@@ -1,0 +1,60 @@
+"""Words of a text that are numbers, in any locale, with the units of ``--human``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from stackmap.sources.columns import KIB, SECTOR, Column
+
+# "2.4M", "5,4%", "-nan". Letters are sysstat's, base 1024; "?" is its overflow.
+FIGURE = re.compile(r"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d{1,3})?([sBkMGTP?%]?)$")
+NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf)$", re.IGNORECASE)
+
+SUFFIXES = {"s": SECTOR, "B": 1} | {letter: KIB**n for n, letter in enumerate("kMGTP", start=1)}
+
+
+def is_figure(word: str) -> bool:
+    """Whether *word* is what sysstat prints as a number."""
+    return FIGURE.match(word) is not None or NOT_A_NUMBER.match(word) is not None
+
+
+def is_fraction(word: str) -> bool:
+    """Whether *word* is a number with a decimal point: never a device's name, as 3600508… can be."""
+    return ("." in word or "," in word) and is_figure(word)
+
+
+def plain(words: Sequence[str]) -> list[float] | None:
+    """Return the numbers of an ordinary row; None if it needs a closer look (``figures``)."""
+    try:
+        row = [float(word) for word in words]
+    except ValueError:
+        return None
+    total = sum(row)
+    return row if total - total == 0 else None  # inf and nan are words of Python's float too
+
+
+def figures(words: Sequence[str], columns: Sequence[Column]) -> list[float | None] | None:
+    """Return the numbers in their columns' units; None if a word is none."""
+    row: list[float | None] = []
+    for word, column in zip(words, columns, strict=False):
+        match = FIGURE.match(word)
+        if match is None:
+            if NOT_A_NUMBER.match(word) is None:
+                return None
+            row.append(None)
+            continue
+        row.append(_number(word, match[1], column))
+    return row
+
+
+def is_rounded(words: Sequence[str]) -> bool:
+    """Whether ``--human`` printed them: one decimal and a letter."""
+    return any(word[-1:] in SUFFIXES and is_figure(word) for word in words)
+
+
+def _number(word: str, suffix: str, column: Column) -> float | None:
+    if suffix == "?":
+        return None
+    number = float(word.removesuffix(suffix).replace(",", "."))
+    return number * SUFFIXES[suffix] / column.unit if suffix in SUFFIXES else number

@@ -1,0 +1,154 @@
+"""
+Headings of tables of devices: iostat's and sar's, whatever their age and options.
+
+A heading names its columns and where the device's name is: first, last, or
+(a terminal cut it) nowhere, which means first. Words may come before it:
+sar's time, the marks of a quoted mail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from stackmap.sources.columns import COLUMNS, Layout
+from stackmap.sources.figures import figures, is_fraction, plain
+
+DEVICE = frozenset({"Device", "Device:"})
+DEV = "DEV"
+MOST_BEFORE = 4  # "> 00시 47분 25초"
+QUOTES = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
+
+# The tables of one report of `iostat --pretty -x` after the first begin with these.
+CONTINUING = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One device's line. ``before``: the words before its name and figures, sar's time."""
+
+    before: tuple[str, ...]
+    name: str
+    figures: Sequence[float | None]
+    words: Sequence[str]  # the figures as printed
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """
+    What the rows below it hold.
+
+    ``sar``: each row bears its time. ``last``: the name is the last word.
+    ``lead``: how many words stand before the table. ``rest``: words after the
+    heading on the same line, where the ends of lines were lost.
+    """
+
+    layout: Layout
+    sar: bool = False
+    last: bool = False
+    named: bool = True
+    lead: int = 0
+    rest: tuple[str, ...] = ()
+
+    @property
+    def continues(self) -> bool:
+        """Whether it is a later table of the report that is being told."""
+        return self.last and not self.sar and self.layout.names[0] in CONTINUING
+
+    def row(self, words: Sequence[str]) -> Row | None:
+        """Return the row that *words* are, if they are one."""
+        before = len(words) - self.layout.width - 1
+        if before < 0 or before > MOST_BEFORE:
+            return None
+        if self.last:
+            name, shown = words[-1], words[before:-1]
+        else:
+            name, shown = words[before], words[before + 1 :]
+        row: Sequence[float | None] | None = plain(shown)
+        if row is None:
+            row = figures(shown, self.layout.columns)
+        if row is None or not _may_name(name) or not self._may_precede(words[:before]):
+            return None
+        return Row(tuple(words[:before]), name, row, shown)
+
+    def _may_precede(self, before: Sequence[str]) -> bool:
+        """Whether the words before a row are as many as before the heading, or mere quoting."""
+        return self.sar or len(before) in {0, self.lead} or QUOTES.issuperset(before)
+
+
+def unquoted(words: list[str]) -> list[str]:
+    """Return the words without the marks of quoting before them, and those of a comment."""
+    first = 0
+    while first < len(words) and words[first] in QUOTES:
+        first += 1
+    return words[first:]
+
+
+def heading(words: Sequence[str]) -> Heading | None:
+    """Return the heading that *words* are, or hold; None if they are none."""
+    for index, word in enumerate(words):
+        if word in DEVICE or word == DEV:
+            found = _named(words, index)
+            if found is not None:
+                return found
+    return nameless(words)
+
+
+def nameless(words: Sequence[str]) -> Heading | None:
+    """Return the heading that *words* are where nothing says "Device": all are known columns."""
+    if len(words) < 3 or not all(word in COLUMNS for word in words):
+        return None
+    return Heading(Layout(words), named=False)
+
+
+def joined(upper: Heading, lower: Sequence[str]) -> Heading | None:
+    """Return the heading that was wrapped into two lines; None if *lower* is not its second."""
+    last = bool(lower) and lower[-1] in DEVICE | {DEV} and not upper.named
+    names = lower[:-1] if last else lower
+    if not names or not all(name in COLUMNS for name in names):
+        return None
+    return Heading(
+        Layout((*upper.layout.names, *names)),
+        sar=upper.sar,
+        last=last or upper.last,
+        named=last or upper.named,
+        lead=upper.lead,
+    )
+
+
+def _named(words: Sequence[str], index: int) -> Heading | None:
+    """Return the heading whose word for the device is at *index*."""
+    sar = words[index] == DEV
+    after = tuple(takewhile(_may_be_column, words[index + 1 :]))
+    if _are_columns(after, sar):
+        return Heading(
+            Layout(after),
+            sar=sar,
+            lead=min(index, MOST_BEFORE),
+            rest=tuple(words[index + 1 + len(after) :]),
+        )
+    before = index
+    while before and words[before - 1] in COLUMNS:
+        before -= 1
+    names = words[before:index]
+    if _are_columns(names, sar) and len(names) > 1:
+        return Heading(
+            Layout(names), sar=sar, last=True, lead=before, rest=tuple(words[index + 1 :])
+        )
+    return None
+
+
+def _may_name(word: str) -> bool:
+    """Whether it can be a device; "809 MiB/s" below a table is of another one."""
+    return not (is_fraction(word) or word.endswith("/s") or word.startswith("%"))
+
+
+def _may_be_column(word: str) -> bool:
+    """Whether it could name a column, known or not: what a time or a number cannot."""
+    return not word[0].isdigit() and ":" not in word
+
+
+def _are_columns(names: Sequence[str], sar: bool) -> bool:
+    known = sum(name in COLUMNS for name in names)
+    return 2 * known > len(names) and (not sar or "tps" in names)

@@ -1,0 +1,58 @@
+"""Lines around the tables: banners, times, restarts, and what else tells where a report begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from stackmap.sources.figures import is_figure
+
+# "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once a run.
+BANNER = re.compile(r"\bLinux \S+ \(\S*\)\s+\S*\d")
+
+# A command line that asks for no first report: "iostat -xy 5".
+SKIPS_FIRST = re.compile(r"\biostat\b[^|;]*\s-[a-zA-Z]*y")
+
+# The author left reports out.
+ELISION = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*$")
+
+RESTART = "LINUX RESTART"
+COMMENT = "COM"  # sadc -C
+OSWATCHER = "zzz ***"
+FENCE = "```"  # Markdown's, around an example
+
+# A line that is only a time: digits and their separators, the words of CJK, AM and PM.
+TIME = re.compile(
+    r"(?:Time:\s*)?[\d年月日時分秒年월일시분초时:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
+)
+CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
+EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
+
+
+def is_time(line: str) -> bool:
+    """Whether the line is a report's time and nothing else."""
+    if EPOCH.match(line):
+        return True
+    return CLOCK.search(line) is not None and TIME.match(line) is not None
+
+
+def instant(stamp: str) -> float | None:
+    """Return the seconds since the epoch, where the text's time can mean only one instant."""
+    if EPOCH.match(stamp):
+        return float(stamp)
+    if ISO.match(stamp):
+        try:
+            return datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+        except ValueError:
+            return None
+    return None
+
+
+def is_other_heading(words: Sequence[str]) -> bool:
+    """Whether the words head another table: "avg-cpu: %user …", "12:00:01 CPU %usr …"."""
+    if len(words) < 3 or is_figure(words[-1]) or COMMENT in words or RESTART in " ".join(words):
+        return False
+    rates = sum(word.startswith("%") or word.endswith("/s") for word in words)
+    return rates > 1 or CLOCK.match(words[0]) is not None

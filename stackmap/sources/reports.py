@@ -1,0 +1,202 @@
+"""
+Reports of a text: rows come in, intervals come out.
+
+A text does not say where a report ends; the next one does: by a heading, a
+time, a banner, or a device that this one had already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from stackmap.model.interval import Interval
+from stackmap.model.load import NONE, Load
+from stackmap.sources.columns import believable
+from stackmap.sources.figures import is_rounded
+from stackmap.sources.headings import QUOTES, Heading, Row
+from stackmap.sources.landmarks import instant
+
+APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
+SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
+EXTREMES = "extremes of each column by itself, not of one moment"
+
+ORDINARY = 1e7  # no figure of a row is beyond this on most machines; above it, look closer
+
+
+@dataclass(slots=True)
+class Report:
+    """What has been read of one report so far; ``interval`` gives it its final form."""
+
+    stamp: str = ""
+    time: float | None = None
+    seconds: float | None = None
+    since_boot: bool = False
+    summary: bool = False
+    loads: dict[str, Load] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
+    events: list[str] = field(default_factory=list)
+
+    def add(self, name: str, load: Load) -> None:
+        """Take what a row says; it joins what an earlier table of this report said."""
+        known = self.loads.get(name)
+        self.loads[name] = load if known is None else _joined(known, load)
+
+    def note(self, notes: Iterable[str]) -> None:
+        """Take what a reader must know, once."""
+        self.notes.update(dict.fromkeys(notes))
+
+    def interval(self) -> Interval:
+        """Return the report, complete."""
+        if self.since_boot:
+            self.note([SINCE_BOOT])
+        return Interval(
+            self.loads,
+            time=self.time,
+            seconds=self.seconds,
+            stamp=self.stamp,
+            since_boot=self.since_boot,
+            summary=self.summary,
+            notes=tuple(self.notes),
+            events=tuple(self.events),
+        )
+
+
+class Reports:
+    """The report that rows are added to, and those that are complete."""
+
+    def __init__(self) -> None:
+        self._done: list[Interval] = []
+        self._current: Report | None = None
+        self._sar = False
+        self._summaries: dict[str, Report] = {}  # sar's averages, by their word for it
+        self._tables: set[tuple[str, ...]] = set()  # the headings this report has had
+        self._seen: set[str] = set()  # the devices the last of them has had
+        self._before: tuple[str, ...] = ()  # sar's time in the last row
+        self._stamp = ""
+        self._since_boot = False
+        self._events: list[str] = []
+
+    def heading(self, heading: Heading) -> None:
+        """Take a heading: iostat's begins a report, sar's may come in the midst of one."""
+        if heading.sar:
+            if not self._sar:
+                self.close()
+            self._sar = True
+            return
+        again = heading.layout.names in self._tables or not heading.continues
+        if self._current is None or self._sar or again:
+            self._begin(heading)
+        self._tables.add(heading.layout.names)
+        self._seen.clear()
+
+    def row(self, row: Row, heading: Heading) -> Report:
+        """Take a row under *heading*; return the report it went to."""
+        report = self._report_of(row, heading)
+        load = heading.layout.load(row.figures) if any(row.figures) else heading.layout.flat
+        if not all(f is not None and 0 <= f < ORDINARY for f in row.figures):
+            if not believable(load):
+                load = Load()
+                report.events.append(f"{row.name}: its counters went back; no figures for it")
+            if is_rounded(row.words):
+                report.note([APPROXIMATE])
+        report.add(row.name, load)
+        self._seen.add(row.name)
+        return report
+
+    def stamp(self, stamp: str) -> None:
+        """Take the time of the next report."""
+        self.close()
+        self._stamp = stamp
+
+    def banner(self) -> None:
+        """Take the first line of a run: iostat's first report is since boot."""
+        self.end()
+        self._since_boot, self._stamp = True, ""
+
+    def first_is_past(self) -> None:
+        """Know that the next report is no longer the first."""
+        self._since_boot = False
+
+    def event(self, event: str) -> None:
+        """Take what happened before the next report."""
+        self.end()
+        self._events.append(event)
+
+    def close(self) -> None:
+        """End the current report; without rows it counts for iostat (-z), for sar there is none."""
+        if self._current is not None:
+            self._done.append(self._current.interval())
+        self._current = None
+
+    def end(self) -> None:
+        """End the current report, and give sar's averages."""
+        self.close()
+        extremes = list(self._summaries.values())[:-1]  # sar -x: minimum, maximum, average
+        for report in extremes:
+            report.note([EXTREMES])
+        self._done += [report.interval() for report in self._summaries.values()]
+        self._summaries.clear()
+
+    def taken(self) -> Iterator[Interval]:
+        """Yield the reports that are complete, each once."""
+        done, self._done = self._done, []
+        yield from done
+
+    def _begin(self, heading: Heading, stamp: str | None = None) -> Report:
+        self.close()
+        report = Report(self._stamp if stamp is None else stamp, events=self._events)
+        report.time = instant(report.stamp)
+        report.since_boot = self._since_boot and not heading.sar
+        report.note(heading.layout.notes)
+        self._current, self._sar = report, heading.sar
+        self._stamp, self._since_boot, self._events = "", False, []
+        self._tables, self._seen = {heading.layout.names}, set()
+        return report
+
+    def _report_of(self, row: Row, heading: Heading) -> Report:
+        """Return the report that *row* belongs to; a new one where it cannot be the last."""
+        if heading.sar:
+            return self._sar_report(row, heading)
+        if self._current is None or row.name in self._seen:
+            return self._begin(heading)
+        return self._current
+
+    def _sar_report(self, row: Row, heading: Heading) -> Report:
+        """Return the report of the row's time; where no digit is in it, it is sar's own average."""
+        known = self._current
+        if known is not None and row.before == self._before and row.name not in known.loads:
+            return known
+        stamp = " ".join(word for word in row.before if word not in QUOTES)
+        if stamp and not any(c.isdigit() for c in stamp):
+            self.close()
+            return self._summary(stamp, row.name, heading)
+        if self._summaries:
+            self.end()
+        self._before = row.before
+        return self._begin(heading, stamp)
+
+    def _summary(self, stamp: str, name: str, heading: Heading) -> Report:
+        report = self._summaries.get(stamp)
+        if report is not None and name in report.loads:
+            self.end()
+            report = None
+        if report is None:
+            report = Report(stamp, summary=True)
+            report.note(heading.layout.notes)
+            self._summaries[stamp] = report
+        return report
+
+
+def _joined(first: Load, second: Load) -> Load:
+    """Return one load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
+    return replace(
+        first,
+        read=second.read if first.read == NONE else first.read,
+        write=second.write if first.write == NONE else first.write,
+        discard=second.discard if first.discard == NONE else first.discard,
+        flush=second.flush if first.flush == NONE else first.flush,
+        whole=second.whole if first.whole is None else first.whole,
+        aqu=second.aqu if first.aqu is None else first.aqu,
+        busy=second.busy if first.busy is None else first.busy,
+    )

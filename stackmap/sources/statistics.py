@@ -1,0 +1,96 @@
+"""
+Statistics of devices taken elsewhere, in any format: which one it is, and its intervals.
+
+A text may hold several (an article with sar's and iostat's tables, JSON in a
+ticket), so each line that one reader cannot use is offered to the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from stackmap.errors import InputError
+from stackmap.model.interval import Interval
+from stackmap.sources import tables
+from stackmap.sources.lines import Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that a line can begin."""
+
+    begins: Callable[[str], bool]
+    read: Callable[[Lines], Iterator[Interval]]
+
+
+FORMATS: tuple[Format, ...] = ()
+
+# What others call iostat, and what sar says of a file without disks; each with what to do.
+STRANGERS = (
+    (
+        re.compile(r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% tm_act"),
+        "iostat of another system than Linux: only sysstat's tables can be read",
+    ),
+    (
+        re.compile(r"Requested activities not available in file"),
+        "sar has no disks in this file: `sadc -S DISK` collects them",
+    ),
+    (
+        re.compile(r"^Filesystem:?\s+rBlk_nor/s|^Filesystem\S*\s.*rkB_nor/s"),
+        "iostat's table of NFS mounts: no devices in it",
+    ),
+)
+
+
+def intervals(chunks: Iterable[bytes], name: str) -> Iterator[Interval]:
+    """
+    Yield the intervals of the text *name*, as soon as each is known to be complete.
+
+    ``InputError`` at the end if there was no device in it.
+    """
+    lines = Lines(chunks)
+    strays = Strays(lines)
+    found = False
+    while (line := next(lines, None)) is not None:
+        lines.put_back(line)
+        for interval in _reader(line, strays)(lines):
+            found = found or bool(interval.loads)
+            yield interval
+    if not found:
+        raise InputError(f"{name}: {strays.reason()}")
+
+
+def _reader(line: str, strays: Strays) -> Callable[[Lines], Iterator[Interval]]:
+    for known in FORMATS:
+        if known.begins(line):
+            return known.read
+    return lambda lines: tables.read(lines, strays.take)
+
+
+class Strays:
+    """The lines that no table wanted, to say at the end why there was nothing in the text."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._stranger = ""
+
+    def take(self, line: str) -> bool:
+        """Take a line; True if it begins a format that is no table."""
+        if not self._stranger:
+            for pattern, meaning in STRANGERS:
+                if pattern.search(line):
+                    self._stranger = f"line {self._lines.number}: {meaning}"
+        return any(known.begins(line) for known in FORMATS)
+
+    def reason(self) -> str:
+        """Return why nothing was found, and what to do."""
+        if self._stranger:
+            return self._stranger
+        if not self._lines.number:
+            return "empty"
+        return (
+            f"no table of devices in its {self._lines.number} lines:"
+            " give the output of iostat -x, sar -d, sadf -j, or copies of /proc/diskstats"
+        )

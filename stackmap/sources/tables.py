@@ -1,0 +1,219 @@
+"""
+Tables of devices in a text: what ``iostat`` and ``sar -d`` print, and what people paste of it.
+
+Read by heading, never by position or version. A row counts where it has a
+figure for each column of the last heading; prose, prompts and other tables
+pass by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from stackmap.model.interval import Interval
+from stackmap.sources import landmarks
+from stackmap.sources.columns import COLUMNS
+from stackmap.sources.figures import figures, is_figure
+from stackmap.sources.headings import (
+    DEV,
+    DEVICE,
+    MOST_BEFORE,
+    Heading,
+    Row,
+    heading,
+    joined,
+    unquoted,
+)
+from stackmap.sources.lines import Lines
+from stackmap.sources.reports import Reports
+
+TITLES = (*DEVICE, DEV)
+
+
+def read(lines: Lines, passed_by: Callable[[str], bool]) -> Iterator[Interval]:
+    """
+    Yield the reports.
+
+    *passed_by* is asked about each line that means nothing here; it ends the
+    reading, before that line, by returning True.
+    """
+    tables = Tables()
+    for line in lines:
+        if not tables.take(line) and passed_by(line):
+            lines.put_back(line)
+            break
+        yield from tables.reports.taken()
+    tables.end()
+    yield from tables.reports.taken()
+
+
+class Tables:
+    """The state between lines: the heading in force, and a row that may go on."""
+
+    def __init__(self) -> None:
+        self.reports = Reports()
+        self._heading: Heading | None = None
+        self._pending: list[str] = []  # a row whose end is on a line to come
+        self._open = False  # the last line was a heading: the next may be its rest
+        self._adjacent = False  # the last line was a row or heading: this may be part of one
+
+    def take(self, line: str) -> bool:
+        """Take a line; False if it means nothing here."""
+        words = line.split()
+        if self._heading is not None and not self._pending:
+            row = self._heading.row(words)
+            if row is not None:
+                self._row(row, self._heading)
+                return True
+        if not words:
+            self._blank()
+            return True
+        return self._take_other(line, unquoted(words))
+
+    def end(self) -> None:
+        """Take the end of the text."""
+        self._give_up_pending()
+        self.reports.end()
+
+    def _row(self, row: Row, heading: Heading) -> None:
+        self.reports.row(row, heading)
+        self._open, self._adjacent = False, True
+
+    def _blank(self) -> None:
+        self._give_up_pending()
+        self._adjacent = self._open  # OSWatcher has a blank line below the heading
+        self._open = False
+
+    def _take_other(self, line: str, words: list[str]) -> bool:
+        """Take a line that is no row by itself."""
+        if self._heading is not None and self._take_piece(words, self._heading):
+            return True
+        self._give_up_pending()
+        if self._take_heading(line, words):
+            return True
+        self._open = self._adjacent = False
+        return self._take_landmark(line, words)
+
+    # Headings
+
+    def _take_heading(self, line: str, words: list[str]) -> bool:
+        if self._open and self._heading is not None:
+            whole = joined(self._heading, words)
+            if whole is not None:
+                self._heading = whole
+                return True
+        if not (any(title in line for title in TITLES) or (words and words[0] in COLUMNS)):
+            return False
+        found = heading(words)
+        if found is None:
+            return False
+        self._heading = found
+        self.reports.heading(found)
+        self._open = self._adjacent = True
+        if found.rest:
+            self._take_flattened(found.rest, found)
+        return True
+
+    def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
+        """Take rows that follow their heading on one line, where a copy lost the line ends."""
+        start = 0
+        width = heading.layout.width
+        for index in range(len(words) - width):
+            if index < start or is_figure(words[index]):
+                continue
+            row = heading.row(words[max(start, index - MOST_BEFORE) : index + width + 1])
+            if row is not None and row.name == words[index]:
+                self._row(row, heading)
+                start = index + width + 1
+
+    # Rows in pieces
+
+    def _take_piece(self, words: list[str], heading: Heading) -> bool:
+        """Take a part of a row: a name on its own line, a line that was wrapped or cut."""
+        if self._pending:
+            return self._continue_row(words, heading)
+        if self._adjacent and _begins_row(words, heading):
+            self._pending = words
+            return True
+        return False
+
+    def _continue_row(self, words: list[str], heading: Heading) -> bool:
+        whole = self._pending + words
+        row = heading.row(whole)
+        if row is not None:
+            self._pending = []
+            self._row(row, heading)
+            return True
+        fits = len(whole) <= heading.layout.width + MOST_BEFORE
+        if fits and all(is_figure(word) for word in words):
+            self._pending = whole
+            return True
+        self._give_up_pending()
+        row = heading.row(words)
+        if row is not None:
+            self._row(row, heading)
+            return True
+        return self._take_piece(words, heading)
+
+    def _give_up_pending(self) -> None:
+        """Take a row that was cut for what it holds: its end will not come."""
+        words, self._pending = self._pending, []
+        heading = self._heading
+        if heading is None or heading.last:
+            return
+        shown = _figures_at_end(words)
+        before = words[: len(words) - len(shown)]
+        if not shown or not before:
+            return
+        if "." not in shown[-1] and "," not in shown[-1]:
+            shown = shown[:-1]  # it may have been cut within
+        row = figures(shown, heading.layout.columns) or []
+        missing = heading.layout.width - len(row)
+        *before, name = before
+        whole = Row(tuple(before), name, [*row, *[None] * missing], shown)
+        report = self.reports.row(whole, heading)
+        report.note([f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"])
+
+    # All else
+
+    def _take_landmark(self, line: str, words: list[str]) -> bool:
+        reports = self.reports
+        if landmarks.BANNER.search(line):
+            reports.banner()
+        elif landmarks.is_time(" ".join(words)):
+            reports.stamp(" ".join(words).removeprefix("Time: "))
+        elif landmarks.RESTART in line:
+            reports.event(" ".join(words))
+        elif line.lstrip().startswith(landmarks.OSWATCHER):
+            reports.stamp(line.strip().removeprefix(landmarks.OSWATCHER))
+        elif landmarks.ELISION.match(line) or landmarks.SKIPS_FIRST.search(line):
+            reports.first_is_past()
+        else:
+            if landmarks.is_other_heading(words) or self._leaves_example(line):
+                self._heading = None
+            return False
+        return True
+
+    def _leaves_example(self, line: str) -> bool:
+        """Whether a fence ends an article's example; sar's rows bear their time, and may go on."""
+        return landmarks.FENCE in line and self._heading is not None and not self._heading.sar
+
+
+def _begins_row(words: list[str], heading: Heading) -> bool:
+    """Whether *words* can be the first part of a row: a name and fewer figures than columns."""
+    shown = _figures_at_end(words)
+    before = len(words) - len(shown)
+    if len(shown) >= heading.layout.width + heading.last:
+        return False
+    if heading.last:
+        return before == 0
+    if heading.sar:
+        return bool(shown) and 1 <= before <= MOST_BEFORE
+    return before == 1
+
+
+def _figures_at_end(words: list[str]) -> list[str]:
+    count = 0
+    while count < len(words) and is_figure(words[-1 - count]):
+        count += 1
+    return words[len(words) - count :]
