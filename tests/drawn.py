@@ -18,7 +18,9 @@ def passing(name: str, kind: Kind = Kind.VOLUME, target: str = "linear", **more:
     return Device(name, kind, "", target=target, **more)
 
 
-def raid_volume(name: str, level: str, number: int, members: int = 4, **more: object) -> tuple[list[Device], list[Edge]]:
+def raid_volume(
+    name: str, level: str, number: int, members: int = 4, **more: object
+) -> tuple[list[Device], list[Edge]]:
     """A RAID LV *name* over the first disks, its sub-LVs ``name_rimage_0`` and ``name_rmeta_0``…"""
     top = Device(
         name, Kind.VOLUME, f"254:{number}", target="raid", layout=layout(level, members, 65536),
@@ -41,9 +43,7 @@ def topology(*parts: tuple[list[Device], list[Edge]], kernel: str = "6.1.0") -> 
     """The parts, on the four disks."""
     devices = [d for devices, _ in parts for d in devices]
     edges = [e for _, edges in parts for e in edges]
-    return Topology(
-        [*map(disk, DISKS), *devices], edges, machine=Machine(kernel=kernel)
-    )
+    return Topology([*map(disk, DISKS), *devices], edges, machine=Machine(kernel=kernel))
 
 
 def moved(read: Flow | None = None, write: Flow | None = None, **more: object) -> Load:

@@ -18,7 +18,17 @@ MAY_IMPORT = {
     "discover": {"errors", "model", "host", "sources"},
     "find": {"errors", "model", "sources"},
     "sampling": {"errors", "model", "host", "sources"},
-    "cli": {"errors", "model", "host", "sources", "analysis", "render", "discover", "find", "sampling"},
+    "cli": {
+        "errors",
+        "model",
+        "host",
+        "sources",
+        "analysis",
+        "render",
+        "discover",
+        "find",
+        "sampling",
+    },
 }
 TOPS = {"__init__", "__main__"}
 
@@ -83,7 +93,9 @@ def test_only_the_live_host_opens_and_runs():
         for p in pure
         for node in ast.walk(ast.parse(p.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+        for name in (
+            [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+        )
         if name and name.split(".")[0] in worldly
     }
 

@@ -70,9 +70,7 @@ def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> St
     """Return the figures of the stack of *top*; *loads* as ``corrections`` left them."""
     owned = shares(topology, loads, top)
     head = owned[top]
-    found = tuple(
-        _figures(topology, loads, layer, owned, head) for layer in layers(topology, top)
-    )
+    found = tuple(_figures(topology, loads, layer, owned, head) for layer in layers(topology, top))
     raid = _parity_device(topology, top)
     cost = None if raid is None else _parity(topology, loads, raid)
     return StackFigures(topology[top], found, raid, cost)
@@ -87,16 +85,14 @@ def stack_tops(topology: Topology, loads: Mapping[str, Load], top: str) -> list[
     but of it and all below the figures are exact.
     """
     owned = shares(topology, loads, top)
-    lost = [name for name in topology.stack(top) if owned[name].reason and name in loads]
-    return [top, *dict.fromkeys(_sharer(topology, name, owned) for name in lost)]
-
-
-def _sharer(topology: Topology, name: str, owned: Mapping[str, Share]) -> str:
-    """Return the device above *name* whose own figures are still known."""
-    while owned[name].reason:
-        inside = [edge.above for edge in topology.above(name) if edge.above in owned]
-        name = inside[0]
-    return name
+    sharers = (
+        edge.above
+        for name, share in owned.items()
+        if share.undivided
+        for edge in topology.above(name)
+        if edge.above in owned and not owned[edge.above].reason
+    )
+    return list(dict.fromkeys([top, *sharers]))
 
 
 def _figures(
@@ -152,7 +148,9 @@ def _parity(topology: Topology, loads: Mapping[str, Load], raid: Device) -> Pari
     if raid.layout is None or not members or raid.name not in loads:
         return None
     flows = _own(loads, tuple(members))
-    return parity(raid.layout, loads[raid.name], (flows["read"], flows["write"]), _trouble(topology, raid))
+    return parity(
+        raid.layout, loads[raid.name], (flows["read"], flows["write"]), _trouble(topology, raid)
+    )
 
 
 def _trouble(topology: Topology, raid: Device) -> str:

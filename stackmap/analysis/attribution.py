@@ -37,7 +37,8 @@ class Share:
 
     A flow's ``arrivals`` are what the stack sent there, its ``ios`` what that
     became after merging. ``estimated``: the ios were divided in proportion.
-    ``reason``: why the flows are None.
+    ``reason``: why the flows are None; ``undivided``: it is that several
+    stacks share the device and nothing says how.
     """
 
     read: Flow = NONE
@@ -45,6 +46,7 @@ class Share:
     total: Flow = NONE
     estimated: bool = False
     reason: str = ""
+    undivided: bool = False
 
     def flow(self, direction: str) -> Flow:
         """Return the flow in one of ``DIRECTIONS``."""
@@ -63,8 +65,11 @@ def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str,
 
 def sum_shares(parts: list[Share]) -> Share:
     """Return several devices' shares as one; unknown where one of them is."""
+    read, write, total = (sum_flows(part.flow(d) for part in parts) for d in DIRECTIONS)
     return Share(
-        *(sum_flows(part.flow(direction) for part in parts) for direction in DIRECTIONS),
+        read,
+        write,
+        total,
         estimated=any(part.estimated for part in parts),
         reason=next((part.reason for part in parts if part.reason), ""),
     )
@@ -106,10 +111,10 @@ def _share(
     if all(passes(topology[edge.above]) for edge in senders):
         # A metadata device's own traffic stays out of the data below it.
         ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
-        return _sent_share(topology, load, name, ours, found)
+        return _sent_share(topology, load, ours, found)
     if _only_ours(topology, loads, name, top):
         return _all_of(load)
-    return Share(reason=_undivided(topology, name))
+    return Share(reason=_undivided(topology, name), undivided=True)
 
 
 def _only_ours(topology: Topology, loads: Mapping[str, Load], name: str, top: str) -> bool:
@@ -132,7 +137,7 @@ def _all_of(load: Load) -> Share:
 
 
 def _sent_share(
-    topology: Topology, load: Load, name: str, ours: list[Edge], found: Mapping[str, Share]
+    topology: Topology, load: Load, ours: list[Edge], found: Mapping[str, Share]
 ) -> Share:
     """Return what *ours*, devices that pass requests on, sent to *name*."""
     reason = next((found[e.above].reason for e in ours if found[e.above].reason), "")
@@ -150,7 +155,8 @@ def _sent_share(
         flow, divided = _completed(arrived, flow_of(load, direction))
         flows.append(flow)
         estimated |= divided
-    return Share(*flows, estimated=estimated)
+    read, write, total = flows
+    return Share(read, write, total, estimated=estimated)
 
 
 def _completed(arrived: Flow, whole: Flow) -> tuple[Flow, bool]:
@@ -186,7 +192,7 @@ def _is_partition_of(topology: Topology, edge: Edge) -> bool:
 def _part(topology: Topology, edge: Edge) -> float:
     """Return the part of the traffic of the device above that goes down *edge*, by length."""
     beside = [other for other in topology.below(edge.above) if other.role is edge.role]
-    if len(beside) < 2:  # noqa: PLR2004 - one way down: all of it
+    if len(beside) < 2:
         return 1.0
     lengths = [other.length for other in beside]
     if None in lengths or not sum(filter(None, lengths)):

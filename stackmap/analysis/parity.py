@@ -70,7 +70,9 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
     if trouble:
         return Parity(ideal_bytes_per_byte=ideal, reason=trouble)
     if written is None or read is None or below_read is None or below_written is None:
-        return Parity(ideal_bytes_per_byte=ideal, reason="bytes of the volume or its members are unknown")
+        return Parity(
+            ideal_bytes_per_byte=ideal, reason="bytes of the volume or its members are unknown"
+        )
     if not written:
         return Parity(ideal_bytes_per_byte=ideal, reason="nothing was written")
     updates = (below_written - written) / layout.parity

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -15,6 +16,8 @@ from stackmap.analysis.corrections import corrected
 from stackmap.discover import discover
 from stackmap.find import find_all
 from stackmap.sampling import choose, intervals, since_boot
+
+CHUNK = 65536
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -31,7 +34,7 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, 
     """
     names = list(words)
     numbers: list[str] = []
-    while names and len(numbers) < 2 and _is_number(names[-1]):  # noqa: PLR2004 - interval, count
+    while names and len(numbers) < 2 and _is_number(names[-1]):
         numbers.insert(0, names.pop())
     if not numbers:
         return tuple(names), None, None
@@ -74,8 +77,9 @@ class Looks:
 @click.option("-l", "--per-layer", is_flag=True, help="A row a layer: what it does to the I/O.")
 @click.option(
     "--input",
-    "path",
+    "text",
     metavar="FILE",
+    type=click.File("rb"),
     help="Statistics taken elsewhere: iostat or sar text, or /proc/diskstats under TS lines; "
     "- for standard input.",
 )
@@ -96,8 +100,9 @@ class Looks:
 @click.pass_obj
 def command(
     session: Session,
+    /,
     words: tuple[str, ...],
-    path: str | None,
+    text: BinaryIO | None,
     report: str | None,
     boot: bool,
     skip_first: bool,  # noqa: ARG001 - nothing is since boot unless asked for; -y is for fingers
@@ -115,8 +120,8 @@ def command(
     chosen = find_all(topology, names)
     for reason in topology.unknown:
         click.echo(f"stackmap: not known: {reason}", err=True)
-    if path is not None:
-        reports = _from_file(topology, path)
+    if text is not None:
+        reports = _from_text(topology, text)
     elif boot:
         reports = iter([since_boot(session.host)])
     elif session.live:
@@ -124,23 +129,25 @@ def command(
         reports = with_average(intervals(session.host, seconds or 1.0, once))
     else:
         reports = intervals(session.host, seconds or 1.0, count)
-    recorded = path is not None or not session.live
+    recorded = text is not None or not session.live
     which = report or ("average" if recorded and seconds is None else "all")
     if which == "average":
         reports, which = average(reports), "all"
     show = _layers if looks["per_layer"] else _devices
-    for text in show(topology, chosen, Looks(**looks))(choose(reports, which, path or "capture")):
-        click.echo(text, nl=False)
+    wanted = choose(reports, which, "capture" if text is None else text.name)
+    for page in show(topology, chosen, Looks(**looks))(wanted):
+        click.echo(page, nl=False)
 
 
 Show = Callable[[Iterator["Interval"]], Iterator[str]]
 
 
-def _from_file(topology: Topology, path: str) -> Iterator[Interval]:
+def _from_text(topology: Topology, text: BinaryIO) -> Iterator[Interval]:
     from stackmap.analysis.naming import resolved
-    from stackmap.sources.statistics import open_statistics
+    from stackmap.sources import statistics
 
-    for interval in open_statistics(path):
+    chunks = iter(partial(text.read, CHUNK), b"")
+    for interval in statistics.intervals(chunks, text.name):
         yield resolved(topology, interval)[0]
 
 

@@ -54,7 +54,7 @@ def arrays(names: Iterable[str]) -> list[dict[str, Json]]:
     return [_fields(_call(library.md_detail, f"/dev/{name}"), MD_FIELDS) for name in names]
 
 
-def _library(plugin: str, label: str) -> Any:  # noqa: ANN401 - an introspected namespace has no type
+def _library(plugin: str, label: str) -> Any:
     """Return libblockdev with *plugin* loaded; ``SourceMissing`` says what is not there."""
     if os.geteuid() != 0:
         raise SourceDenied(f"libblockdev: its {label} plugin needs root")
@@ -77,7 +77,7 @@ def _library(plugin: str, label: str) -> Any:  # noqa: ANN401 - an introspected 
     return BlockDev
 
 
-def _require(gi: Any, generation: str) -> bool:  # noqa: ANN401 - gi ships no types
+def _require(gi: Any, generation: str) -> bool:
     try:
         gi.require_version("BlockDev", generation)
     except ValueError:
@@ -85,7 +85,7 @@ def _require(gi: Any, generation: str) -> bool:  # noqa: ANN401 - gi ships no ty
     return True
 
 
-def _call(question: Any, *arguments: object) -> Any:  # noqa: ANN401 - introspected
+def _call(question: Any, *arguments: object) -> Any:
     """Ask libblockdev; its errors become ours."""
     from gi.repository import GLib
 
@@ -97,7 +97,7 @@ def _call(question: Any, *arguments: object) -> Any:  # noqa: ANN401 - introspec
         raise kind(f"libblockdev: {' '.join(last) or 'failed and said nothing'}") from error
 
 
-def _volume(volume: Any) -> dict[str, Json]:  # noqa: ANN401 - introspected
+def _volume(volume: Any) -> dict[str, Json]:
     record = _fields(volume, LV_FIELDS)
     record["lv_name"] = str(record["lv_name"]).strip("[]")
     record["tags"] = list(getattr(volume, "lv_tags", None) or ())
@@ -108,5 +108,5 @@ def _volume(volume: Any) -> dict[str, Json]:  # noqa: ANN401 - introspected
     return record
 
 
-def _fields(structure: Any, names: Iterable[str]) -> dict[str, Json]:  # noqa: ANN401 - introspected
+def _fields(structure: Any, names: Iterable[str]) -> dict[str, Json]:
     return {name: getattr(structure, name, None) for name in names}

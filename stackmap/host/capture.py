@@ -27,7 +27,7 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
-from stackmap.host.tree import Tree, open_tree
+from stackmap.host.tree import open_tree
 
 if TYPE_CHECKING:
     from stackmap.host import Json
@@ -53,7 +53,9 @@ def command_file(command: tuple[str, ...]) -> str:
     '/cmd/lvs.json'
     """
     words = "-".join(word for word in command if not word.startswith("-"))
-    return f"/cmd/{words.replace('/', '-')}{'.json' if '--reportformat=json' in command else '.txt'}"
+    return (
+        f"/cmd/{words.replace('/', '-')}{'.json' if '--reportformat=json' in command else '.txt'}"
+    )
 
 
 def udev_file(number: str) -> str:
@@ -141,7 +143,10 @@ class CapturedHost:
         return manifest
 
     def _looks_like_a_machine(self) -> bool:
-        for question, path in ((self._tree.names, "/sys/block"), (self._tree.read, "/proc/diskstats")):
+        for question, path in (
+            (self._tree.names, "/sys/block"),
+            (self._tree.read, "/proc/diskstats"),
+        ):
             try:
                 question(path)
             except SourceMissing:
@@ -182,5 +187,5 @@ def parse_udev(text: str) -> dict[str, str]:
 
 
 def decoded(content: bytes) -> str:
-    """Return *content* as text; bytes that are no UTF-8 stay visible as ``\\xNN``."""
+    r"""Return *content* as text; bytes that are no UTF-8 stay visible as ``\xNN``."""
     return content.decode("utf-8", "backslashreplace")

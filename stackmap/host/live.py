@@ -1,5 +1,5 @@
 """
-This machine: the one place that opens, runs, sleeps, or imports pyudev and libblockdev.
+The running machine: the one place that opens, runs, sleeps, or imports pyudev and libblockdev.
 
 It opens only files of /proc, /sys and /run; never a block device.
 """
@@ -81,7 +81,9 @@ class LiveHost:
         environment = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         try:
-            process = subprocess.Popen(command, stdin=null, stdout=pipe, stderr=pipe, env=environment)
+            process = subprocess.Popen(
+                command, stdin=null, stdout=pipe, stderr=pipe, env=environment
+            )
         except OSError as error:
             raise _refusal(command[0], error) from error
         try:

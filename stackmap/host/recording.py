@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host.capture import FORMAT, LISTING, MANIFEST, REFUSALS, command_file, udev_file
@@ -40,7 +40,7 @@ class RecordingHost:
         if self._directory.exists() and any(self._directory.iterdir()):
             raise CaptureError(f"{directory}: exists and is not empty; give a new directory")
 
-    def __enter__(self) -> RecordingHost:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from stackmap.model.load import NONE, Flow, Load
 
-WRAP = 1 << 32  # the kernel keeps milliseconds as unsigned int: they wrap after 49.7 days of waiting
+WRAP = (
+    1 << 32
+)  # the kernel keeps milliseconds as unsigned int: they wrap after 49.7 days of waiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,30 +28,29 @@ class Metric:
     help: str
     value: Callable[[Load], float | None]
     divisor: float = 1
-    digits: int = 2
     extended: bool = False
 
 
 METRICS = (
-    Metric("reads", "r/s", "requests/s", "Reads completed.", lambda l: l.read.ios),
-    Metric("writes", "w/s", "requests/s", "Writes completed; an empty flush counts as one.", lambda l: l.write.ios),
-    Metric("read_bytes", "rKiB/s", "bytes/s", "Bytes read.", lambda l: l.read.bytes, 1024, 1),
-    Metric("write_bytes", "wKiB/s", "bytes/s", "Bytes written.", lambda l: l.write.bytes, 1024, 1),
-    Metric("read_size", "rKiB", "bytes", "Mean size of a completed read.", lambda l: l.read.size, 1024, 1),
-    Metric("write_size", "wKiB", "bytes", "Mean size of a completed write.", lambda l: l.write.size, 1024, 1),
-    Metric("read_await", "r_await", "ms", "Mean time of a read, waiting included.", lambda l: l.read.await_ms),
-    Metric("write_await", "w_await", "ms", "Mean time of a write, waiting included.", lambda l: l.write.await_ms),
-    Metric("aqu", "aqu", "requests", "Requests in flight, on average.", lambda l: l.aqu),
-    Metric("tps", "tps", "requests/s", "Reads and writes completed together.", lambda l: l.total.ios, extended=True),
-    Metric("await", "await", "ms", "Mean time of a request of either kind.", lambda l: l.total.await_ms, extended=True),
-    Metric("read_merges", "rmrg/s", "requests/s", "Reads merged into others on arrival.", lambda l: l.read.merges, extended=True),
-    Metric("write_merges", "wmrg/s", "requests/s", "Writes merged into others on arrival.", lambda l: l.write.merges, extended=True),
-    Metric("discards", "d/s", "requests/s", "Discards completed.", lambda l: l.discard.ios, extended=True),
-    Metric("discard_bytes", "dKiB/s", "bytes/s", "Bytes discarded.", lambda l: l.discard.bytes, 1024, 1, extended=True),
-    Metric("flushes", "f/s", "requests/s", "Flush requests completed by the disk.", lambda l: l.flush.ios, extended=True),
-    Metric("flush_await", "f_await", "ms", "Mean time of a flush.", lambda l: l.flush.await_ms, extended=True),
+    Metric("reads", "r/s", "requests/s", "Reads completed.", lambda load: load.read.ios),
+    Metric("writes", "w/s", "requests/s", "Writes completed; an empty flush counts as one.", lambda load: load.write.ios),
+    Metric("read_bytes", "rKiB/s", "bytes/s", "Bytes read.", lambda load: load.read.bytes, 1024),
+    Metric("write_bytes", "wKiB/s", "bytes/s", "Bytes written.", lambda load: load.write.bytes, 1024),
+    Metric("read_size", "rKiB", "bytes", "Mean size of a completed read.", lambda load: load.read.size, 1024),
+    Metric("write_size", "wKiB", "bytes", "Mean size of a completed write.", lambda load: load.write.size, 1024),
+    Metric("read_await", "r_await", "ms", "Mean time of a read, waiting included.", lambda load: load.read.await_ms),
+    Metric("write_await", "w_await", "ms", "Mean time of a write, waiting included.", lambda load: load.write.await_ms),
+    Metric("aqu", "aqu", "requests", "Requests in flight, on average.", lambda load: load.aqu),
+    Metric("tps", "tps", "requests/s", "Reads and writes completed together.", lambda load: load.total.ios, extended=True),
+    Metric("await", "await", "ms", "Mean time of a request of either kind.", lambda load: load.total.await_ms, extended=True),
+    Metric("read_merges", "rmrg/s", "requests/s", "Reads merged into others on arrival.", lambda load: load.read.merges, extended=True),
+    Metric("write_merges", "wmrg/s", "requests/s", "Writes merged into others on arrival.", lambda load: load.write.merges, extended=True),
+    Metric("discards", "d/s", "requests/s", "Discards completed.", lambda load: load.discard.ios, extended=True),
+    Metric("discard_bytes", "dKiB/s", "bytes/s", "Bytes discarded.", lambda load: load.discard.bytes, 1024, extended=True),
+    Metric("flushes", "f/s", "requests/s", "Flush requests completed by the disk.", lambda load: load.flush.ios, extended=True),
+    Metric("flush_await", "f_await", "ms", "Mean time of a flush.", lambda load: load.flush.await_ms, extended=True),
     Metric(
         "busy", "busy%", "share", "Time with a request in flight: busy, which is not saturated.",
-        lambda l: l.busy, 0.01, 1, extended=True,
+        lambda load: load.busy, 0.01, extended=True,
     ),
 )  # fmt: skip

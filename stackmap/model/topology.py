@@ -108,15 +108,21 @@ class Topology:
         return self._above.get(name, ())
 
     def rows(self) -> Iterator[tuple[Device, int]]:
-        """Yield each device once, top down, with its depth below the top it was met under."""
-        seen: set[str] = set()
-        todo = [(top.name, 0) for top in reversed(self.tops)]
-        while todo:
-            name, depth = todo.pop()
-            if name not in seen:
-                seen.add(name)
-                yield self.devices[name], depth
-                todo.extend((edge.below, depth + 1) for edge in reversed(self.below(name)))
+        """
+        Yield each device once, after all that stand on it, with the longest way down to it.
+
+        A volume is followed by its members; what several volumes share, their
+        disks above all, comes after the last of them.
+        """
+        names = self._ordered([top.name for top in self.tops], self._below, _below)
+        depth = dict.fromkeys(names, 0)
+        for name in names:
+            for edge in self.below(name):
+                depth[edge.below] = max(depth[edge.below], depth[name] + 1)
+        place = {top.name: number for number, top in enumerate(self.tops)}
+        after = {name: max(place[top] for top in self.tops_of(name)) for name in names}
+        for name in sorted(names, key=lambda name: (after[name], depth[name])):
+            yield self.devices[name], depth[name]
 
     @property
     def edges(self) -> Iterator[Edge]:
@@ -131,11 +137,11 @@ class Topology:
 
     def stack(self, top: str) -> list[str]:
         """Return *top* and the names of all below it, each after everything above it in the stack."""
-        return self._ordered(top, self._below, lambda edge: edge.below)
+        return self._ordered([top], self._below, _below)
 
     def stands_on(self, name: str) -> list[str]:
         """Return *name* and the names of all above it, each after everything below it."""
-        return self._ordered(name, self._above, lambda edge: edge.above)
+        return self._ordered([name], self._above, _above)
 
     def tops_of(self, name: str) -> frozenset[str]:
         """Return the tops whose I/O may reach *name*."""
@@ -193,22 +199,37 @@ class Topology:
                 todo.extend(edge.below for edge in reversed(self.below(name)))
 
     def _ordered(
-        self, start: str, edges: Mapping[str, tuple[Edge, ...]], other: Callable[[Edge], str]
+        self,
+        starts: list[str],
+        edges: Mapping[str, tuple[Edge, ...]],
+        other: Callable[[Edge], str],
     ) -> list[str]:
-        """Return what *start* reaches, each after all that lead to it (reverse postorder)."""
+        """Return what *starts* reach, each after all that lead to it (reverse postorder)."""
         done: list[str] = []
-        entered = {start}
-        todo = [(start, iter(edges.get(start, ())))]
-        while todo:
-            name, remaining = todo[-1]
-            following = next((other(e) for e in remaining if other(e) not in entered), None)
-            if following is None:
-                done.append(name)
-                todo.pop()
-            else:
-                entered.add(following)
-                todo.append((following, iter(edges.get(following, ()))))
+        entered: set[str] = set()
+        for start in reversed(starts):
+            if start in entered:
+                continue
+            entered.add(start)
+            todo = [(start, reversed(edges.get(start, ())))]
+            while todo:
+                name, remaining = todo[-1]
+                following = next((other(e) for e in remaining if other(e) not in entered), None)
+                if following is None:
+                    done.append(name)
+                    todo.pop()
+                else:
+                    entered.add(following)
+                    todo.append((following, reversed(edges.get(following, ()))))
         return done[::-1]
+
+
+def _below(edge: Edge) -> str:
+    return edge.below
+
+
+def _above(edge: Edge) -> str:
+    return edge.above
 
 
 def natural(name: str) -> tuple[str | int, ...]:

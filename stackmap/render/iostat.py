@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS, Metric
 from stackmap.render.layers import interval_json, span
 from stackmap.render.table import table
 from stackmap.render.text import safe
-from stackmap.render.units import number
+from stackmap.render.units import rate
 
 SCHEMA = "stackmap.iostat/1"
-INDENT = "  "
+INDENT = " "
 
 
 def iostat_table(
@@ -28,9 +28,9 @@ def iostat_table(
     """Return a row a device; *rows* are devices with their depth in the tree."""
     metrics = [metric for metric in METRICS if extended or not metric.extended]
     shown = [
-        [INDENT * depth + safe(_name(device)), *(_cell(metric, load) for metric in metrics)]
+        [INDENT * depth + _name(device, depth), *(_cell(metric, load) for metric in metrics)]
         for device, depth in rows
-        if (load := interval.loads.get(device.name, Load())) and not (skip_idle and load.idle)
+        if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
     text = table(["DEVICE", *(m.heading for m in metrics)], shown, words=1, heading=heading)
     return "\n".join(filter(None, (span(interval), text))) + "\n"
@@ -53,10 +53,14 @@ def iostat_json(rows: Sequence[tuple[Device, int]], interval: Interval) -> dict[
     }
 
 
-def _name(device: Device) -> str:
-    return device.title if device.title == device.name else f"{device.title} ({device.name})"
+def _name(device: Device, depth: int) -> str:
+    """Return what people call it and the kernel's name; below its LV, a sub-LV is known by its role."""
+    title = safe(device.title)
+    if depth and device.kind is Kind.MEMBER:
+        title = title.rpartition("/")[2]
+    return title if title == device.name else f"{title} ({device.name})"
 
 
 def _cell(metric: Metric, load: Load) -> str:
     value = metric.value(load)
-    return number(None if value is None else value / metric.divisor, metric.digits)
+    return rate(None if value is None else value / metric.divisor)

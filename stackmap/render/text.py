@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from unicodedata import combining, east_asian_width
 
 # C0 and C1 controls, DEL, and the marks that reorder what follows (bidi): each could rewrite a terminal.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+ELLIPSIS = "…"
 
 
 def safe(text: str) -> str:
@@ -16,3 +20,34 @@ def safe(text: str) -> str:
     'disk\\x1b[2J'
     """
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def width(text: str) -> int:
+    """
+    Return how many columns of a terminal *text* takes: two for a wide character, none for a combining one.
+
+    >>> width("disk"), width("磁盘")
+    (4, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
+    )
+
+
+def cut(text: str, room: int) -> str:
+    """
+    Return *text* in at most *room* columns, its end replaced by "…" where it does not fit.
+
+    >>> cut("vghdd/vm-disk1", 8)
+    'vghdd/v…'
+    """
+    if width(text) <= room:
+        return text
+    kept = ""
+    for letter in text:
+        if width(kept + letter) >= room:
+            break
+        kept += letter
+    return kept + ELLIPSIS if room > 0 else ""

@@ -63,4 +63,4 @@ def rate(value: float | None) -> str:
     """
     if value is None:
         return UNKNOWN
-    return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"  # noqa: PLR2004 - digits, not limits
+    return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"

@@ -52,7 +52,7 @@ def _step(stack: StackFigures, layer: LayerFigures, direction: str, done: float)
     merged = layer.coalescing[direction]
     completed = layer.share.flow(direction).ios
     if merged is not None and merged >= MERGED and completed is not None:
-        after = completed / done + (_caused_completions(stack, layer, done, reads) or 0.0)
+        after = completed / done + (_caused_completions(layer, done, reads) or 0.0)
         mark = " (estimate)" if layer.share.estimated else ""
         return f"{after:.2g} {where} after merging{mark}"
     if reads is None:
@@ -75,9 +75,7 @@ def _caused_reads(stack: StackFigures, layer: LayerFigures, done: float) -> floa
     return max(0.0, below - own) / done
 
 
-def _caused_completions(
-    stack: StackFigures, layer: LayerFigures, done: float, reads: float | None
-) -> float | None:
+def _caused_completions(layer: LayerFigures, done: float, reads: float | None) -> float | None:
     """Return the same after merging: the caused reads' part of the reads completed there."""
     flow = layer.share.read
     if reads is None or flow.ios is None or not flow.arrivals:
@@ -90,12 +88,16 @@ def _parity(cost: Parity, title: str, layout: Layout) -> list[str]:
         return [f"parity of {title}: cannot tell: {cost.reason}"]
     ideal = cost.ideal_bytes_per_byte or 0.0
     sentences = [
-        f"parity of {title}: {number(cost.cost_bytes_per_byte, 2)} disk bytes a written byte "
-        f"({number(cost.write_amplification, 2)} written + "
-        f"{number(cost.extra_read_bytes_per_byte, 2)} read); full stripes of "
-        f"{size(layout.stripe)} would cost {ideal:.2f}",
-        f"full stripes: {_share(cost)} of the bytes written; a row update carried "
-        f"{number(cost.pages_per_row, 2)} of {layout.data} pages",
+        (
+            f"parity of {title}: {number(cost.cost_bytes_per_byte, 2)} disk bytes a written byte "
+            f"({number(cost.write_amplification, 2)} written + "
+            f"{number(cost.extra_read_bytes_per_byte, 2)} read); full stripes of "
+            f"{size(layout.stripe)} would cost {ideal:.2f}"
+        ),
+        (
+            f"full stripes: {_share(cost)} of the bytes written; a row update carried "
+            f"{number(cost.pages_per_row, 2)} of {layout.data} pages"
+        ),
     ]
     if cost.cache_hit is not None and cost.cache_hit > ENDS:
         sentences.append(

@@ -172,7 +172,9 @@ def _joined(earlier: Sample, later: Sample, seconds: float) -> tuple[dict[str, L
 
 
 def _went_back(name: str) -> str:
-    return f"{name}: its counters went back: it was replaced or a counter wrapped; no figures for it"
+    return (
+        f"{name}: its counters went back: it was replaced or a counter wrapped; no figures for it"
+    )
 
 
 def _name(line: str) -> str:

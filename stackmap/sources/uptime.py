@@ -20,6 +20,6 @@ def read(host: Host) -> float:
 def parse(text: str) -> float:
     """Return the first of the two numbers; the other is idle time."""
     try:
-        return float(text.split()[0])
+        return float(text.split(maxsplit=1)[0])
     except (IndexError, ValueError) as error:
         raise ParseError(f"{PATH}: not a time: {text!r}") from error

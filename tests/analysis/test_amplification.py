@@ -72,9 +72,13 @@ def test_metadata_stays_out_of_the_ratios():
 
 def test_shares_of_all_senders_make_the_whole():
     """What belongs to vm and to other, and metadata, is all that arrived at the disks."""
-    figures = [stack_figures(topology(VM, OTHER), loads_of(), top).layers for top in ("vm", "other")]
+    figures = [
+        stack_figures(topology(VM, OTHER), loads_of(), top).layers for top in ("vm", "other")
+    ]
 
-    sent = sum(layers[2].share.write.arrivals + layers[1].metadata["write"].ios for layers in figures)
+    sent = sum(
+        layers[2].share.write.arrivals + layers[1].metadata["write"].ios for layers in figures
+    )
 
     assert sent == sum(loads_of()[name].write.arrivals for name in DISKS)
 

@@ -28,6 +28,7 @@ class Pretender:
         return ["b", "a\ttab"]
 
     def link(self, path):
+        assert path
         return "../there"
 
     def run(self, *command):
@@ -62,7 +63,11 @@ def ask(host):
         host.volumes(),
         host.arrays(),
     ]
-    for question, argument in ((host.read, "/secret"), (host.names_in, "/gone"), (host.run, "slow")):
+    for question, argument in (
+        (host.read, "/secret"),
+        (host.names_in, "/gone"),
+        (host.run, "slow"),
+    ):
         try:
             question(argument)
         except (SourceDenied, SourceMissing, SourceTimeout) as refusal:
@@ -82,11 +87,17 @@ def test_a_recording_answers_as_the_host_did(tmp_path):
 def test_a_recording_of_a_recording_is_the_same(tmp_path):
     """The port is one: what stands behind it does not show."""
     for place, host in (("a", Pretender()), ("b", None)):
-        with RecordingHost(host or CapturedHost(str(tmp_path / "a")), str(tmp_path / place)) as recorder:
+        with RecordingHost(
+            host or CapturedHost(str(tmp_path / "a")), str(tmp_path / place)
+        ) as recorder:
             ask(recorder)
 
     files = [
-        {p.relative_to(tmp_path / place): p.read_bytes() for p in (tmp_path / place).rglob("*") if p.is_file()}
+        {
+            p.relative_to(tmp_path / place): p.read_bytes()
+            for p in (tmp_path / place).rglob("*")
+            if p.is_file()
+        }
         for place in "ab"
     ]
     assert files[0] == files[1]
@@ -155,7 +166,11 @@ def test_udevs_own_format_is_read():
     """E: lines are properties, S: lines are links; the rest is udev's business."""
     text = "S:mapper/vg-lv\nS:vg/lv\nI:17\nE:DM_NAME=vg-lv\nE:ODD=a=b\nG:systemd\n"
 
-    assert {"DM_NAME": "vg-lv", "ODD": "a=b", "DEVLINKS": "/dev/mapper/vg-lv /dev/vg/lv"} == parse_udev(text)
+    assert {
+        "DM_NAME": "vg-lv",
+        "ODD": "a=b",
+        "DEVLINKS": "/dev/mapper/vg-lv /dev/vg/lv",
+    } == parse_udev(text)
 
 
 def test_a_manifest_is_readable_by_people(tmp_path):

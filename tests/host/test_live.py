@@ -1,4 +1,4 @@
-"""This machine, asked for what any Linux has."""
+"""A live host, asked for what any Linux has."""
 
 import errno
 import os

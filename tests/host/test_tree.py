@@ -38,7 +38,10 @@ def test_a_tar_and_its_directory_answer_alike(tmp_path):
             file("./proc/diskstats", b"19\n"),
         ],
     )
-    for name, content in (("sys/devices/virtual/block/dm-0/size", "17\n"), ("proc/diskstats", "19\n")):
+    for name, content in (
+        ("sys/devices/virtual/block/dm-0/size", "17\n"),
+        ("proc/diskstats", "19\n"),
+    ):
         (tmp_path / "d" / name).parent.mkdir(parents=True)
         (tmp_path / "d" / name).write_text(content)
     (tmp_path / "d/sys/block").mkdir()
@@ -56,7 +59,9 @@ def test_a_tar_and_its_directory_answer_alike(tmp_path):
 
 def test_the_folder_that_a_tar_was_made_with_is_left_out(tmp_path):
     """`tar cz host-1/` holds the machine one folder down."""
-    path = tar_of(tmp_path / "c.tgz", [file("host-1/proc/diskstats"), file("host-1/sys/block/sda/size")])
+    path = tar_of(
+        tmp_path / "c.tgz", [file("host-1/proc/diskstats"), file("host-1/sys/block/sda/size")]
+    )
 
     assert open_tree(path).read("/proc/diskstats") == b"x"
 

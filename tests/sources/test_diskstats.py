@@ -21,7 +21,8 @@ def test_fields_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    ("fields", "discards", "flushes"), [(14, None, None), (18, 37, None), (20, 37, 53), (23, 37, 53)]
+    ("fields", "discards", "flushes"),
+    [(14, None, None), (18, 37, None), (20, 37, 53), (23, 37, 53)],
 )
 def test_fields_are_known_by_how_many_there_are(fields, discards, flushes):
     """Kernels add fields at the end; absent ones are unknown, later ones are left."""
@@ -88,7 +89,7 @@ def test_a_collection_is_split_at_its_stamps():
 @given(st.lists(st.integers(0, 2**63), min_size=17, max_size=17))
 def test_what_the_kernel_prints_comes_back(values):
     """Round trip: any counters, printed as the kernel prints them."""
-    line = "%4d %7d %s" % (259, 3, "nvme0n1") + "".join(f" {v}" for v in values)
+    line = f"{259:4d} {3:7d} nvme0n1" + "".join(f" {v}" for v in values)
     name, counters = diskstats.parse_line(line)
 
     assert name == "nvme0n1"
