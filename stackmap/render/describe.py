@@ -1,0 +1,108 @@
+"""What a device is, in a few words: the column WHAT of the tree, one line a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stackmap.model.device import Device, Kind
+from stackmap.model.raid import Layout
+from stackmap.render.units import size
+
+FINE = frozenset({None, "active", "standby", "spare", "journal"})
+
+
+def layout(how: Layout) -> str:
+    """
+    Return a layout as people say it.
+
+    >>> from stackmap.model.raid import layout as raid
+    >>> layout(raid("raid5", 4, 65536))
+    'raid5 3+1, 64 KiB'
+    """
+    return f"{how}, {size(how.chunk)}" if how.chunk else str(how)
+
+
+def what(device: Device) -> str:
+    """Return what *device* is."""
+    return DESCRIPTIONS.get(device.kind, _mapped)(device)
+
+
+def states(devices: Sequence[Device]) -> str:
+    """Return the state of one device, or of several what is not in order of them."""
+    if len(devices) == 1:
+        return devices[0].state or "-"
+    wrong = [device.state for device in devices if device.state not in FINE]
+    if wrong:
+        return ", ".join(f"{wrong.count(state)} {state}" for state in dict.fromkeys(wrong))
+    return devices[0].state or "-"
+
+
+def users(device: Device, most: int = 2) -> str:
+    """Return who uses *device*, *most* of them by name."""
+    names = [use.who for use in device.uses]
+    more = f" (+{len(names) - most})" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _disk(device: Device) -> str:
+    turning = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
+    return _words("removable" if device.removable else turning, device.model, device.serial)
+
+
+def _mapped(device: Device) -> str:
+    """Describe what has no kind of its own: by layout, or by target."""
+    if device.layout is not None:
+        return layout(device.layout)
+    segments = device.facts.get("segments")
+    name = device.target or "mapped"
+    return f"{name}, {segments} segments" if segments else _words(name, device.facts.get("delay"))
+
+
+def _array(device: Device) -> str:
+    how = layout(device.layout) if device.layout else "md"
+    alias = device.facts.get("alias")
+    return f"{how} ({alias})" if alias else how
+
+
+def _pool(device: Device) -> str:
+    data, metadata = device.facts.get("data used"), device.facts.get("metadata used")
+    if data is None or metadata is None:
+        return "thin-pool"
+    return f"thin-pool, data {data}, metadata {metadata}"
+
+
+def _fact(word: str, *keys: str) -> Callable[[Device], str]:
+    """Return a description of *word* and, by commas, those of the facts that are known."""
+
+    def describe(device: Device) -> str:
+        known = [device.facts[key] for key in keys if key in device.facts]
+        return " ".join([word, ", ".join(known)]).strip()
+
+    return describe
+
+
+def _used(word: str, key: str, verb: str) -> Callable[[Device], str]:
+    def describe(device: Device) -> str:
+        return f"{word}, {device.facts[key]} {verb}" if key in device.facts else word
+
+    return describe
+
+
+def _words(*words: str | None) -> str:
+    return " ".join(word for word in words if word)
+
+
+DESCRIPTIONS: dict[Kind, Callable[[Device], str]] = {
+    Kind.DISK: _disk,
+    Kind.PARTITION: _fact("partition"),
+    Kind.ARRAY: _array,
+    Kind.CRYPT: _fact("crypt", "cipher"),
+    Kind.MULTIPATH: _used("multipath", "paths", "paths"),
+    Kind.CACHE: _fact("cache", "mode", "policy"),
+    Kind.THIN: _used("thin", "mapped", "mapped"),
+    Kind.THIN_POOL: _pool,
+    Kind.SNAPSHOT: _used("snapshot", "used", "used"),
+    Kind.LOOP: _fact("loop", "file"),
+    Kind.ZRAM: _fact("zram"),
+    Kind.BCACHE: _fact("bcache", "mode", "state"),
+}

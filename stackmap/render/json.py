@@ -1,0 +1,60 @@
+"""The topology as JSON: ``stackmap.tree/1``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from stackmap.model.device import Device
+from stackmap.model.topology import Topology
+
+SCHEMA = "stackmap.tree/1"
+
+
+def tree_json(topology: Topology) -> dict[str, object]:
+    """Return the object of ``tree -J``: every device once, top down."""
+    return {
+        "schema": SCHEMA,
+        "host": topology.machine.host,
+        "kernel": topology.machine.kernel,
+        "devices": [_device(topology, device) for device in topology],
+        "unknown": list(topology.unknown),
+    }
+
+
+def _device(topology: Topology, device: Device) -> dict[str, object]:
+    state, progress = _progress(device.state)
+    below = dict.fromkeys((edge.below, str(edge.role)) for edge in topology.below(device.name))
+    return {
+        "name": device.name,
+        "label": device.title,
+        "kind": str(device.kind),
+        "target": device.target or None,
+        "dev": device.number,
+        "size": device.size,
+        "layout": asdict(device.layout) if device.layout else None,
+        "state": state,
+        "progress": progress,
+        "mounts": list(device.mounts),
+        "uses": [asdict(use) for use in device.uses],
+        "below": [{"name": name, "role": role} for name, role in below],
+        "uuid": device.uuid or None,
+        "model": device.model or None,
+        "serial": device.serial or None,
+        "wwn": device.wwn or None,
+        "rotational": device.rotational,
+        "read_only": device.read_only,
+        "facts": dict(device.facts),
+    }
+
+
+def _progress(state: str | None) -> tuple[str | None, float | None]:
+    """
+    Return a state's words, and how far what is under way has come, 0…1.
+
+    >>> _progress("degraded, check 12.5 %")
+    ('degraded, check', 0.125)
+    """
+    words, _, figure = (state or "").removesuffix(" %").rpartition(" ")
+    if state is None or not state.endswith(" %"):
+        return state, None
+    return words, round(float(figure) / 100, 3)
