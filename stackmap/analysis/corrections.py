@@ -73,12 +73,21 @@ def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load])
 
 
 def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    load = loads[device.name]
-    if device.queue.get("iostats") != "0" or not load.idle:
+    if device.queue.get("iostats") != "0" or not loads[device.name].idle:
         return None
-    below = [e.below for e in topology.below(device.name) if e.role is not Role.METADATA]
-    moved = any(name in loads and not loads[name].idle for name in below)
-    return UNKNOWN if moved or not below else None
+    # Bio-based dm ignores the attribute before 6.5 (KERNEL 1.5), where it reads 0 and means nothing.
+    honoured = device.merges or _release(topology.machine.kernel) >= (6, 5)
+    return UNKNOWN if honoured or _moved_below(topology, device.name, loads) else None
+
+
+def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bool:
+    """Whether a device below did something that nobody else can have asked for."""
+    alone = (
+        edge.below
+        for edge in topology.below(name)
+        if edge.role is not Role.METADATA and len(topology.above(edge.below)) == 1
+    )
+    return any(below in loads and not loads[below].idle for below in alone)
 
 
 def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -115,7 +124,7 @@ RULES = (
     ),
     Rule(
         "not-counted",
-        "queue/iostats is 0 and the counters stand still while devices below move: unknown, not 0",
+        "queue/iostats is 0 and the counters stand still: what it did is unknown, not 0 (KERNEL 1.5)",
         _uncounted,
     ),
     Rule(

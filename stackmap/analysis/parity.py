@@ -24,7 +24,6 @@ from stackmap.model.load import Flow, Load
 from stackmap.model.raid import Layout
 
 SKEW = 0.02  # counters of two layers are not read at one instant; g may miss its bounds by this
-PREREAD = 0.05  # reads above what a cold cache needs, as a part of it, before they contradict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,8 @@ class Parity:
     the same, were every stripe full. ``cache_hit``: the share of the reads a
     cold cache would have needed that the stripe cache spared; None where
     read-modify-write is possible and the two cannot be told apart.
+    ``surplus_read_bytes_per_byte``: bytes read that no row needed, 0 where
+    none: reads begun for stripes that then filled up (KERNEL 2.4), or a check.
     """
 
     pages_per_row: float | None = None
@@ -54,6 +55,7 @@ class Parity:
     cost_bytes_per_byte: float | None = None
     ideal_bytes_per_byte: float | None = None
     cache_hit: float | None = None
+    surplus_read_bytes_per_byte: float | None = None
     reason: str = ""
 
 
@@ -83,7 +85,8 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
     extra = below_read - read
     cold = layout.data * updates - written
     surplus = extra - cold
-    if surplus > PREREAD * max(cold, written):
+    # A row begun early can have read all its other pages in vain, not more (KERNEL 2.4).
+    if surplus > (layout.data - 1) * updates + SKEW * written:
         return Parity(
             write_amplification=below_written / written,
             ideal_bytes_per_byte=ideal,
@@ -102,6 +105,7 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
         cost_bytes_per_byte=(below_written + extra) / written,
         ideal_bytes_per_byte=ideal,
         cache_hit=_cache_hit(layout, cold, surplus, written),
+        surplus_read_bytes_per_byte=max(0.0, surplus) / written,
     )
 
 

@@ -10,6 +10,7 @@ from stackmap.render.units import number, percent, size
 
 ENDS = 0.02  # a share this near to 0 or 1 is called none or all
 WORDS = {"read": "reads", "write": "writes", "total": "requests"}
+SURPLUS = 0.05  # of what was written; less is skew
 MERGED = 1.05  # less coalescing than this is none worth a word
 
 
@@ -102,6 +103,11 @@ def _parity(cost: Parity, title: str, layout: Layout) -> list[str]:
     if cost.cache_hit is not None and cost.cache_hit > ENDS:
         sentences.append(
             f"the stripe cache spared {percent(cost.cache_hit)} of the reads those writes needed"
+        )
+    if (cost.surplus_read_bytes_per_byte or 0.0) > SURPLUS:
+        sentences.append(
+            f"{percent(cost.surplus_read_bytes_per_byte)} of the bytes written were read besides "
+            "what those rows needed: stripes that filled up late, or a check that came and went"
         )
     return sentences
 

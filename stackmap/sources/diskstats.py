@@ -4,9 +4,6 @@
 One line a device: major, minor, name, then counters. Kernels add fields at the
 end (discards in 4.18, flushes in 5.5), so take the known ones by position, by
 how many there are and never by version, and let the rest be.
-
-A *collection* is the file many times over, each under a ``TS epoch.ns date``
-line: the layout of pt-diskstats and pt-stalk, one line of shell to make.
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 
 PATH = "/proc/diskstats"
 SECTOR = 512  # bytes; the unit of this file whatever the disk's own sector size
-STAMP = "TS "
 
 # How many words a line has: 3 of name, 11 counters; then 4 of discards, then 2 of flushes.
 BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
@@ -100,33 +96,6 @@ def since_boot(sample: Sample, uptime: float) -> Interval:
     nothing = Counters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     loads = {n: now.load_since(nothing, uptime) for n, now in parse(sample.lines).items()}
     return Interval(loads, time=sample.time, seconds=uptime, since_boot=True)
-
-
-def collection(lines: Iterable[str]) -> Iterator[Sample]:
-    """
-    Yield the samples of a collection; text before the first stamp is skipped.
-
-    A last sample that was cut is left out where it lacks devices that the one
-    before it had: its missing lines are unknown, not devices that went.
-    """
-    time: float | None = None
-    seen: list[str] = []
-    for line in lines:
-        if line.startswith(STAMP):
-            if time is not None:
-                yield Sample(time, tuple(seen))
-            time, seen = _instant(line), []
-        elif time is not None and line.strip():
-            seen.append(line.rstrip("\n"))
-    if time is not None and seen:
-        yield Sample(time, tuple(seen))
-
-
-def _instant(line: str) -> float:
-    try:
-        return float(line.split()[1])
-    except (IndexError, ValueError) as error:
-        raise ParseError(f"no time in the stamp {line.strip()!r}: 'TS epoch.ns' is due") from error
 
 
 def _same_devices(earlier: Sample, later: Sample) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.sources import tables
+from stackmap.sources import collection, pasted_diskstats, sadf, sysstat_json, tables
 from stackmap.sources.lines import Lines
 
 
@@ -25,7 +25,14 @@ class Format:
     read: Callable[[Lines], Iterator[Interval]]
 
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS = (
+    Format(sysstat_json.begins, sysstat_json.read),
+    Format(sadf.begins_csv, sadf.read_csv),
+    Format(sadf.begins_tabs, sadf.read_tabs),
+    Format(sadf.begins_xml, sadf.read_xml),
+    Format(collection.begins, collection.read),
+    Format(pasted_diskstats.begins, pasted_diskstats.read),
+)
 
 # What others call iostat, and what sar says of a file without disks; each with what to do.
 STRANGERS = (

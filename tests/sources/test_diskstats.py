@@ -79,13 +79,6 @@ def test_samples_out_of_order_are_refused():
         diskstats.between(Sample(2.0, (LINE,)), Sample(2.0, (LINE,)))
 
 
-def test_a_collection_is_split_at_its_stamps():
-    """Text before the first stamp is no sample."""
-    lines = ["junk", "TS 7.5 2026-11-21 08:34:37", LINE, "", "TS 11.25 x", LINE]
-
-    assert [Sample(7.5, (LINE,)), Sample(11.25, (LINE,))] == list(diskstats.collection(lines))
-
-
 @given(st.lists(st.integers(0, 2**63), min_size=17, max_size=17))
 def test_what_the_kernel_prints_comes_back(values):
     """Round trip: any counters, printed as the kernel prints them."""
