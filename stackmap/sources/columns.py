@@ -10,7 +10,7 @@ it become loads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from stackmap.model.load import NONE, Flow, Load
@@ -21,6 +21,7 @@ SECTOR, KIB, MIB, GIB = 512, 1024, 1024**2, 1024**3
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
 
 READ, WRITE, DISCARD, FLUSH, WHOLE = "read", "write", "discard", "flush", "whole"
+FLOWS = (READ, WRITE, DISCARD, FLUSH, WHOLE)
 INITIALS = {"r": READ, "w": WRITE, "d": DISCARD}
 
 # No device does this a second: a counter went back, and the difference wrapped.
@@ -149,20 +150,31 @@ class Layout:
         self.names = tuple(names)
         self.columns = tuple(columns.get(name, NOTHING) for name in self.names)
         self.width = len(self.names)
-        self._read = self._spots(READ)
-        self._write = self._spots(WRITE)
-        self._discard = self._spots(DISCARD)
-        self._flush = self._spots(FLUSH)
-        self._whole = self._spots(WHOLE)
+        self.spots = {flow: spots for flow in FLOWS if (spots := self._spots(flow)) != Spots()}
+        self._read = self.spots.get(READ)
+        self._write = self.spots.get(WRITE)
+        self._discard = self.spots.get(DISCARD)
+        self._flush = self.spots.get(FLUSH)
+        self._whole = self.spots.get(WHOLE)
         self._aqu = self._spot("", "aqu")
         self._busy = self._spot("", "busy")
         self.flat = self.load([0.0] * self.width)  # most rows of most tables
+
+    def in_unit(self, unit: float) -> Layout:
+        """Return this layout with bytes in *unit*, whatever the names say."""
+        return Layout(
+            self.names,
+            {
+                name: replace(column, unit=unit) if column.field == "bytes" else column
+                for name, column in zip(self.names, self.columns, strict=True)
+            },
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of these figures must know."""
         notes = []
-        if any(c.field == "bytes" and c.unit == SECTOR for c in self.columns):
+        if any(spots.unit == SECTOR for spots in self.spots.values()):
             notes.append("sizes were printed in 512-byte sectors")
         if any("_w+d" in name for name in self.names):
             notes.append("bytes written include discards: the text has one column for both")
@@ -201,9 +213,7 @@ class Layout:
         found = Flow(said.ios, said.merges, size, wait)
         return None if found == NONE else found
 
-    def _spots(self, flow: str) -> Spots | None:
-        if not any(column.flow == flow for column in self.columns):
-            return None
+    def _spots(self, flow: str) -> Spots:
         size, mean = self._spot(flow, "bytes"), self._spot(flow, "size")
         return Spots(
             ios=self._spot(flow, "ios"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
+from stackmap.sources.clock import zoned
 from stackmap.sources.figures import is_figure
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once a run.
@@ -43,10 +43,7 @@ def instant(stamp: str) -> float | None:
     if EPOCH.match(stamp):
         return float(stamp)
     if ISO.match(stamp):
-        try:
-            return datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%S%z").timestamp()
-        except ValueError:
-            return None
+        return zoned(stamp)
     return None
 
 

@@ -96,8 +96,7 @@ class Reports:
         load = heading.layout.load(row.figures) if any(row.figures) else heading.layout.flat
         if not all(f is not None and 0 <= f < ORDINARY for f in row.figures):
             if not believable(load):
-                load = Load()
-                report.events.append(f"{row.name}: its counters went back; no figures for it")
+                load = unbelievable(report, row.name)
             if is_rounded(row.words):
                 report.note([APPROXIMATE])
         report.add(row.name, load)
@@ -186,6 +185,12 @@ class Reports:
             report.note(heading.layout.notes)
             self._summaries[stamp] = report
         return report
+
+
+def unbelievable(report: Report, name: str) -> Load:
+    """Return what is known of a device whose figures cannot be: nothing, and the report says so."""
+    report.events.append(f"{name}: its counters went back; no figures for it")
+    return Load()
 
 
 def _joined(first: Load, second: Load) -> Load:

@@ -1,0 +1,21 @@
+"""Times that sysstat prints, where they mean one instant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc(text: str) -> float | None:
+    """Return the seconds since the epoch of "2026-11-21 07:45:50", said to be UTC."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def zoned(text: str) -> float | None:
+    """Return the seconds since the epoch of "2026-11-21T07:43:44+0000"."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    except ValueError:
+        return None

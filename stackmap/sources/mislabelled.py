@@ -1,0 +1,92 @@
+"""
+JSON whose sizes are not in the unit that its keys name.
+
+sysstat 12.1.2 to 12.2.0 (Ubuntu 20.04) wrote sectors under rkB/s and rMB/s;
+11.5.1 to 11.5.6 wrote "rkB" whatever the unit was. The text of the same
+versions is right. Requests times their mean size are the same bytes, and tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import log2
+
+from stackmap.sources.columns import (
+    DISCARD,
+    GIB,
+    KIB,
+    MIB,
+    READ,
+    SECTOR,
+    WHOLE,
+    WRITE,
+    Layout,
+    Spots,
+)
+
+Row = Sequence[float | None]
+
+MISLABELLED = {
+    SECTOR: "corrected: sizes were in sectors, whatever the keys say (sysstat 12.1.2 to 12.2.0)",
+    KIB: "corrected: sizes were in kB, whatever the keys say",
+    MIB: "corrected: sizes were in MB, whatever the keys say (sysstat 11.5.1 to 11.5.6)",
+    GIB: "corrected: sizes were in GB, whatever the keys say",
+}  # fmt: skip
+PERHAPS_SECTORS = "twice too large if sysstat 12.1.2 to 12.2.0 wrote it: without -x nothing tells"
+
+# Figures have two decimals: one below these is too coarse to be evidence.
+LEAST_IOS, LEAST_SIZE = 0.2, 0.1
+CLEAR = 0.5  # log2: a factor of two apart is one unit off, a tenth is rounding
+
+
+def units(rows: Iterable[tuple[Layout, Row]]) -> tuple[float, int] | None:
+    """Return the unit that the keys say and the one that is meant; None if nothing tells."""
+    labelled, shown, meant = 0.0, 0.0, 0.0
+    for layout, row in rows:
+        for unit, value, size in _evidence(layout, row):
+            labelled = unit
+            shown += value
+            meant += size
+    if not shown or not meant:
+        return None
+    unit = min(MISLABELLED, key=lambda unit: abs(log2(shown * unit / meant)))
+    return (labelled, unit) if abs(log2(shown * unit / meant)) < CLEAR else None
+
+
+def _evidence(layout: Layout, row: Row) -> Iterator[tuple[float, float, float]]:
+    """Yield the unit, the value shown, and the bytes it must be by requests and their mean size."""
+    for flow in (READ, WRITE, DISCARD, WHOLE):
+        spots = layout.spots.get(flow)
+        if spots is not None:
+            yield from _of_flow(spots, row)
+    read, write, whole = (layout.spots.get(flow, Spots()) for flow in (READ, WRITE, WHOLE))
+    if whole.ios is None and whole.size is not None:  # avgrq-sz, of both
+        ios, value, size = (
+            _sum(row, read.ios, write.ios), _sum(row, read.bytes, write.bytes), row[whole.size],
+        )  # fmt: skip
+        yield from _checked(read.unit, ios, value, size, whole.size_unit)
+
+
+def _of_flow(spots: Spots, row: Row) -> Iterator[tuple[float, float, float]]:
+    if spots.ios is not None and spots.bytes is not None and spots.size is not None:
+        ios, value, size = row[spots.ios], row[spots.bytes], row[spots.size]
+        yield from _checked(spots.unit, ios, value, size, spots.size_unit)
+
+
+def _checked(
+    unit: float, ios: float | None, value: float | None, size: float | None, size_unit: float
+) -> Iterator[tuple[float, float, float]]:
+    if ios is None or value is None or size is None:
+        return
+    if ios >= LEAST_IOS and value >= LEAST_SIZE and size > 0:
+        yield unit, value, ios * size * size_unit
+
+
+def _sum(row: Row, *spots: int | None) -> float | None:
+    total = 0.0
+    for spot in spots:
+        value = None if spot is None else row[spot]
+        if value is None:
+            return None
+        total += value
+    return total

@@ -1,0 +1,210 @@
+"""
+JSON of sysstat: ``iostat -o JSON`` and ``sadf -j``, whole, damaged, or still being written.
+
+Looked through for the objects that matter, one a device, instead of loaded as
+a document: so a report is known when its braces close, and the commas,
+brackets and escapes that sysstat gets wrong (or an interrupt left out) do not
+keep the rest from being read. What was wrong is said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from stackmap.model.interval import Interval
+from stackmap.sources.clock import utc
+from stackmap.sources.columns import EARLY_KEYS, KEYS, Layout, believable
+from stackmap.sources.landmarks import instant
+from stackmap.sources.lines import LONGEST, Lines
+from stackmap.sources.mislabelled import MISLABELLED, PERHAPS_SECTORS, Row, units
+from stackmap.sources.reports import Report, unbelievable
+
+BEGINNING = re.compile(
+    r'"(?:disk_device|disk-device)"|"(?:sysstat|statistics|avg-cpu)"\s*:|"disk"\s*:\s*\['
+)
+PIECES = re.compile(
+    r'"statistics"\s*:\s*\[\s*(?P<statistics>,?)'
+    r'|"timestamp"\s*:\s*(?P<stamp>"[^"{}]*"|\{[^{}]*\})'
+    r"|(?P<object>\{[^{}]*\})"
+    r"|(?P<end>\})"
+)
+DEVICE = re.compile(r'"disk[_-]device"\s*:')
+PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|(-?\d+(?:[.,]\d+)?))(?=\s*(?:[,}\s]|$))')
+NAMES = ("disk_device", "disk-device")
+
+REPAIRED = "repaired: "
+LEADING_COMMA = REPAIRED + "a comma before the first report"
+NO_COMMA = REPAIRED + "a comma was missing between devices"
+NOT_JSON = REPAIRED + "names or numbers were not JSON's"
+CUT = "cut off: the last device lacks figures"
+
+Device = dict[str, str | float]
+
+
+def begins(line: str) -> bool:
+    """Whether sysstat's JSON begins in *line*."""
+    return BEGINNING.search(line) is not None
+
+
+def read(lines: Lines) -> Iterator[Interval]:
+    """Yield the reports, up to a line that is no JSON."""
+    reader = Reader()
+    for line in lines:
+        if reader.is_past(line):
+            lines.put_back(line)
+            break
+        yield from reader.take(line)
+    yield from reader.end()
+
+
+class Reader:
+    """The state between lines: text that is not yet a whole object, and the report in the making."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._size = 0
+        self._depth = 0
+        self._report: Report | None = None
+        self._devices: list[Device] = []
+        self._first = False
+        self._unit: int | None = None  # what sizes are in, where that is not what the keys say
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+
+    def is_past(self, line: str) -> bool:
+        """Whether the document is over, and *line* something else."""
+        return (
+            self._depth <= 0 and not any(c in line for c in '"{}[]') and line.strip(" \t\r,") != ""
+        )
+
+    def take(self, line: str) -> Iterator[Interval]:
+        """Take a line; yield the report it ends, if it does."""
+        self._depth += line.count("{") - line.count("}")
+        self._held.append(line)
+        self._size += len(line)
+        if "}" in line:
+            yield from self._look_through("\n".join(self._held))
+        elif self._size > LONGEST:
+            self._hold("")
+
+    def end(self) -> Iterator[Interval]:
+        """Take the end: a device that was cut gives the figures it has."""
+        rest = "\n".join(self._held)
+        start = rest.rfind("{")
+        if start >= 0 and DEVICE.search(rest, start):
+            self._take_device(_pairs(rest[start:]), CUT)
+        yield from self._close()
+
+    def _look_through(self, text: str) -> Iterator[Interval]:
+        past = 0
+        for piece in PIECES.finditer(text):
+            gap, past = text[past : piece.start()], piece.end()
+            if piece["object"] and DEVICE.search(piece["object"]):
+                self._take_device(*_loaded(piece["object"]))
+                if self._devices[1:] and not gap.strip():
+                    self._note(NO_COMMA)
+            elif piece["statistics"] is not None:
+                self._first = not piece["statistics"]  # the comma too many comes with -y
+                if not self._first:
+                    self._note(LEADING_COMMA)
+            elif piece["stamp"]:
+                yield from self._close()
+                self._stamp(piece["stamp"])
+            elif piece["end"]:
+                yield from self._close()
+        self._hold(text[past:])
+
+    def _hold(self, text: str) -> None:
+        self._held, self._size = [text], len(text)
+
+    def _note(self, note: str) -> None:
+        self._report = self._report or Report()
+        self._report.note([note])
+
+    def _take_device(self, device: Device, note: str = "") -> None:
+        self._report = self._report or Report()
+        if any(isinstance(device.get(name), str) for name in NAMES):
+            self._devices.append(device)
+        if note:
+            self._report.note([note])
+
+    def _stamp(self, text: str) -> None:
+        """Take a time: iostat's is a text in its locale, sadf's an object."""
+        report = self._report = self._report or Report()
+        if text.startswith('"'):
+            report.stamp = text.strip('"').replace("\\/", "/")
+            report.time = instant(report.stamp)
+            return
+        said = _pairs(text)
+        report.stamp = " ".join(str(said[key]) for key in ("date", "time", "tz") if key in said)
+        if said.get("utc") == 1 or said.get("tz") == "UTC":
+            report.time = utc(f"{said.get('date')} {said.get('time')}")
+        seconds = said.get("interval")
+        report.seconds = seconds if isinstance(seconds, float) and seconds > 0 else None
+
+    def _close(self) -> Iterator[Interval]:
+        """Yield the report, if it has devices."""
+        report, devices = self._report, self._devices
+        if report is None or not devices:
+            return
+        self._report, self._devices = None, []
+        report.since_boot, self._first = self._first and NAMES[0] in devices[0], False
+        rows = [(_name(device), self._layout(device), _row(device)) for device in devices]
+        self._check_unit(report, [(layout, row) for _, layout, row in rows])
+        for name, layout, row in rows:
+            said = layout if self._unit is None else layout.in_unit(self._unit)
+            load = said.load(row)
+            if not believable(load):
+                load = unbelievable(report, name)
+            report.add(name, load)
+            report.note(layout.notes)
+        yield report.interval()
+
+    def _check_unit(self, report: Report, rows: list[tuple[Layout, Row]]) -> None:
+        """Find the unit of sizes; it is one for a whole text, but an idle report cannot tell."""
+        found = units(rows)
+        if found is not None:
+            said, meant = found
+            self._unit = None if said == meant else meant
+        if self._unit is not None:
+            report.note([MISLABELLED[self._unit]])
+        elif any("dscd/s" in name for name in rows[0][0].names):
+            report.note([PERHAPS_SECTORS])
+
+    def _layout(self, device: Device) -> Layout:
+        keys = tuple(key for key in device if key not in NAMES)
+        layout = self._layouts.get(keys)
+        if layout is None:
+            early = "r" in keys or "kB_read_per_sec" in keys
+            layout = self._layouts[keys] = Layout(keys, EARLY_KEYS if early else KEYS)
+        return layout
+
+
+def _name(device: Device) -> str:
+    return next(str(device[key]) for key in NAMES if key in device)
+
+
+def _row(device: Device) -> Row:
+    return [
+        value if isinstance(value, float) else None
+        for key, value in device.items()
+        if key not in NAMES
+    ]
+
+
+def _loaded(text: str) -> tuple[Device, str]:
+    """Return the object, and what had to be repaired in it."""
+    try:
+        found = json.loads(text, parse_int=float)
+    except (ValueError, RecursionError):
+        return _pairs(text), NOT_JSON
+    return found, ""
+
+
+def _pairs(text: str) -> Device:
+    """Return the keys with values that are whole, of an object that is damaged."""
+    found: Device = {}
+    for key, word, number in PAIR.findall(text):
+        found[key] = float(number.replace(",", ".")) if number else word
+    return found
