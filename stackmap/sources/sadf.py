@@ -1,0 +1,181 @@
+"""
+What ``sadf`` makes of a file of ``sar``: CSV (-d), tabs (-p), XML (-x). Its JSON is in ``sysstat_json``.
+
+All say their times in full, and how long an interval was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+from stackmap.model.interval import Interval
+from stackmap.sources.clock import utc
+from stackmap.sources.columns import COLUMNS, KEYS, Layout, believable
+from stackmap.sources.figures import figures
+from stackmap.sources.landmarks import instant
+from stackmap.sources.lines import Lines
+from stackmap.sources.reports import Report, unbelievable
+
+CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
+TABS = re.compile(r"[^\t]+\t-?\d+\t[^\t]+\t[^\t]+\t[^\t]+(?:\t-?[\d.,]+)?\s*$")
+RESTART = "LINUX-RESTART"
+DEV = "DEV"
+
+XML_BEGINNING = re.compile(r"<sysstat\b|<disk-device\b|<statistics>|<\?xml")
+XML_PIECES = re.compile(
+    r"<timestamp\b(?P<timestamp>[^<>]+)>|<disk-device\b(?P<device>[^<>]+)>|</timestamp>"
+)
+XML_END = "</sysstat>"
+ATTRIBUTE = re.compile(r'([\w-]+)="([^"<>]*)"')
+LONGEST_TAG = 4096
+
+
+def begins_csv(line: str) -> bool:
+    """Whether it is a heading of ``sadf -d``."""
+    return CSV_HEADING.match(line) is not None
+
+
+def begins_tabs(line: str) -> bool:
+    """Whether it is a line of ``sadf -p``."""
+    return TABS.match(line) is not None
+
+
+def begins_xml(line: str) -> bool:
+    """Whether XML of ``sadf -x`` begins in it."""
+    return XML_BEGINNING.search(line) is not None
+
+
+def read_csv(lines: Lines) -> Iterator[Interval]:
+    """Yield the reports of ``sadf -d``, up to a line that is none of its own."""
+    gathering = Gathering()
+    columns: tuple[str, ...] = ()
+    for line in lines:
+        words = line.rstrip("\r").split(";")
+        if len(words) < 3:
+            lines.put_back(line)
+            break
+        if begins_csv(line):
+            names = [word.removesuffix("[...]").strip() for word in words[3:]]
+            columns = tuple(names[1:]) if names[:1] == [DEV] else ()
+        elif words[3:4] and words[3].startswith(RESTART):
+            yield from gathering.event(f"{words[2]} {words[3]}")
+        elif columns:
+            yield from gathering.begin(words[2], words[1])
+            for name, *row in _groups(words[3:], columns):
+                gathering.add(name, columns, row)
+    yield from gathering.end()
+
+
+def read_tabs(lines: Lines) -> Iterator[Interval]:
+    """Yield the reports of ``sadf -p``, up to a line that is none of its own."""
+    gathering = Gathering()
+    for line in lines:
+        words = line.rstrip("\r").split("\t")
+        if len(words) < 5:
+            lines.put_back(line)
+            break
+        if words[3].startswith(RESTART):
+            yield from gathering.event(f"{words[2]} {' '.join(words[3:])}")
+        elif len(words) == 6 and words[4] in COLUMNS and words[3] != "-":
+            yield from gathering.begin(words[2], words[1])
+            gathering.figure(words[3], words[4], words[5])
+    yield from gathering.end()
+
+
+def read_xml(lines: Lines) -> Iterator[Interval]:
+    """Yield the reports of ``sadf -x``, up to the end of the document."""
+    gathering = Gathering()
+    held = ""
+    for line in lines:
+        text = held + line
+        for piece in XML_PIECES.finditer(text):
+            if piece["timestamp"]:
+                yield from gathering.end()
+                yield from gathering.begin(*_xml_time(piece["timestamp"]))
+            elif piece["device"]:
+                attributes = dict(ATTRIBUTE.findall(piece["device"]))
+                name = unescape(attributes.pop("dev", ""))
+                gathering.add(name, tuple(attributes), list(attributes.values()))
+            else:
+                yield from gathering.end()
+        if XML_END in text:
+            break
+        start = text.rfind("<")
+        held = text[start:] + " " if start > text.rfind(">") else ""
+        held = held if len(held) < LONGEST_TAG else ""
+    yield from gathering.end()
+
+
+def _xml_time(attributes: str) -> tuple[str, str]:
+    """Return the time and the seconds that a timestamp's attributes tell."""
+    said = dict(ATTRIBUTE.findall(attributes))
+    zone = "UTC" if said.get("utc") == "1" else said.get("tz", "")
+    stamp = f"{said.get('date', '')} {said.get('time', '')} {zone}"
+    return stamp.strip(), said.get("interval", "")
+
+
+def _groups(words: list[str], columns: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield name and figures of each device; ``sadf -dh`` has all of a time on one line."""
+    step = len(columns) + 1
+    for start in range(0, len(words) - len(columns), step):
+        yield words[start : start + step]
+
+
+class Gathering:
+    """The report in the making: what was said of one time, device by device."""
+
+    def __init__(self) -> None:
+        self._report: Report | None = None
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._device = ""
+        self._metrics: dict[str, str] = {}  # of the device, a line each (sadf -p)
+        self._events: list[str] = []
+
+    def begin(self, stamp: str, seconds: str) -> Iterator[Interval]:
+        """Take the time that the next rows are of; yield the report it ends, if it does."""
+        if self._report is not None and self._report.stamp == stamp:
+            return
+        yield from self.end()
+        time = utc(stamp.removesuffix(" UTC")) if stamp.endswith(" UTC") else instant(stamp)
+        length = float(seconds) if seconds.isdecimal() and seconds != "0" else None
+        self._report = Report(stamp, time, length, events=self._events)
+        self._events = []
+
+    def add(self, name: str, columns: tuple[str, ...], words: list[str]) -> None:
+        """Take a device's row."""
+        report = self._report = self._report or Report()
+        layout = self._layouts.get(columns)
+        if layout is None:
+            layout = self._layouts[columns] = Layout(columns, KEYS)
+        row = figures(words, layout.columns)
+        if not name or row is None:
+            return
+        load = layout.load(row)
+        report.add(name, load if believable(load) else unbelievable(report, name))
+        report.note(layout.notes)
+
+    def figure(self, name: str, metric: str, word: str) -> None:
+        """Take one figure of a device's row."""
+        if name != self._device or metric in self._metrics:
+            self._add_metrics()
+        self._device = name
+        self._metrics[metric] = word
+
+    def event(self, event: str) -> Iterator[Interval]:
+        """Take what happened before the next report; yield the one it ends."""
+        yield from self.end()
+        self._events.append(event.replace("\t", " "))
+
+    def end(self) -> Iterator[Interval]:
+        """Yield the report, if there is one with devices."""
+        self._add_metrics()
+        report, self._report = self._report, None
+        if report is not None and report.loads:
+            yield report.interval()
+
+    def _add_metrics(self) -> None:
+        if self._metrics:
+            self.add(self._device, tuple(self._metrics), list(self._metrics.values()))
+        self._metrics = {}
