@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.sources import collection, pasted_diskstats, sadf, sysstat_json, tables
+from stackmap.sources import collection, headless, pasted_diskstats, sadf, sysstat_json, tables
 from stackmap.sources.lines import Lines
 
 
@@ -65,6 +65,9 @@ def intervals(chunks: Iterable[bytes], name: str) -> Iterator[Interval]:
         for interval in _reader(line, strays)(lines):
             found = found or bool(interval.loads)
             yield interval
+    for interval in strays.intervals() if not found else ():
+        found = True
+        yield interval
     if not found:
         raise InputError(f"{name}: {strays.reason()}")
 
@@ -82,14 +85,21 @@ class Strays:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._stranger = ""
+        self._rows: list[str] = []
 
     def take(self, line: str) -> bool:
         """Take a line; True if it begins a format that is no table."""
+        if len(self._rows) < headless.ROWS and headless.is_row(line):
+            self._rows.append(line)
         if not self._stranger:
             for pattern, meaning in STRANGERS:
                 if pattern.search(line):
                     self._stranger = f"line {self._lines.number}: {meaning}"
         return any(known.begins(line) for known in FORMATS)
+
+    def intervals(self) -> list[Interval]:
+        """Return what rows without a heading tell."""
+        return headless.intervals(self._rows)
 
     def reason(self) -> str:
         """Return why nothing was found, and what to do."""
@@ -97,6 +107,8 @@ class Strays:
             return self._stranger
         if not self._lines.number:
             return "empty"
+        if self._rows:
+            return "rows of devices without their heading, and the figures do not tell which it was"
         return (
             f"no table of devices in its {self._lines.number} lines:"
             " give the output of iostat -x, sar -d, sadf -j, or copies of /proc/diskstats"

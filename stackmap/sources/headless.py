@@ -1,0 +1,160 @@
+"""
+Rows that were pasted without their heading: which one it was, told by the figures.
+
+Bytes are requests times their mean size. A heading is believed where every row
+keeps that product and no other heading does; where several do, what they agree
+on is. (The queue is requests times their wait, but not on every kernel.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from functools import reduce
+
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
+from stackmap.sources.columns import COLUMNS, Layout, Spots
+from stackmap.sources.figures import plain
+from stackmap.sources.headings import MOST_BEFORE, Heading
+from stackmap.sources.reports import Reports
+
+BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")
+
+# Each with * for the unit that an option chose: sec, kB, MB, GB.
+IOSTAT = (
+    "tps *B/s rqm/s await aqu-sz areq-sz %util",
+    "tps *B/s rqm/s await areq-sz aqu-sz %util",
+    "rrqm/s wrqm/s r/s w/s r*/s w*/s avgrq-sz avgqu-sz await svctm %util",
+    "rrqm/s wrqm/s r/s w/s rsec/s wsec/s rkB/s wkB/s avgrq-sz avgqu-sz await svctm %util",
+    "rrqm/s wrqm/s r/s w/s r*/s w*/s avgrq-sz avgqu-sz await r_await w_await svctm %util",
+    "r/s w/s r*/s w*/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util",
+    f"{BY_FLOW} aqu-sz %util",
+    f"{BY_FLOW} f/s f_await aqu-sz %util",
+)
+SAR = (
+    "tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util",
+    "tps rkB/s wkB/s areq-sz aqu-sz await svctm %util",
+    "tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util",
+)
+UNITS = ("sec", "kB", "MB", "GB")
+
+ROWS = 1000  # enough to tell by
+ROUNDING = 0.006  # half of the last decimal, and a little
+
+INFERRED = "no heading: the columns were told by their figures"
+NO_SIZES = "no heading: several have these figures, so only what is the same in all is given"
+
+
+def is_row(line: str) -> bool:
+    """Whether *line* looks like a device's row."""
+    words = line.split()
+    return any(
+        len(words) > width
+        and plain(words[-width:]) is not None
+        and plain(words[-width - 1 :]) is None
+        for width in WIDTHS
+    )
+
+
+def intervals(lines: Sequence[str]) -> list[Interval]:
+    """Return what *lines* tell; nothing if no heading fits, or too many."""
+    told = [_read(lines, heading) for heading in _headings() if _fits(lines, heading)]
+    if not told or not told[0]:
+        return []
+    note = INFERRED if len(told) == 1 else NO_SIZES
+    return [
+        replace(reports[0], loads=_agreed(reports), notes=(note,))
+        for reports in zip(*told, strict=False)
+    ]
+
+
+def _headings() -> Iterator[Heading]:
+    for columns in IOSTAT:
+        for unit in UNITS if "*" in columns else ("",):
+            names = columns.replace("*B", unit).replace("*", unit).split()
+            if all(name in COLUMNS for name in names):
+                yield Heading(Layout(names))
+    for columns in SAR:
+        yield Heading(Layout(columns.split()), sar=True)
+
+
+WIDTHS = sorted({heading.layout.width for heading in _headings()})
+
+
+def _read(lines: Iterable[str], heading: Heading) -> list[Interval]:
+    reports = Reports()
+    for line in lines:
+        row = heading.row(line.split())
+        if row is not None:
+            reports.row(row, heading)
+    reports.end()
+    return list(reports.taken())
+
+
+def _fits(lines: Iterable[str], heading: Heading) -> bool:
+    """Whether every row of this width keeps every product, and some product is not zero."""
+    proved = False
+    for line in lines:
+        row = heading.row(line.split()[-heading.layout.width - MOST_BEFORE :])
+        if row is None:
+            continue
+        for holds, is_proof in _products(heading.layout, row.figures):
+            if not holds:
+                return False
+            proved = proved or is_proof
+    return proved
+
+
+def _products(layout: Layout, row: Sequence[float | None]) -> Iterator[tuple[bool, bool]]:
+    """Yield of each product in the row whether it holds, and whether it proves anything."""
+    figures = [0.0 if figure is None else figure for figure in row]
+    spots = layout.spots
+    read, write, whole = (spots.get(flow, Spots()) for flow in ("read", "write", "whole"))
+    for flow in (read, write, spots.get("discard", Spots())):
+        yield from _sized(figures, [flow], [flow], flow)
+    sent = [whole] if whole.ios is not None else [read, write]
+    size = [whole] if whole.bytes is not None else [read, write]
+    size += [spots["discard"]] if whole.size is not None and "discard" in spots else []
+    yield from _sized(figures, sent, size, whole)
+
+
+def _sized(
+    row: Sequence[float], ios: list[Spots], sizes: list[Spots], mean: Spots
+) -> Iterator[tuple[bool, bool]]:
+    """Bytes are requests times their mean size."""
+    counts = [row[spot.ios] for spot in ios if spot.ios is not None]
+    shown = [row[spot.bytes] * spot.unit for spot in sizes if spot.bytes is not None]
+    if mean.size is None or not counts or not shown:
+        return
+    unit = max(spot.unit for spot in sizes)
+    size = row[mean.size] * mean.size_unit
+    error = ROUNDING * (len(shown) * unit + len(counts) * size + sum(counts) * mean.size_unit)
+    yield abs(sum(shown) - sum(counts) * size) <= error, sum(shown) > 10 * error
+
+
+def _agreed(reports: Sequence[Interval]) -> dict[str, Load]:
+    """Return of each device what all the readings of its row have in common."""
+    return {
+        name: reduce(_common, (report.loads[name] for report in reports))
+        for name in reports[0].loads
+        if all(name in report.loads for report in reports)
+    }
+
+
+def _common(one: Load, other: Load) -> Load:
+    whole = None if one.whole is None or other.whole is None else _same(one.whole, other.whole)
+    return Load(
+        read=_same(one.read, other.read),
+        write=_same(one.write, other.write),
+        discard=_same(one.discard, other.discard),
+        flush=_same(one.flush, other.flush),
+        whole=whole,
+        aqu=one.aqu if one.aqu == other.aqu else None,
+        busy=one.busy if one.busy == other.busy else None,
+    )
+
+
+def _same(one: Flow, other: Flow) -> Flow:
+    pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(Flow))
+    return Flow(*(a if a == b else None for a, b in pairs))

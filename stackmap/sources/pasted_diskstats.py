@@ -1,0 +1,72 @@
+"""
+``/proc/diskstats`` as people paste it: one copy or more, and no word of when they were taken.
+
+A copy alone is all that was done since boot, and what two differ by took
+nobody knows how long: totals, that are right against each other. Copies that
+bear their time are a ``collection``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from stackmap.model.interval import Interval
+from stackmap.sources import collection, diskstats
+from stackmap.sources.diskstats import Sample
+from stackmap.sources.headings import heading
+from stackmap.sources.lines import Lines
+
+DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
+PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")
+
+SINCE_BOOT = "totals since boot, not rates: the text is one copy of /proc/diskstats"
+NO_LENGTH = "totals, not rates: nothing says when these copies of /proc/diskstats were taken"
+
+
+def begins(line: str) -> bool:
+    """Whether *line* is a device's of /proc/diskstats."""
+    return DEVICE.match(line) is not None
+
+
+def read(lines: Lines) -> Iterator[Interval]:
+    """Yield what was done between each two copies, up to a text of another kind."""
+    last: Sample | None = None
+    alone, spoilt = True, 0
+    for copy, cut in _copies(lines):
+        spoilt += cut
+        if last is not None:
+            alone = False
+            yield _said(diskstats.between(last, replace(copy, time=1.0)), NO_LENGTH, spoilt)
+            spoilt = 0
+        last = copy
+    if alone and last is not None:
+        yield _said(diskstats.since_boot(last, 1.0), SINCE_BOOT, spoilt)
+
+
+def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
+    """Yield each copy, and how many of its lines were no more whole."""
+    seen: dict[str, str] = {}
+    cut = 0
+    for line in lines:
+        device = DEVICE.match(line)
+        if device is None:
+            if collection.begins(line) or heading(line.split()) is not None:
+                lines.put_back(line)
+                break
+            cut += PERHAPS_CUT.match(line) is not None
+            continue
+        if device[1] in seen:
+            yield Sample(0.0, tuple(seen.values())), cut
+            seen, cut = {}, 0
+        seen[device[1]] = line
+    if seen:
+        yield Sample(0.0, tuple(seen.values())), cut
+
+
+def _said(interval: Interval, note: str, spoilt: int) -> Interval:
+    """Return the interval without what a length is needed for, and with what must be known."""
+    loads = {name: replace(load, aqu=None, busy=None) for name, load in interval.loads.items()}
+    notes = (note, *([f"{spoilt} lines were cut or damaged"] if spoilt else []))
+    return replace(interval, loads=loads, time=None, seconds=None, notes=notes)
