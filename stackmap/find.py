@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
+from stackmap.sources.lvm import parts, unmangled
 
 DEV = "/dev/"
 MAPPER = "mapper/"
@@ -23,7 +24,7 @@ HIDDEN = frozenset({Kind.MEMBER})
 
 def find(topology: Topology, name: str) -> list[str]:
     """Return the kernel names of the devices that *name* means, [] if none bears it."""
-    for bears in RULES:
+    for bears in RULES if name else ():
         found = [device.name for device in topology if bears(device, name)]
         if found:
             return found
@@ -70,8 +71,8 @@ def _label_at(path: str) -> str:
     >>> _label_at("mapper/vg--md-home--dirs")
     'vg-md/home-dirs'
     """
-    group, *rest = path.removeprefix(MAPPER).replace("--", "\0").split("-")
-    return f"{group}/{'-'.join(rest)}".replace("\0", "-")
+    group, *rest = parts(unmangled(path.removeprefix(MAPPER)))
+    return f"{group}/{'-'.join(rest)}"
 
 
 def _alias(device: Device, name: str) -> bool:

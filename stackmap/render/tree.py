@@ -18,7 +18,7 @@ MOST_NAMES = 4  # of devices that share a row; more are told by the first and th
 SEPARATOR = "  "
 
 # What gives way where a terminal is narrow, and to how many columns, in this order.
-NARROWER = (("WHAT", 20), ("USED BY", 10), ("KERNEL", 0), ("WHAT", 10), ("DEVICE", 20))
+NARROWER = (("WHAT", 20), ("USED BY", 10), ("KERNEL", 0), ("WHAT", 10), ("DEVICE", 12))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,9 @@ def _title(row: Row) -> str:
 def _short(device: Device, above: Iterable[Device]) -> str:
     """Return the label without what the row above says already: the volume, or at least the VG."""
     for owner in above:
-        if device.kind is Kind.MEMBER and device.label.startswith(owner.label):
-            return device.label.removeprefix(owner.label)
+        rest = device.title.removeprefix(owner.title)
+        if device.kind is Kind.MEMBER and rest not in ("", device.title):
+            return rest
     group, _, volume = device.label.partition("/")
     same = any(owner.label.startswith(f"{group}/") for owner in above)
     return volume if volume and same else device.title

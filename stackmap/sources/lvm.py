@@ -89,17 +89,27 @@ def decode(name: str, uuid: str) -> LvName | None:
     """Return what *name* (not mangled) says, given the *uuid*; None if LVM did not make it."""
     if not is_lvm(uuid):
         return None
-    # Pairs first: of three hyphens the last one separates, as a part cannot begin with one.
-    parts = [part.replace("\0", "-") for part in name.replace("--", "\0").split("-")]
-    if len(parts) < 2:
+    found = parts(name)
+    if len(found) < 2:
         return None
-    vg, lv, layer = parts[0], parts[1], "-".join(parts[2:])
+    vg, lv, layer = found[0], found[1], "-".join(found[2:])
     match = _HIDDEN.fullmatch(lv)
     ending = layer or _ending(match) or uuid[_PLAIN + 1 :]
     # "-pool" is the face of a thin pool: people made it, under this name.
     ending = "" if ending == "pool" else ending
     index = int(match["index"]) if match and match["index"] else None
     return LvName(vg, lv, layer, ending, index)
+
+
+def parts(name: str) -> list[str]:
+    """
+    Return what single hyphens separate in *name*, doubled ones made single.
+
+    >>> parts("vg--md-home--dirs-real")
+    ['vg-md', 'home-dirs', 'real']
+    """
+    # Pairs first: of three hyphens the last one separates, as a part cannot begin with one.
+    return [part.replace("\0", "-") for part in name.replace("--", "\0").split("-")]
 
 
 def unmangled(name: str) -> str:

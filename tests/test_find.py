@@ -1,0 +1,67 @@
+"""Names as people write them."""
+
+import pytest
+
+from stackmap.errors import NameNotFound
+from stackmap.find import find, find_all, missing
+from stackmap.model.device import Device, Kind, Use
+from stackmap.model.topology import Topology
+
+TOPOLOGY = Topology(
+    [
+        Device("dm-2", Kind.VOLUME, "254:2", label="vg-md/home-dirs"),
+        Device("dm-3", Kind.MEMBER, "254:3", label="vg-md/home-dirs_rimage_0"),
+        Device("dm-5", Kind.VOLUME, "254:5", label="other/home-dirs"),
+        Device("dm-7", Kind.THIN_POOL, "254:7", label="other/pool-tpool"),
+        Device("dm-11", Kind.CRYPT, "254:11", label="luks-home"),
+        Device("md127", Kind.ARRAY, "9:127", facts={"alias": "array5"}),
+        Device("sda", Kind.DISK, "8:0", uses=(Use("mount", "/srv", "mountinfo"),)),
+    ]
+)
+
+NAMES = {
+    "sda": ["sda"],
+    "8:0": ["sda"],
+    "/dev/sda": ["sda"],
+    "dm-2": ["dm-2"],
+    "vg-md/home-dirs": ["dm-2"],
+    "/dev/vg-md/home-dirs": ["dm-2"],
+    "/dev/mapper/vg--md-home--dirs": ["dm-2"],
+    "/dev/mapper/other-pool-tpool": ["dm-7"],
+    "/dev/mapper/luks-home": ["dm-11"],
+    "home-dirs": ["dm-5", "dm-2"],
+    "vg-md": ["dm-2"],
+    "md127": ["md127"],
+    "array5": ["md127"],
+    "/dev/md/array5": ["md127"],
+    "/srv": ["sda"],
+    "/srv/": ["sda"],
+    "": [],
+    "/dev/": [],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_name_means(name):
+    assert NAMES[name] == find(TOPOLOGY, name)
+
+
+def test_each_device_once():
+    """A VG and an LV in it are that VG."""
+    assert ["dm-2"] == find_all(TOPOLOGY, ["vg-md", "vg-md/home-dirs"])
+
+
+def test_some_found():
+    """What is not found beside what is does not stop a command; it is told."""
+    assert ["sda"] == find_all(TOPOLOGY, ["sda", "nothing"])
+    assert ["nothing"] == missing(TOPOLOGY, ["sda", "nothing"])
+
+
+def test_none_found():
+    with pytest.raises(NameNotFound, match="nothing or no one"):
+        find_all(TOPOLOGY, ["nothing", "no one"])
+
+
+def test_no_names_is_no_wish():
+    assert [] == find_all(TOPOLOGY, [])
