@@ -116,7 +116,8 @@ def _line(
         blank = " " * (space - width(text))
         if space:
             padded.append(blank + text if column.right else text + blank)
-    return SEPARATOR.join(padded).rstrip()
+    line = SEPARATOR.join(padded).rstrip()
+    return line if room is None else cut(line, room)
 
 
 def _colour(row: Row) -> str:
