@@ -1,0 +1,67 @@
+"""A command pays for what it uses: the heavy packages are imported by those that need them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLE = Path(__file__).parents[1] / "sample_topologies" / "vghdd"
+FROM_SAMPLE = ["--from", str(SAMPLE)]
+
+# networkx takes 100 to 200 ms to import, tabulate 20 to 60, pyudev and gi 35 to 60 each, as much as
+# all the rest of a command. A capture is read without libudev and GObject being there at all.
+HEAVY = {"networkx", "tabulate", "pyudev", "gi"}
+
+MAIN = """
+import sys
+from stackmap.cli import main
+try:
+    main()
+finally:
+    print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Return the packages that ``stackmap`` with *arguments* had imported when it was done."""
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["tree", "--help"],
+        [*FROM_SAMPLE, "tree"],
+        [*FROM_SAMPLE, "tree", "-J"],
+        [*FROM_SAMPLE, "iostat", "-J"],
+        [*FROM_SAMPLE, "iostat", "--per-layer", "-J"],
+    ],
+    ids=lambda arguments: " ".join(a for a in arguments if a not in FROM_SAMPLE),
+)
+def test_no_heavy_package_for(arguments):
+    """Trees and JSON need no tables, no graph algorithms, and captures no library of this machine."""
+    assert not HEAVY & imported_by(*arguments)
+
+
+def test_a_table_needs_tabulate_alone():
+    """The graph is not networkx's until an algorithm is asked for."""
+    heavy = HEAVY & imported_by(*FROM_SAMPLE, "iostat")
+    assert heavy <= {"tabulate"}
+
+
+def test_a_live_tree_asks_this_machine_without_graph_or_table():
+    heavy = HEAVY & imported_by("tree")
+    assert heavy <= {"pyudev", "gi"}
