@@ -57,7 +57,12 @@ def main() -> int:
     for bench in BENCHMARKS:
         if chosen.names and not any(word in bench.name for word in chosen.names):
             continue
-        costs = compare({"ours": bench.command, "theirs": bench.against}, chosen.n)
+        try:
+            costs = compare({"ours": bench.command, "theirs": bench.against}, chosen.n)
+        except RuntimeError as error:  # one that cannot be run does not hide the others
+            print(f"{bench.name}: {error}", file=sys.stderr)
+            failed = True
+            continue
         row, fine = judge(bench, costs["ours"], costs["theirs"])
         rows.append(row)
         failed |= not fine

@@ -65,5 +65,6 @@ def cpu(command: Command) -> float:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"{command}: exit {process.returncode}: {said.decode()}")
+        words = " ".join(map(str, command))
+        raise RuntimeError(f"{words}: exit {process.returncode}: {said.decode().strip()}")
     return (usage.ru_utime + usage.ru_stime) * 1000
