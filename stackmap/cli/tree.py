@@ -6,26 +6,63 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.discover import discover
 from stackmap.find import find_all, missing
+from stackmap.render.columns import COLUMNS, Column, choose
 from stackmap.render.look import ASCII, UNICODE, Look
 from stackmap.render.text import safe
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
+    from stackmap.model.topology import Topology
 
 SOME_MISSING = 64  # lsblk's exit status where some of the named devices were found
+
+
+def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        for column in COLUMNS.values():
+            click.echo(f"{column.name:>10}  {column.help}")
+        ctx.exit()
+
+
+def _columns(_: click.Context, __: click.Parameter, wish: str | None) -> list[Column]:
+    try:
+        return choose(wish) if wish else []
+    except KeyError as error:
+        raise click.BadParameter(f"no column {error.args[0]}; -H lists them") from error
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("-s", "--inverse", is_flag=True, help="From the disks up.")
 @click.option("--expand", is_flag=True, help="A row for each of LVM's hidden LVs.")
-@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option(
+    "-o",
+    "--output",
+    "columns",
+    metavar="LIST",
+    callback=_columns,
+    help="Columns, by commas; +LIST adds to the usual ones.",
+)
+@click.option("-O", "--output-all", "everything", is_flag=True, help="All columns.")
+@click.option(
+    "-H",
+    "--list-columns",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_columns,
+    help="List the columns, and stop.",
+)
+@click.option("-J", "--json", "form", flag_value="json", help="A JSON object.")
+@click.option("-P", "--pairs", "form", flag_value="pairs", help='Lines of NAME="value".')
+@click.option("-r", "--raw", "form", flag_value="raw", help="Lines of values, apart by blanks.")
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
 @click.option("-n", "--no-heading", is_flag=True, help="No headings.")
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Sizes in bytes.")
@@ -34,12 +71,11 @@ def command(
     session: Session,
     /,
     names: tuple[str, ...],
-    inverse: bool,
-    expand: bool,
-    as_json: bool,
+    columns: list[Column],
+    everything: bool,
+    form: str | None,
     plain: bool,
-    no_heading: bool,
-    exact: bool,
+    **looks: bool,
 ) -> None:
     """
     Show the stacks: what stands on what, from LVs and arrays down to the disks.
@@ -47,32 +83,64 @@ def command(
     NAME is a VG, an LV, an array, a device, a mount point: the stacks it is
     part of. A device is drawn once; an arrow points back to it.
     """
-    whole = discover(session.host)
+    columns = choose("", everything=True) if everything else columns
+    whole = discover(session.host, geometry=any(column.geometry for column in columns))
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
-    if as_json:
-        from stackmap.render.json import tree_json
+    look = _look(session, plain=plain)
+    click.echo(FORMS[form](topology, look, columns, looks), nl=False, color=look.colour)
+    for name in missing(whole, names):
+        click.echo(f"stackmap: no device is named {safe(name)}", err=True)
+    if missing(whole, names):
+        sys.exit(SOME_MISSING)
 
-        click.echo(json.dumps(tree_json(topology)))
-    else:
-        from stackmap.render.tree import render_tree
 
-        look = _look(session, plain=plain)
-        click.echo(
-            render_tree(
-                topology,
-                look,
-                inverse=inverse,
-                expand=expand,
-                heading=not no_heading,
-                exact=exact,
-            ),
-            nl=False,
-            color=look.colour,
-        )
-        for sentence in topology.unknown:
-            click.echo(look.text(f"not known: {safe(sentence)}"))
-    _tell_missing(missing(whole, names))
+Looks = dict[str, bool]
+
+
+def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) -> str:
+    from stackmap.render.tree import render_tree
+
+    text = render_tree(
+        topology,
+        look,
+        columns,
+        inverse=looks["inverse"],
+        expand=looks["expand"],
+        heading=not looks["no_heading"],
+        exact=looks["exact"],
+    )
+    notes = (f"not known: {safe(sentence)}\n" for sentence in topology.unknown)
+    return text + look.text("".join(notes))
+
+
+def _json(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
+    from stackmap.render.json import tree_json
+
+    return json.dumps(tree_json(topology)) + "\n"
+
+
+def _pairs(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> str:
+    from stackmap.render.flat import render_pairs
+
+    return render_pairs(topology, columns or choose(""), exact=looks["exact"])
+
+
+def _raw(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> str:
+    from stackmap.render.flat import render_raw
+
+    heading = not looks["no_heading"]
+    return render_raw(topology, columns or choose(""), heading=heading, exact=looks["exact"])
+
+
+Form = Callable[["Topology", Look, list[Column], Looks], str]
+
+FORMS: dict[str | None, Form] = {
+    None: _drawn,
+    "json": _json,
+    "pairs": _pairs,
+    "raw": _raw,
+}
 
 
 def _look(session: Session, *, plain: bool) -> Look:
@@ -84,10 +152,3 @@ def _look(session: Session, *, plain: bool) -> Look:
     return (UNICODE if unicode else ASCII).within(
         width, colour=colour if session.color is None else session.color
     )
-
-
-def _tell_missing(names: list[str]) -> None:
-    for name in names:
-        click.echo(f"stackmap: no device is named {safe(name)}", err=True)
-    if names:
-        sys.exit(SOME_MISSING)

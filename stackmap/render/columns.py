@@ -1,0 +1,216 @@
+"""
+The columns of ``tree``: name, meaning and value, said once for tables, pairs, lists and the manual.
+
+A new column is a line of COLUMNS. Names are lsblk's where the meaning is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stackmap.model.device import Device, Role
+from stackmap.render import describe
+from stackmap.render.titles import kernel, listed
+from stackmap.render.units import size
+from stackmap.render.walk import Row
+
+Value = str | int | bool | None | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A value that is a number of bytes, written as such or for people."""
+
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    One column.
+
+    ``value``: what it says of a device. ``cell``: what it says of a row of
+    the tree, where that is more than its devices' values. ``geometry``: it is
+    told by attributes that are read only when asked for.
+    """
+
+    name: str
+    help: str
+    value: Callable[[Device], Value | Bytes]
+    cell: Callable[[Row], str] | None = None
+    right: bool = False
+    geometry: bool = False
+
+    def of_device(self, device: Device, *, exact: bool) -> str:
+        """Return the value as text, "" where it is not known."""
+        return _text(self.value(device), exact=exact)
+
+    def of_row(self, row: Row, *, exact: bool) -> str:
+        """Return the cell of a row: a pointer back has none of its own."""
+        if self.cell is not None:
+            return self.cell(row)
+        if row.again:
+            return ""
+        texts = dict.fromkeys(self.of_device(device, exact=exact) for device in row.devices)
+        return listed(list(texts))
+
+
+def choose(wish: str, *, everything: bool = False) -> list[Column]:
+    """
+    Return the columns in *wish*, "a,b" or "+a,b" for those added to the usual ones.
+
+    ``KeyError`` names one that there is not.
+
+    >>> [column.name for column in choose("size,what")]
+    ['SIZE', 'WHAT']
+    """
+    if everything:
+        return list(COLUMNS.values())
+    names = [name.strip().upper() for name in wish.removeprefix("+").split(",") if name.strip()]
+    usual = USUAL if wish.startswith("+") or not names else ()
+    chosen = dict.fromkeys([*usual, *(ALIASES.get(name, name) for name in names)])
+    return [COLUMNS[name] for name in chosen]
+
+
+def what(row: Row) -> str:
+    """Return the column WHAT: for a role other than data, that too."""
+    role = "" if row.role in (None, Role.DATA) else str(row.role)
+    if row.again:
+        return role
+    count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
+    return f"{role}: " * bool(role) + count + describe.what(row.device)
+
+
+def _unless_again(cell: Callable[[Row], str]) -> Callable[[Row], str]:
+    return lambda row: "" if row.again else cell(row)
+
+
+def _queue(name: str) -> Callable[[Device], Value]:
+    return lambda device: device.queue.get(name)
+
+
+def _queue_bytes(name: str) -> Callable[[Device], Bytes]:
+    def count(device: Device) -> Bytes:
+        text = device.queue.get(name, "")
+        return Bytes(int(text) if text.isdecimal() else None)
+
+    return count
+
+
+def _layout(name: str) -> Callable[[Device], Value]:
+    return lambda device: getattr(device.layout, name, None)
+
+
+def _facts(device: Device) -> tuple[str, ...]:
+    return tuple(f"{key}={value}" for key, value in sorted(device.facts.items()))
+
+
+def _text(value: Value | Bytes, *, exact: bool) -> str:
+    if isinstance(value, Bytes):
+        return "" if value.count is None else str(value.count) if exact else size(value.count)
+    if isinstance(value, bool):
+        return str(int(value))
+    return ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
+
+
+def _table(columns: Iterable[Column]) -> dict[str, Column]:
+    return {column.name: column for column in columns}
+
+
+COLUMNS = _table(
+    (
+        Column("DEVICE", "what people call it", lambda d: d.title),
+        Column("KERNEL", "the kernel's name", lambda d: d.name, kernel),
+        Column("SIZE", "its size", lambda d: Bytes(d.size), right=True),
+        Column("WHAT", "what it is: layout, target, model", describe.what, what),
+        Column(
+            "STATE",
+            "active, or what is wrong or under way",
+            lambda d: d.state,
+            _unless_again(lambda row: describe.states(row.devices)),
+        ),
+        Column(
+            "USED-BY",
+            "where it is mounted, and who else uses it",
+            lambda d: tuple(use.who for use in d.uses),
+            _unless_again(lambda row: describe.users(row.device)),
+        ),
+        Column("KIND", "disk, volume, member, array …", lambda d: str(d.kind)),
+        Column("TARGET", "device-mapper's target", lambda d: d.target or None),
+        Column("DEV", "major:minor", lambda d: d.number),
+        Column("LEVEL", "RAID level", _layout("level")),
+        Column("MEMBERS", "members of the array", _layout("members"), right=True),
+        Column("DATA", "data chunks in a stripe", _layout("data"), right=True),
+        Column("PARITY", "parity chunks in a stripe", _layout("parity"), right=True),
+        Column("COPIES", "how often each byte is written", _layout("copies"), right=True),
+        Column("VARIANT", "the level's algorithm", _layout("variant")),
+        Column(
+            "CHUNK",
+            "what one member gets before the next",
+            lambda d: Bytes(d.layout.chunk if d.layout else None),
+            right=True,
+        ),
+        Column(
+            "STRIPE",
+            "data in one full stripe",
+            lambda d: Bytes(d.layout.stripe if d.layout else None),
+            right=True,
+        ),
+        Column(
+            "USES",
+            "every use, with where that is said",
+            lambda d: tuple(f"{use.how} {use.who} ({use.source})" for use in d.uses),
+        ),
+        Column("MODEL", "what a disk's maker calls it", lambda d: d.model or None),
+        Column("SERIAL", "its serial number", lambda d: d.serial or None),
+        Column("WWN", "its World Wide Name", lambda d: d.wwn or None),
+        Column("ROTA", "whether it turns", lambda d: d.rotational),
+        Column("RO", "whether it is read-only", lambda d: d.read_only),
+        Column("RM", "whether it can be taken out", lambda d: d.removable),
+        Column("UUID", "the uuid of the mapping, array or disk", lambda d: d.uuid or None),
+        Column("DISKSEQ", "the kernel's count of devices made", lambda d: d.diskseq or None),
+        Column("IOSTATS", "whether the kernel counts its I/O", _queue("iostats")),
+        Column(
+            "LOG-SEC",
+            "logical block",
+            _queue_bytes("logical_block_size"),
+            right=True,
+            geometry=True,
+        ),
+        Column(
+            "PHY-SEC",
+            "physical block",
+            _queue_bytes("physical_block_size"),
+            right=True,
+            geometry=True,
+        ),
+        Column(
+            "MIN-IO",
+            "least request it likes",
+            _queue_bytes("minimum_io_size"),
+            right=True,
+            geometry=True,
+        ),
+        Column(
+            "OPT-IO",
+            "request it likes best",
+            _queue_bytes("optimal_io_size"),
+            right=True,
+            geometry=True,
+        ),
+        Column("FACTS", "what only its kind has", _facts),
+    )
+)
+
+USUAL = ("DEVICE", "KERNEL", "SIZE", "WHAT", "STATE", "USED-BY")
+
+# lsblk's names for what we have by other words.
+ALIASES = {
+    "NAME": "DEVICE",
+    "KNAME": "KERNEL",
+    "MAJ:MIN": "DEV",
+    "TYPE": "KIND",
+    "MOUNTPOINT": "USED-BY",
+    "MOUNTPOINTS": "USED-BY",
+}

@@ -1,0 +1,84 @@
+"""What to call the devices of a row, several of which may share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from stackmap.model.device import Device, Kind
+from stackmap.model.topology import natural
+from stackmap.render.look import ARROW
+from stackmap.render.walk import Row
+
+MOST_NAMES = 4  # of devices that share a row; more are told by the first and the last
+
+
+def title(row: Row) -> str:
+    """Return what people call the devices of *row*."""
+    names = list(dict.fromkeys(_short(device, row.above) for device in row.devices))
+    if row.again:
+        return f"{listed(names)} {ARROW}"
+    return names[0] if len(names) == 1 else _folded(names)
+
+
+def _short(device: Device, above: Iterable[Device]) -> str:
+    """Return the label without what the row above says already: the volume, or at least the VG."""
+    for owner in above:
+        rest = device.title.removeprefix(owner.title)
+        if device.kind is Kind.MEMBER and rest not in ("", device.title):
+            return rest
+    group, _, volume = device.label.partition("/")
+    same = any(owner.label.startswith(f"{group}/") for owner in above)
+    return volume if volume and same else device.title
+
+
+def kernel(row: Row) -> str:
+    """Return the kernel's names where people have others."""
+    if row.again or all(device.title == device.name for device in row.devices):
+        return ""
+    return _numbered([device.name for device in row.devices])
+
+
+def listed(names: list[str]) -> str:
+    """Return names, or of many the first and the last."""
+    if len(names) <= MOST_NAMES:
+        return " ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _folded(names: list[str]) -> str:
+    """
+    Return names that differ in their index as one.
+
+    >>> _folded(["disk1_rimage_0", "disk1_rimage_1", "disk1_rimage_2"])
+    'disk1_rimage_0–2'
+    """
+    ordered = sorted(names, key=natural)
+    stems = {name.rstrip("0123456789") for name in names}
+    if len(stems) > 1:
+        return listed(names)
+    (stem,) = stems
+    return f"{ordered[0]}–{ordered[-1].removeprefix(stem)}"
+
+
+def _numbered(names: list[str]) -> str:
+    """
+    Return the kernel's names, their common beginning once, and runs of numbers by their ends.
+
+    >>> _numbered(["dm-1", "dm-3", "dm-5"]), _numbered(["dm-4", "dm-5", "dm-6"])
+    ('dm-1,3,5', 'dm-4–6')
+    """
+    stem = names[0].rstrip("0123456789")
+    numbers = [name.removeprefix(stem) for name in names]
+    if not all(
+        number.isdecimal() and name.startswith(stem)
+        for name, number in zip(names, numbers, strict=True)
+    ):
+        return listed(names)
+    runs = []
+    for _, run in groupby(enumerate(map(int, numbers)), key=lambda pair: pair[1] - pair[0]):
+        found = [number for _, number in run]
+        runs.append(f"{found[0]}–{found[-1]}" if len(found) > 2 else ",".join(map(str, found)))
+    if len(runs) > MOST_NAMES:
+        return f"{names[0]} … {numbers[-1]}"
+    return stem + ",".join(runs)
