@@ -76,6 +76,16 @@ def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> St
     return StackFigures(topology[top], found, raid, cost)
 
 
+def heads(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
+    """Return the highest devices that there are counters of, in tree order: tops, unless a text lacks them."""
+    return [
+        device.name
+        for device, _ in topology.rows()
+        if device.name in loads
+        and not any(above in loads for above in topology.stands_on(device.name)[1:])
+    ]
+
+
 def stack_tops(topology: Topology, loads: Mapping[str, Load], top: str) -> list[str]:
     """
     Return *top* and the devices of its stack that deserve figures of their own.
@@ -105,8 +115,8 @@ def _figures(
     share = sum_shares([owned[name] for name in layer.devices])
     own = _own(loads, layer.devices)
     aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
-    iops = {d: ratio(share.flow(d).arrivals, head.flow(d).ios) for d in DIRECTIONS}
-    size = {d: ratio(share.flow(d).bytes, head.flow(d).bytes) for d in DIRECTIONS}
+    iops = {d: ratio(share.part(d).arrivals, head.part(d).ios) for d in DIRECTIONS}
+    size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in DIRECTIONS}
     return LayerFigures(
         layer=layer,
         share=share,
@@ -130,11 +140,11 @@ def _closure(
 ) -> float | None:
     """Return arrivals ÷ what was sent, over the layer's devices, by whoever stands on them."""
     edges = [edge for name in layer.devices for edge in topology.above(name)]
-    flows = [sent(topology, loads, edge, direction) for edge in edges]
-    if not edges or any(flow is None for flow in flows):
+    requests = [sent(topology, loads, edge, direction) for edge in edges]
+    if not edges or None in requests:
         return None
     arrived = sum_flows(flow_of(loads.get(n, Load()), direction) for n in layer.devices).arrivals
-    return ratio(arrived, sum_flows(flow for flow in flows if flow).arrivals)
+    return ratio(arrived, sum(filter(None, requests)))
 
 
 def _parity_device(topology: Topology, top: str) -> Device | None:

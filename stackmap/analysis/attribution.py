@@ -13,10 +13,11 @@ how to divide, and the answer is None with the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackmap.analysis.layers import carriers
-from stackmap.model.load import NONE, Flow, Load, ratio, sum_flows
+from stackmap.model.device import Kind
+from stackmap.model.load import Flow, Load, plus, ratio
 from stackmap.model.targets import passes
 from stackmap.model.topology import Edge, Topology
 
@@ -31,27 +32,60 @@ def flow_of(load: Load, direction: str) -> Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class Portion:
+    """
+    A part of what a device did, a second.
+
+    ``arrivals``: requests sent to it; ``ios``: what became of them after
+    merging; ``wait``: their milliseconds together. Each None if not known.
+    """
+
+    arrivals: float | None = None
+    ios: float | None = None
+    bytes: float | None = None
+    wait: float | None = None
+
+    @property
+    def size(self) -> float | None:
+        """Mean bytes a completed request."""
+        return ratio(self.bytes, self.ios)
+
+    def scaled(self, factor: float) -> Portion:
+        """Return this portion times *factor*."""
+        return Portion(*(None if v is None else v * factor for v in self._values()))
+
+    def __add__(self, other: Portion) -> Portion:
+        return Portion(*map(plus, self._values(), other._values()))
+
+    def _values(self) -> tuple[float | None, ...]:
+        return (self.arrivals, self.ios, self.bytes, self.wait)
+
+
+NOTHING = Portion(0.0, 0.0, 0.0, 0.0)
+UNKNOWN = Portion()
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """
     What belongs to a stack on some devices.
 
-    A flow's ``arrivals`` are what the stack sent there, its ``ios`` what that
-    became after merging. ``estimated``: the ios were divided in proportion.
-    ``reason``: why the flows are None; ``undivided``: it is that several
-    stacks share the device and nothing says how.
+    ``estimated``: completions were divided in proportion to arrivals.
+    ``reason``: why figures are None; ``undivided``: it is that several stacks
+    share the device and nothing says how.
     """
 
-    read: Flow = NONE
-    write: Flow = NONE
-    total: Flow = NONE
+    read: Portion = UNKNOWN
+    write: Portion = UNKNOWN
+    total: Portion = UNKNOWN
     estimated: bool = False
     reason: str = ""
     undivided: bool = False
 
-    def flow(self, direction: str) -> Flow:
-        """Return the flow in one of ``DIRECTIONS``."""
-        flow: Flow = getattr(self, direction)
-        return flow
+    def part(self, direction: str) -> Portion:
+        """Return the portion in one of ``DIRECTIONS``."""
+        portion: Portion = getattr(self, direction)
+        return portion
 
 
 def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str, Share]:
@@ -65,7 +99,7 @@ def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str,
 
 def sum_shares(parts: list[Share]) -> Share:
     """Return several devices' shares as one; unknown where one of them is."""
-    read, write, total = (sum_flows(part.flow(d) for part in parts) for d in DIRECTIONS)
+    read, write, total = (sum((p.part(d) for p in parts), start=NOTHING) for d in DIRECTIONS)
     return Share(
         read,
         write,
@@ -75,9 +109,9 @@ def sum_shares(parts: list[Share]) -> Share:
     )
 
 
-def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str) -> Flow | None:
+def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str) -> float | None:
     """
-    Return what the device above *edge* sent down it, by its own counters.
+    Return how many requests the device above *edge* sent down it, by its own counters.
 
     None where it makes requests of its own. Where it spans several devices,
     its traffic is divided by the length of its segments, an estimate for each
@@ -86,10 +120,7 @@ def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: s
     above = topology[edge.above]
     if not passes(above) or edge.above not in loads:
         return None
-    flow = flow_of(loads[edge.above], direction)
-    return _forwarded(flow, merged_here=_is_partition_of(topology, edge)).scaled(
-        _part(topology, edge)
-    )
+    return _forwarded(topology, edge, _all(flow_of(loads[edge.above], direction))).arrivals
 
 
 def _share(
@@ -100,18 +131,18 @@ def _share(
     data: frozenset[str],
     top: str,
 ) -> Share:
+    senders = topology.above(name)
+    if name != top and all(passes(topology[edge.above]) for edge in senders):
+        # A metadata device's own traffic stays out of the data below it.
+        ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
+        return _sent_share(topology, loads.get(name, Load()), ours, found)
     load = loads.get(name)
     if load is None:
         return Share(reason=f"{topology[name].title}: not among the counters")
     if not topology[name].counted:
         return Share(reason=f"{topology[name].title}: I/O passes it without touching its counters")
-    senders = topology.above(name)
     if name == top:
         return _all_of(load)
-    if all(passes(topology[edge.above]) for edge in senders):
-        # A metadata device's own traffic stays out of the data below it.
-        ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
-        return _sent_share(topology, load, ours, found)
     if _only_ours(topology, loads, name, top):
         return _all_of(load)
     return Share(reason=_undivided(topology, name), undivided=True)
@@ -133,7 +164,11 @@ def _idle(load: Load | None) -> bool:
 
 
 def _all_of(load: Load) -> Share:
-    return Share(load.read, load.write, load.total)
+    return Share(_all(load.read), _all(load.write), _all(load.total))
+
+
+def _all(flow: Flow) -> Portion:
+    return Portion(flow.arrivals, flow.ios, flow.bytes, flow.wait)
 
 
 def _sent_share(
@@ -143,50 +178,42 @@ def _sent_share(
     reason = next((found[e.above].reason for e in ours if found[e.above].reason), "")
     if reason:
         return Share(reason=reason)
-    flows = []
+    portions = []
     estimated = any(found[edge.above].estimated for edge in ours)
     for direction in DIRECTIONS:
-        arrived = sum_flows(
-            _forwarded(
-                found[edge.above].flow(direction), merged_here=_is_partition_of(topology, edge)
-            ).scaled(_part(topology, edge))
-            for edge in ours
-        )
-        flow, divided = _completed(arrived, flow_of(load, direction))
-        flows.append(flow)
+        sent_here = (_forwarded(topology, e, found[e.above].part(direction)) for e in ours)
+        portion, divided = _completed(sum(sent_here, start=NOTHING), flow_of(load, direction))
+        portions.append(portion)
         estimated |= divided
-    read, write, total = flows
+    read, write, total = portions
     return Share(read, write, total, estimated=estimated)
 
 
-def _completed(arrived: Flow, whole: Flow) -> tuple[Flow, bool]:
+def _completed(arrived: Portion, whole: Flow) -> tuple[Portion, bool]:
     """Return *arrived* with its completions on a device that did *whole*, and whether divided."""
-    part = ratio(arrived.arrivals, whole.arrivals)
     if arrived.arrivals == 0:
-        return Flow(0.0, 0.0, arrived.bytes, 0.0), False
-    if part is None or whole.ios is None or arrived.arrivals is None:
-        return Flow(bytes=arrived.bytes), False
+        return replace(arrived, ios=0.0, wait=0.0), False
+    part = ratio(arrived.arrivals, whole.arrivals)
+    if part is None or whole.ios is None:
+        return replace(arrived, ios=None, wait=None), False
     # More sent than arrived is skew at the window's edges, not more completions.
-    ios = whole.ios * min(part, 1.0)
-    wait = None if whole.wait is None else whole.wait * min(part, 1.0)
-    flow = Flow(ios, arrived.arrivals - ios, arrived.bytes, wait)
-    return flow, part < 1 - OTHERS and bool(whole.merges)
+    part = min(part, 1.0)
+    wait = None if whole.wait is None else whole.wait * part
+    divided = part < 1 - OTHERS and bool(whole.merges)
+    return replace(arrived, ios=whole.ios * part, wait=wait), divided
 
 
-def _forwarded(flow: Flow, *, merged_here: bool) -> Flow:
+def _forwarded(topology: Topology, edge: Edge, portion: Portion) -> Portion:
     """
-    Return what a passing device with *flow* sends: each completion is a request of its own.
+    Return what a passing device sends down *edge*: each completion is a request of its own.
 
     A partition is the exception: it shares its disk's queue, and the kernel
-    counts one and the same merge for both (KERNEL 1.1).
+    counts one and the same merge for both (KERNEL 1.1). Of a device that is
+    not among the counters, what arrived is known to be passed on.
     """
-    if merged_here:
-        return flow
-    return Flow(flow.ios, 0.0 if flow.ios is not None else None, flow.bytes, flow.wait)
-
-
-def _is_partition_of(topology: Topology, edge: Edge) -> bool:
-    return topology[edge.above].kind == "partition"
+    merged_below = topology[edge.above].kind is Kind.PARTITION or portion.ios is None
+    arrivals = portion.arrivals if merged_below else portion.ios
+    return replace(portion, arrivals=arrivals).scaled(_part(topology, edge))
 
 
 def _part(topology: Topology, edge: Edge) -> float:

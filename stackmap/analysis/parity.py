@@ -95,7 +95,7 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
         )
     low, high = full_stripe_bounds(layout.data, pace)
     return Parity(
-        pages_per_row=1 / max(pace, 1 / layout.data),
+        pages_per_row=1 / min(1.0, max(pace, 1 / layout.data)),
         full_stripe_low=low,
         full_stripe_high=high,
         one_page_by_writes=_one_page(below_written / written, layout),

@@ -1,9 +1,12 @@
-"""The command line: options → one chain of calls → echo; and the one place that explains errors."""
+"""
+The command line: options → one chain of calls → echo; and the one place that explains errors.
+
+A closed pipe ends a command silently: click sees to it.
+"""
 
 from __future__ import annotations
 
 import importlib
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -97,8 +100,6 @@ def stackmap(ctx: click.Context, capture: str | None, color: str) -> None:
 
 def main() -> None:
     """Run the command line; say what went wrong in one line, and exit with its status."""
-    # A closed pipe ends the program silently, as it ends cat and iostat.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         stackmap(prog_name="stackmap")
     except StackmapError as error:

@@ -152,15 +152,15 @@ def _from_text(topology: Topology, text: BinaryIO) -> Iterator[Interval]:
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
-    from stackmap.analysis.amplification import stack_figures, stack_tops
-    from stackmap.render.layers import layers_json, layers_table
+    from stackmap.analysis.amplification import heads, stack_figures, stack_tops
+    from stackmap.render.layers import layers_table
+    from stackmap.render.layers_json import layers_json
     from stackmap.render.notes import notes
-
-    wanted = chosen or [top.name for top in topology.tops]
 
     def show(reports: Iterator[Interval]) -> Iterator[str]:
         for report in reports:
             right, done = corrected(topology, report)
+            wanted = chosen or heads(topology, right.loads)
             tops = chain.from_iterable(stack_tops(topology, right.loads, top) for top in wanted)
             stacks = [stack_figures(topology, right.loads, top) for top in dict.fromkeys(tops)]
             if not chosen or looks.skip_idle:

@@ -8,6 +8,7 @@ import click
 
 from stackmap.discover import discover
 from stackmap.host.recording import RecordingHost
+from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.sampling import samples
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def command(session: Session, out: str, interval: float, count: int) -> None:
     """
     with RecordingHost(session.host, out) as host:
         discover(host, metadata=True)
+        discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
         taken = 0
         try:
             for _ in samples(host, interval, count + 1):

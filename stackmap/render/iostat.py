@@ -8,7 +8,7 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS, Metric
-from stackmap.render.layers import interval_json, span
+from stackmap.render.intervals import interval_json, span
 from stackmap.render.table import table
 from stackmap.render.text import safe
 from stackmap.render.units import rate

@@ -34,7 +34,7 @@ def _told(stack: StackFigures) -> tuple[str, ...]:
 
 def _becomes(stack: StackFigures, direction: str) -> str:
     """Return "writes: 1 becomes 4.00 at the members (2.00 reads + 2.00 writes), 2.1 at the disks …"."""
-    done = stack.layers[0].share.flow(direction).ios
+    done = stack.layers[0].share.part(direction).ios
     steps = [
         text for layer in stack.layers[1:] if (text := _step(stack, layer, direction, done or 0.0))
     ]
@@ -44,14 +44,14 @@ def _becomes(stack: StackFigures, direction: str) -> str:
 
 
 def _step(stack: StackFigures, layer: LayerFigures, direction: str, done: float) -> str:
-    arrivals = layer.share.flow(direction).arrivals
+    arrivals = layer.share.part(direction).arrivals
     if arrivals is None or not done:
         return ""
     here = arrivals / done
     reads = _caused_reads(stack, layer, done) if direction == "write" else None
     where = f"at the {layer.layer.role}"
     merged = layer.coalescing[direction]
-    completed = layer.share.flow(direction).ios
+    completed = layer.share.part(direction).ios
     if merged is not None and merged >= MERGED and completed is not None:
         after = completed / done + (_caused_completions(layer, done, reads) or 0.0)
         mark = " (estimate)" if layer.share.estimated else ""

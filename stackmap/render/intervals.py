@@ -1,0 +1,34 @@
+"""What a reader must know of an interval itself, beside its figures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from stackmap.model.interval import Interval
+
+
+def span(interval: Interval) -> str:
+    """Return what a reader must know of the interval, "" where there is nothing."""
+    parts = [interval.stamp] if interval.stamp else []
+    if interval.since_boot:
+        parts.append("averages since boot, not a current rate")
+    if interval.seconds:
+        parts.append(f"{interval.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def interval_json(interval: Interval) -> dict[str, object]:
+    """Return what every object about an interval says of it."""
+    return {
+        "time": _time(interval),
+        "seconds": interval.seconds,
+        "since_boot": interval.since_boot,
+        "events": list(interval.events),
+        "notes": list(interval.notes),
+    }
+
+
+def _time(interval: Interval) -> str | None:
+    if interval.time is None:
+        return interval.stamp or None
+    return datetime.fromtimestamp(interval.time, UTC).isoformat().replace("+00:00", "Z")

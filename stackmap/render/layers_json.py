@@ -1,0 +1,101 @@
+"""The figures of stacks as the object of ``iostat --per-layer -J``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow
+from stackmap.render.intervals import interval_json
+from stackmap.render.words import findings
+
+if TYPE_CHECKING:
+    from stackmap.analysis.parity import Parity
+    from stackmap.model.raid import Layout
+
+SCHEMA = "stackmap.layers/1"
+
+
+def layers_json(
+    stacks: Iterable[StackFigures], interval: Interval, corrections: Sequence[str]
+) -> dict[str, object]:
+    """Return the object of ``iostat --per-layer -J``."""
+    return {
+        "schema": SCHEMA,
+        **interval_json(interval),
+        "stacks": [_stack(stack) for stack in stacks],
+        "corrections": list(corrections),
+    }
+
+
+def _stack(stack: StackFigures) -> dict[str, object]:
+    top = stack.top
+    return {
+        "top": top.title,
+        "device": top.name,
+        "layout": layout_json(top.layout),
+        "layers": [_layer(figures) for figures in stack.layers],
+        "parity": _parity_json(stack.parity),
+        "findings": findings(stack),
+    }
+
+
+def layout_json(layout: Layout | None) -> dict[str, object] | None:
+    """Return a layout under the contract's keys."""
+    if layout is None:
+        return None
+    keys = ("level", "members", "data", "parity", "copies", "chunk")
+    return {key: getattr(layout, key) for key in keys}
+
+
+def _layer(figures: LayerFigures) -> dict[str, object]:
+    return {
+        "role": figures.layer.role,
+        "devices": list(figures.layer.devices),
+        "metadata": list(figures.layer.metadata),
+        **{d: _flow(figures, d) for d in ("read", "write", "total")},
+        "metadata_io": {d: _plain(figures.metadata[d]) for d in ("read", "write", "total")},
+        "aqu": figures.aqu,
+        "amplification": {
+            "iops": dict(figures.iops_amplification),
+            "bytes": dict(figures.byte_amplification),
+            "shrink": dict(figures.shrink),
+        },
+        "coalescing": dict(figures.coalescing),
+        "closure": dict(figures.closure),
+        "estimated": figures.share.estimated,
+        "reason": figures.share.reason or None,
+    }
+
+
+def _flow(figures: LayerFigures, direction: str) -> dict[str, object]:
+    flow, own = figures.share.part(direction), figures.own[direction]
+    return {
+        "iops": flow.ios,
+        "arrivals": flow.arrivals,
+        "bytes": flow.bytes,
+        "size": flow.size,
+        "await": own.await_ms,
+        "merged": own.merges,
+    }
+
+
+def _plain(flow: Flow) -> dict[str, object]:
+    return {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
+
+
+def _parity_json(cost: Parity | None) -> Mapping[str, object] | None:
+    if cost is None:
+        return None
+    figures = asdict(cost)
+    low, high = figures.pop("full_stripe_low"), figures.pop("full_stripe_high")
+    writes, reads = figures.pop("one_page_by_writes"), figures.pop("one_page_by_reads")
+    return {
+        **figures,
+        "full_stripe": {"low": low, "high": high},
+        "one_page_share": {"by_writes": writes, "by_reads": reads},
+        "reason": cost.reason or None,
+    }

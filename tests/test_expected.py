@@ -1,0 +1,82 @@
+"""
+Every command on every sample topology: what is printed is what a person agreed to.
+
+``pytest tests/test_expected.py --update-expected`` writes what is printed now;
+a person reviews the diff. A new machine in ``sample_topologies/`` is a new
+test, and no code.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "sample_topologies"
+EXPECTED = Path(__file__).parent / "expected"
+
+COMMANDS = {
+    "tree": ["tree"],
+    "tree-inverse-ascii": ["tree", "-s", "-i"],
+    "tree-expand": ["tree", "--expand"],
+    "tree.json": ["tree", "-J"],
+}
+WITH_COUNTERS = {
+    "iostat": ["iostat", "-z"],
+    "iostat-per-layer": ["iostat", "--per-layer"],
+    "iostat-per-layer.json": ["iostat", "--per-layer", "-J"],
+}
+
+
+def cases():
+    """Yield (sample, name of the expected file, arguments)."""
+    for sample in sorted(p for p in SAMPLES.iterdir() if p.is_dir()):
+        for name, arguments in COMMANDS.items():
+            yield sample, name, arguments
+        if (sample / "frames").exists():
+            for name, arguments in WITH_COUNTERS.items():
+                yield sample, name, arguments
+        for text in sorted(sample.glob("input/*")):
+            for name, arguments in WITH_COUNTERS.items():
+                given = [*arguments, "--input", str(text.relative_to(ROOT)), "--report", "all"]
+                yield sample, f"{text.stem}.{name}", given
+
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize(
+    ("sample", "name", "arguments"), CASES, ids=[f"{s.name}/{n}" for s, n, _ in CASES]
+)
+def test_output_is_as_agreed(sample, name, arguments, request, monkeypatch):
+    """To the letter, with a terminal of 80 columns and no colour."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(
+        stackmap, ["--from", str(sample.relative_to(ROOT)), *arguments], catch_exceptions=False
+    )
+    printed = readable(result.output) if name.endswith(".json") else result.output
+    path = EXPECTED / sample.name / name
+    if request.config.getoption("--update-expected"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(printed)
+
+    assert result.exit_code == 0
+    assert path.read_text() == printed
+
+
+def readable(lines):
+    """Return JSON lines so that a person can review them, and git show what changed."""
+    return "".join(json.dumps(json.loads(line), indent=1) + "\n" for line in lines.splitlines())
+
+
+def test_every_expected_output_is_somebodys():
+    """No file is left over from a command or a machine that went."""
+    known = {EXPECTED / sample.name / name for sample, name, _ in CASES}
+
+    assert {p for p in EXPECTED.rglob("*") if p.is_file()} == known
