@@ -1,0 +1,82 @@
+"""What stands for a device's name in a text, and how much room it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from stackmap.render.name_fields import IOSTAT_WIDTH, SAR_WIDTH, Style
+
+SAR_NAME = re.compile(rb"dev(\d{1,9})-(\d{1,9})$")
+MOST_UNRESOLVED = 10_000  # names, kept to be told at the end
+WIDEST = 64  # of the field of names; longer ones push their figures
+
+
+class Naming:
+    """
+    The names of devices, as ``Annotator`` was given them.
+
+    ``unresolved``: how many rows bore a name that is not among them.
+    """
+
+    def __init__(self, names: Mapping[str, str], numbers: Mapping[str, str], style: Style) -> None:
+        self.unresolved: dict[str, int] = {}
+        self._names = names
+        self._numbers = numbers
+        self._style = style
+        self._known: dict[bytes, tuple[bytes, str]] = {}
+
+    def knows(self, name: bytes) -> bool:
+        """Whether *name* is a device's."""
+        return name in self._known or self._device(name) in self._names
+
+    def shown(self, name: bytes) -> tuple[bytes, str]:
+        """Return what stands for *name*, and the kernel's name; one that is not known is counted."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        device = self._device(name)
+        label = self._names.get(device)
+        if label is None:
+            self._count(name.decode(errors="surrogateescape"))
+            return name, device
+        known = self._known[name] = self._labelled(_bytes(label), name), device
+        return known
+
+    def widths(self) -> tuple[int, int]:
+        """Return how wide the field of names must be in iostat and in sar."""
+        only = self._style.only
+        labels = {
+            name: label.encode()
+            for name, label in self._names.items()
+            if only is None or name in only
+        }
+        iostat = [len(self._labelled(label, _bytes(name))) for name, label in labels.items()]
+        sar = [
+            len(self._labelled(labels[device], f"dev{number.replace(':', '-')}".encode()))
+            for number, device in self._numbers.items()
+            if device in labels
+        ]
+        return (
+            min(WIDEST, max([IOSTAT_WIDTH, *iostat])),
+            min(WIDEST, max([SAR_WIDTH, *iostat, *sar])),
+        )
+
+    def _labelled(self, label: bytes, name: bytes) -> bytes:
+        return b"%b (%b)" % (label, name) if self._style.append and label != name else label
+
+    def _device(self, name: bytes) -> str:
+        """Return the kernel's name of the device that a text calls *name*."""
+        number = SAR_NAME.match(name)
+        text = name.decode(errors="surrogateescape")
+        if number is None:
+            return text.removeprefix("/dev/")
+        return self._numbers.get(f"{int(number[1])}:{int(number[2])}", text)
+
+    def _count(self, name: str) -> None:
+        if name in self.unresolved or len(self.unresolved) < MOST_UNRESOLVED:
+            self.unresolved[name] = self.unresolved.get(name, 0) + 1
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
