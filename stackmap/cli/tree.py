@@ -63,6 +63,10 @@ def _columns(_: click.Context, __: click.Parameter, wish: str | None) -> list[Co
 @click.option("-J", "--json", "form", flag_value="json", help="A JSON object.")
 @click.option("-P", "--pairs", "form", flag_value="pairs", help='Lines of NAME="value".')
 @click.option("-r", "--raw", "form", flag_value="raw", help="Lines of values, apart by blanks.")
+@click.option("--dot", "form", flag_value="dot", help="A diagram for Graphviz.")
+@click.option("--mermaid", "form", flag_value="mermaid", help="A diagram for Mermaid.")
+@click.option("--svg", "form", flag_value="svg", help="A diagram as an SVG file.")
+@click.option("--graphml", "form", flag_value="graphml", help="The graph, for other programs.")
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
 @click.option("-n", "--no-heading", is_flag=True, help="No headings.")
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Sizes in bytes.")
@@ -84,7 +88,11 @@ def command(
     part of. A device is drawn once; an arrow points back to it.
     """
     columns = choose("", everything=True) if everything else columns
-    whole = discover(session.host, geometry=any(column.geometry for column in columns))
+    whole = discover(
+        session.host,
+        geometry=any(column.geometry for column in columns),
+        counters=any(column.counters for column in columns),
+    )
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
     look = _look(session, plain=plain)
@@ -133,6 +141,33 @@ def _raw(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> st
     return render_raw(topology, columns or choose(""), heading=heading, exact=looks["exact"])
 
 
+def _dot(topology: Topology, _: Look, __: list[Column], looks: Looks) -> str:
+    from stackmap.render.dot import render_dot
+    from stackmap.render.picture import picture
+
+    return render_dot(picture(topology, expand=looks["expand"]))
+
+
+def _mermaid(topology: Topology, _: Look, __: list[Column], looks: Looks) -> str:
+    from stackmap.render.mermaid import render_mermaid
+    from stackmap.render.picture import picture
+
+    return render_mermaid(picture(topology, expand=looks["expand"]))
+
+
+def _svg(topology: Topology, _: Look, __: list[Column], looks: Looks) -> str:
+    from stackmap.render.picture import picture
+    from stackmap.render.svg import render_svg
+
+    return render_svg(picture(topology, expand=looks["expand"]))
+
+
+def _graphml(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
+    from stackmap.render.graphml import render_graphml
+
+    return render_graphml(topology)
+
+
 Form = Callable[["Topology", Look, list[Column], Looks], str]
 
 FORMS: dict[str | None, Form] = {
@@ -140,6 +175,10 @@ FORMS: dict[str | None, Form] = {
     "json": _json,
     "pairs": _pairs,
     "raw": _raw,
+    "dot": _dot,
+    "mermaid": _mermaid,
+    "svg": _svg,
+    "graphml": _graphml,
 }
 
 

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from stackmap.host import Host
 
 
-def discover(host: Host, *, metadata: bool = False, geometry: bool = False) -> Topology:
+def discover(
+    host: Host, *, metadata: bool = False, geometry: bool = False, counters: bool = True
+) -> Topology:
     """
     Return the topology of *host*.
 
     *metadata* also asks LVM and md themselves, through libblockdev: slow, and
     needs root. *geometry* reads the ``queue/`` attributes of every device, not
-    only of those whose layout is told by them.
+    only of those whose layout is told by them. *counters*: False where none
+    will be read, so that what tells whether to believe them need not be asked.
     """
-    seen = scan(host, geometry=geometry)
+    seen = scan(host, geometry=geometry, counters=counters)
     found = [_read(seen, block) for block in seen.blocks.values()]
     told = {name: state for each in found for name, state in each.states.items()}
     users = uses(seen)

@@ -21,18 +21,19 @@ class Common(TypedDict):
     rotational: bool | None
 
 
-def common(seen: Scan, block: Block, *, geometry: bool = False) -> Common:
+def common(seen: Scan, block: Block, *, geometry: bool = False, size: int | None = None) -> Common:
     """Return the fields of *block* that every kind has; *geometry* where its kind needs it."""
     # Whether the kernel counts at all is needed of each (KERNEL 1.4, 1.5).
-    wanted = ("iostats", *sysfs.GEOMETRY) if geometry or seen.geometry else ("iostats",)
+    wanted: tuple[str, ...] = ("iostats",) if seen.counters else ()
+    wanted += sysfs.GEOMETRY if geometry or seen.geometry else ()
     queue = sysfs.queue(seen.host, block, wanted)
     rotational = queue.get("rotational")
     return Common(
         name=block.name,
         number=block.number,
-        size=block.size,
+        size=sysfs.size(seen.host, block) if size is None else size,
         diskseq=block.diskseq,
-        read_only=block.read_only,
+        read_only=sysfs.read_only(seen.host, block),
         queue=queue,
         rotational=None if rotational is None else rotational == "1",
     )

@@ -31,7 +31,12 @@ def read(seen: Scan, block: Block) -> Found:
 
 def _partition(seen: Scan, block: Block) -> Found:
     start = sysfs.number(sysfs.attribute(seen.host, f"{block.path}/start"))
-    device = Device(**common(seen, block), kind=Kind.PARTITION, merges=_merges(seen, block.whole))
+    size = sysfs.size(seen.host, block)
+    device = Device(
+        **common(seen, block, size=size),
+        kind=Kind.PARTITION,
+        merges=_merges(seen, block.whole),
+    )
     return Found(
         device,
         edges=(
@@ -40,7 +45,7 @@ def _partition(seen: Scan, block: Block) -> Found:
                 block.whole,
                 Role.DATA,
                 None if start is None else start * SECTOR,
-                block.size,
+                size,
             ),
         ),
     )

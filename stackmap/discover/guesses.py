@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stackmap.discover.blocks import common
+from stackmap.discover.blocks import Common, common
 from stackmap.discover.found import Found
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device
@@ -47,7 +47,7 @@ def read(seen: Scan, mapped: Mapped) -> Found:
     guess = dm.guess(mapped, below)
     spread = guess.target in ("raid", "mirror") or (not guess.target and len(names) > 1)
     fields = common(seen, block, geometry=spread)
-    shape = _shape(mapped, guess.target, names, below, fields["queue"]) if spread else Shape()
+    shape = _shape(seen, guess.target, fields, names) if spread else Shape()
     target = _target(mapped, guess.target, names, shape)
     device = Device(
         **fields,
@@ -79,15 +79,16 @@ def edges(seen: Scan, mapped: Mapped, target: str) -> Iterator[Edge]:
     yield from (edge for _, edge in sorted(found, key=lambda pair: pair[0]))
 
 
-def _shape(
-    mapped: Mapped, target: str, names: list[str], below: list[Mapped], queue: dict[str, str]
-) -> Shape:
+def _shape(seen: Scan, target: str, fields: Common, names: list[str]) -> Shape:
+    below = [seen.mapped[name] for name in names if name in seen.mapped]
+    queue = fields["queue"]
     chunk = sysfs.number(queue.get("minimum_io_size", "")) or 0
     if target == "mirror":
         return Shape(layout("mirror", sum(_ending(other) == "mimage" for other in below)))
     if target == "raid":
-        sizes = [other.block.size for other in below if _ending(other) == "rimage"]
-        return raid(mapped.block.size, sizes, chunk)
+        images = [other.block for other in below if _ending(other) == "rimage"]
+        sizes = [sysfs.size(seen.host, block) for block in images]
+        return raid(fields["size"], sizes, chunk)
     if chunk * len(names) == sysfs.number(queue.get("optimal_io_size", "")):
         return Shape(layout("striped", len(names), chunk))
     return Shape(doubt=SPREAD)

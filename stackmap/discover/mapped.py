@@ -52,7 +52,7 @@ def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Fo
     names = list(dict.fromkeys(segment.target for segment in segments))
     layouts = {target(segment.target).layout(segment) for segment in segments}
     device = Device(
-        **common(seen, mapped.block),
+        **common(seen, mapped.block, size=sum(segment.length for segment in segments)),
         kind=_kind(mapped, kinds),
         label=mapped.label,
         target=",".join(names),

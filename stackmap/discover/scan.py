@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.sources import dm, dmsetup, sysfs
+from stackmap.sources import dm, dmsetup, partitions, sysfs
 from stackmap.sources.dm import Mapped
+from stackmap.sources.dm_targets import reports
 from stackmap.sources.dmsetup import Segments
 from stackmap.sources.sysfs import Block
 
@@ -33,15 +34,17 @@ class Scan:
     statuses: Segments | None
     unknown: tuple[str, ...]
     geometry: bool
+    counters: bool
 
 
-def scan(host: Host, *, geometry: bool) -> Scan:
+def scan(host: Host, *, geometry: bool, counters: bool) -> Scan:
     """Look at *host*: sysfs always, dmsetup if something is mapped."""
-    blocks = {block.name: block for block in sysfs.read(host) if _is_there(block)}
+    numbers = {} if counters else partitions.read(host)
+    blocks = {b.name: b for b in sysfs.read(host, numbers) if _is_there(host, b)}
     mapped = {b.name: dm.read(host, b) for b in blocks.values() if "dm" in b.entries}
     refused: list[str] = []
     tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
-    statuses = _ask(dmsetup.read_statuses, host, refused) if mapped and tables else tables
+    statuses = _ask(dmsetup.read_statuses, host, refused) if _have_states(tables) else tables
     return Scan(
         host=host,
         blocks=blocks,
@@ -51,12 +54,18 @@ def scan(host: Host, *, geometry: bool) -> Scan:
         statuses=statuses,
         unknown=tuple(refused),
         geometry=geometry,
+        counters=counters,
     )
 
 
-def _is_there(block: Block) -> bool:
+def _is_there(host: Host, block: Block) -> bool:
     """Whether I/O can go to *block*: an unused loop device has no size."""
-    return block.size > 0 or bool(block.entries & KEPT_EMPTY)
+    return bool(block.entries & KEPT_EMPTY) or sysfs.size(host, block) > 0
+
+
+def _have_states(tables: Segments | None) -> bool:
+    """Whether a status would tell more than that there is a table."""
+    return any(reports(line.target) for lines in (tables or {}).values() for line in lines)
 
 
 def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Segments | None:

@@ -31,8 +31,8 @@ class Column:
     One column.
 
     ``value``: what it says of a device. ``cell``: what it says of a row of
-    the tree, where that is more than its devices' values. ``geometry``: it is
-    told by attributes that are read only when asked for.
+    the tree, where that is more than its devices' values. ``geometry`` and
+    ``counters``: it is told by attributes that are read only when asked for.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Column:
     cell: Callable[[Row], str] | None = None
     right: bool = False
     geometry: bool = False
+    counters: bool = False
 
     def of_device(self, device: Device, *, exact: bool) -> str:
         """Return the value as text, "" where it is not known."""
@@ -169,8 +170,13 @@ COLUMNS = _table(
         Column("RO", "whether it is read-only", lambda d: d.read_only),
         Column("RM", "whether it can be taken out", lambda d: d.removable),
         Column("UUID", "the uuid of the mapping, array or disk", lambda d: d.uuid or None),
-        Column("DISKSEQ", "the kernel's count of devices made", lambda d: d.diskseq or None),
-        Column("IOSTATS", "whether the kernel counts its I/O", _queue("iostats")),
+        Column(
+            "DISKSEQ",
+            "the kernel's count of devices made",
+            lambda d: d.diskseq or None,
+            counters=True,
+        ),
+        Column("IOSTATS", "whether the kernel counts its I/O", _queue("iostats"), counters=True),
         Column(
             "LOG-SEC",
             "logical block",

@@ -8,7 +8,7 @@ has thousands of devices. A kernel name's ``/`` (cciss/c0d0) is ``!`` here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ROOT = "/sys/block"
 SECTOR = 512  # bytes; the unit of ``size`` and ``start`` whatever the disk's own sector size
+
+MAPPED = frozenset({"dm", "slaves", "queue"})
 
 # Attributes of queue/ that geometry is told from.
 GEOMETRY = (
@@ -35,23 +37,48 @@ class Block:
     """
     A block device as sysfs shows it.
 
-    ``path``: its directory; ``entries``: what is in there. ``whole``: the
-    disk a partition is cut from, "" for all else. ``size`` in bytes.
+    ``path``: its directory; ``entries``: what is in there. ``diskseq``: ""
+    where it was not asked for. ``whole``: the disk a partition is cut from,
+    "" for all else.
     """
 
     name: str
     path: str
     entries: frozenset[str]
     number: str
-    diskseq: str
-    size: int
-    read_only: bool
+    diskseq: str = ""
     whole: str = ""
 
 
-def read(host: Host) -> list[Block]:
-    """Return every block device, each partition after its disk; [] where there is no sysfs."""
-    return [block for name in names_in(host, ROOT) for block in _with_partitions(host, name)]
+def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
+    """
+    Return every block device, each partition after its disk; [] where there is no sysfs.
+
+    *numbers* are those known already, by name; with none, each device is
+    asked, which tells its diskseq too.
+    """
+    found = []
+    for name in names_in(host, ROOT):
+        path = f"{ROOT}/{name}"
+        # Mapped devices may be thousands, and what is in their directories is no question.
+        entries = MAPPED if name.startswith("dm-") else frozenset(names_in(host, path))
+        found.append(_block(host, path, entries, numbers))
+        for entry in sorted(entries):
+            if entry.startswith(name):
+                inside = f"{path}/{entry}"
+                there = frozenset(names_in(host, inside))
+                found.append(_block(host, inside, there, numbers, whole=unescaped(name)))
+    return found
+
+
+def size(host: Host, block: Block) -> int:
+    """Return the size of *block* in bytes."""
+    return (number(attribute(host, f"{block.path}/size")) or 0) * SECTOR
+
+
+def read_only(host: Host, block: Block) -> bool:
+    """Return whether *block* may not be written to."""
+    return attribute(host, f"{block.path}/ro") == "1"
 
 
 def parse_uevent(text: str) -> dict[str, str]:
@@ -100,27 +127,14 @@ def unescaped(name: str) -> str:
     return name.replace("!", "/")
 
 
-def _with_partitions(host: Host, name: str) -> Iterator[Block]:
-    path = f"{ROOT}/{name}"
-    entries = names_in(host, path)
-    yield _block(host, name, path, entries)
-    for entry in entries:
-        if entry.startswith(name):
-            inside = f"{path}/{entry}"
-            yield _block(host, entry, inside, names_in(host, inside), whole=unescaped(name))
-
-
-def _block(host: Host, name: str, path: str, entries: list[str], whole: str = "") -> Block:
+def _block(
+    host: Host, path: str, entries: frozenset[str], numbers: Mapping[str, str], whole: str = ""
+) -> Block:
+    name = unescaped(path.rpartition("/")[2])
+    if name in numbers:
+        return Block(name, path, entries, numbers[name], whole=whole)
     said = parse_uevent(attribute(host, f"{path}/uevent"))
     major, minor = said.get("MAJOR"), said.get("MINOR")
-    return Block(
-        name=unescaped(name),
-        path=path,
-        entries=frozenset(entries),
-        number=f"{major}:{minor}" if major else attribute(host, f"{path}/dev"),
-        # Since 5.15; before, a name that was used again cannot be told by it.
-        diskseq=said.get("DISKSEQ", ""),
-        size=(number(attribute(host, f"{path}/size")) or 0) * SECTOR,
-        read_only=attribute(host, f"{path}/ro") == "1",
-        whole=whole,
-    )
+    known = f"{major}:{minor}" if major else attribute(host, f"{path}/dev")
+    # DISKSEQ since 5.15; before, a name that was used again cannot be told by it.
+    return Block(name, path, entries, known, said.get("DISKSEQ", ""), whole)

@@ -17,7 +17,7 @@ def array(members: dict[str, tuple[str, str]] | None = None, **attributes: str) 
         files[f"/sys/block/md0/md/dev-{name}/slot"] = slot + "\n"
         files[f"/sys/block/md0/md/dev-{name}/state"] = state + "\n"
     host = DrawnHost(files)
-    return mdraid.read(host, sysfs.read(host)[0])
+    return mdraid.read(host, sysfs.read(host, {})[0])
 
 
 STATES = {

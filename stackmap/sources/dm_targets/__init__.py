@@ -127,6 +127,11 @@ TARGETS = {
 UNKNOWN = Target("")
 
 
+def reports(name: str) -> bool:
+    """Whether the target called *name* tells more in its status than that it is in use."""
+    return target(name).status is not _in_use
+
+
 def target(name: str) -> Target:
     """Return how to read the target called *name*."""
     return TARGETS.get(name, UNKNOWN)

@@ -1,0 +1,40 @@
+"""
+``/proc/partitions``: the numbers of the block devices, all in one read.
+
+``major minor blocks name``; the blocks are 1 KiB and rounded, so a size is
+sysfs' to tell. Devices without a medium are not listed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stackmap.errors import SourceError
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+
+PATH = "/proc/partitions"
+
+
+def read(host: Host) -> dict[str, str]:
+    """Return major:minor by kernel name, {} where the file cannot be read."""
+    try:
+        return parse(host.read(PATH))
+    except SourceError:
+        return {}
+
+
+def parse(text: str) -> dict[str, str]:
+    """
+    Return major:minor by kernel name.
+
+    >>> parse("   8        0 1048576 sda")
+    {'sda': '8:0'}
+    """
+    lines = (line.split() for line in text.splitlines())
+    return {
+        words[3]: f"{words[0]}:{words[1]}"
+        for words in lines
+        if len(words) == 4 and words[0].isdecimal()
+    }
