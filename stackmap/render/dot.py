@@ -1,0 +1,32 @@
+"""The topology in Graphviz' language: ``stackmap tree --dot | dot -Tsvg``."""
+
+from __future__ import annotations
+
+from stackmap.render.picture import Arrow, Box, Picture
+
+_HEAD = """\
+digraph stackmap {
+  rankdir=LR;
+  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=11];
+  edge [fontname="sans-serif", fontsize=9, arrowsize=0.6];
+"""
+
+
+def render_dot(shown: Picture) -> str:
+    """Return *shown* as a digraph, from what is used on the left to the disks on the right."""
+    lines = [*map(_node, shown.boxes), *map(_edge, shown.arrows)]
+    return _HEAD + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+def _node(box: Box) -> str:
+    return f'{box.key} [label="{_quoted(box.lines)}", fillcolor="{box.fill}"];'
+
+
+def _edge(arrow: Arrow) -> str:
+    style = f' [label="{arrow.said}", style=dashed]' if arrow.said else ""
+    return f"{arrow.above} -> {arrow.below}{style};"
+
+
+def _quoted(lines: tuple[str, ...]) -> str:
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return "\\n".join(escaped)

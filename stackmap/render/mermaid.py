@@ -1,0 +1,28 @@
+"""The topology in Mermaid's language, which GitHub, GitLab and many wikis draw."""
+
+from __future__ import annotations
+
+import re
+
+from stackmap.render.picture import Box, Picture
+
+# Anything that Mermaid or the HTML it makes could read as more than a character.
+_SPECIAL = re.compile(r'["#&<>;`\\\[\](){}|]')
+
+
+def render_mermaid(shown: Picture) -> str:
+    """Return *shown* as a flowchart, from what is used on the left to the disks on the right."""
+    fills = list(dict.fromkeys(box.fill for box in shown.boxes))
+    lines = [_node(box, fills.index(box.fill)) for box in shown.boxes]
+    for arrow in shown.arrows:
+        line = f"-. {arrow.said} .->" if arrow.said else "-->"
+        lines.append(f"{arrow.above} {line} {arrow.below}")
+    lines += [
+        f"classDef c{place} fill:{fill},stroke:#666,color:#000" for place, fill in enumerate(fills)
+    ]
+    return "flowchart LR\n" + "".join(f"  {line}\n" for line in lines)
+
+
+def _node(box: Box, place: int) -> str:
+    text = "<br>".join(_SPECIAL.sub(lambda found: f"#{ord(found[0])};", line) for line in box.lines)
+    return f'{box.key}["{text}"]:::c{place}'

@@ -1,0 +1,111 @@
+"""The topology as one SVG file that needs nothing else."""
+
+from __future__ import annotations
+
+from html import escape
+
+from stackmap.render.layered import Layered, layered
+from stackmap.render.picture import Arrow, Box, Picture
+from stackmap.render.text import cut, width
+
+LETTER = 6.7  # pixels a column of text takes at the size below
+LINE = 15
+PADDING = 8
+GAP = 12  # between boxes of a layer
+CHANNEL = 90  # between layers, for the arrows
+BEND = 14  # of a layer, for an arrow that passes it
+WIDEST = 40  # columns of text in a box
+
+_WEIGHT = {False: "t", True: "x"}  # the first line of a box is its title
+
+_STYLE = (
+    "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#000}"
+    ".t{font-weight:bold}.r{font-size:9px;fill:#555}"
+    "rect{stroke:#666;stroke-width:1}"
+    "path{fill:none;stroke:#888;stroke-width:1.2}path.r{fill:none;stroke-dasharray:4 3}"
+)
+
+
+def render_svg(shown: Picture) -> str:
+    """Return *shown* as SVG, from what is used on the left to the disks on the right."""
+    extents = {box.key: _high(box) + GAP for box in shown.boxes}
+    arrows = list(dict.fromkeys((arrow.above, arrow.below) for arrow in shown.arrows))
+    places = layered(extents, arrows, BEND)
+    boxes = {box.key: box for box in shown.boxes}
+    left, widths, whole = _lanes(places, boxes)
+    high = max((places.across[key] + extent / 2 for key, extent in extents.items()), default=0.0)
+    parts = [_arrow(arrow, places, left, widths) for arrow in shown.arrows]
+    parts += [
+        _box(boxes[key], left[key], widths[key], places.across[key])
+        for layer in places.layers
+        for key in layer
+        if key in boxes
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.0f}" height="{high + GAP:.0f}" '
+        f'viewBox="0 0 {whole:.0f} {high + GAP:.0f}">'
+        f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff" stroke="none"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def _high(box: Box) -> float:
+    return len(box.lines) * LINE + PADDING
+
+
+def _lanes(
+    places: Layered, boxes: dict[str, Box]
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """Return where each box and bend begins and how wide it is, and how wide all is."""
+    left: dict[str, float] = {}
+    widths: dict[str, float] = {}
+    x: float = GAP
+    for layer in reversed(places.layers):
+        lane = max((_wide(boxes[key]) for key in layer if key in boxes), default=0.0)
+        for key in layer:
+            left[key] = x
+            widths[key] = lane
+        x += lane + CHANNEL
+    return left, widths, x - CHANNEL + GAP
+
+
+def _wide(box: Box) -> float:
+    return min(WIDEST, max(map(width, box.lines))) * LETTER + 2 * PADDING
+
+
+def _box(box: Box, x: float, wide: float, middle: float) -> str:
+    high = _high(box)
+    top = middle - high / 2
+    first = top + PADDING / 2 + LINE * 0.75
+    lines = "".join(
+        f'<text class="{_WEIGHT[place > 0]}" x="{x + PADDING:.0f}" '
+        f'y="{first + LINE * place:.0f}">{escape(cut(line, WIDEST))}</text>'
+        for place, line in enumerate(box.lines)
+    )
+    told = escape(", ".join(box.lines))
+    return (
+        f'<g><title>{told}</title><rect x="{x:.0f}" y="{top:.0f}" width="{wide:.0f}" '
+        f'height="{high:.0f}" rx="5" fill="{box.fill}"/>{lines}</g>'
+    )
+
+
+def _arrow(arrow: Arrow, places: Layered, left: dict[str, float], widths: dict[str, float]) -> str:
+    """Return the line of an arrow, straight across the layers it passes and curved between."""
+    stops = (*places.bends[arrow.above, arrow.below], arrow.below)
+    x, y = left[arrow.above] + widths[arrow.above], places.across[arrow.above]
+    path = [f"M{x:.0f} {y:.0f}"]
+    for stop in stops:
+        to_x, to_y = left[stop], places.across[stop]
+        half = (x + to_x) / 2
+        path.append(f"C{half:.0f} {y:.0f} {half:.0f} {to_y:.0f} {to_x:.0f} {to_y:.0f}")
+        x, y = to_x, to_y
+        if stop != arrow.below:
+            x += widths[stop]
+            path.append(f"H{x:.0f}")
+    kind = ' class="r"' if arrow.said else ""
+    line = f'<path{kind} d="{"".join(path)}"/>'
+    if not arrow.said:
+        return line
+    # Beside the box it points to, where arrows lie apart.
+    return f'{line}<text class="r" x="{x - 6:.0f}" y="{y - 3:.0f}" text-anchor="end">{arrow.said}</text>'

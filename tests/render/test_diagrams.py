@@ -1,0 +1,121 @@
+"""Diagrams: the same boxes and arrows in every language, and nothing a name could break."""
+
+import re
+import shutil
+import subprocess
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge, Topology
+from stackmap.render.dot import render_dot
+from stackmap.render.graphml import render_graphml
+from stackmap.render.layered import layered
+from stackmap.render.mermaid import render_mermaid
+from stackmap.render.picture import picture
+from stackmap.render.svg import render_svg
+from tests.drawn import raid_volume, topology
+
+TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))
+
+NASTY = Topology(
+    [
+        Device("dm-0", Kind.DM, "254:0", label='a"b<c>&d\\e[f]{g}|`h`#i\n\x1bj'),
+        Device("sda", Kind.DISK, "8:0", state="]]>"),
+    ],
+    [Edge("dm-0", "sda", Role.DATA)],
+)
+BOTH = pytest.mark.parametrize(
+    "shown", [picture(TWO_VOLUMES), picture(NASTY)], ids=["two", "nasty"]
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(text):
+    """Read XML of our own making; a name that broke it would stop here."""
+    return ET.fromstring(text)  # noqa: S314 - not from strangers
+
+
+def test_a_box_a_row_and_an_arrow_a_tie():
+    """Hidden LVs of a role share a box: 2 volumes, 2 roles each, 4 disks."""
+    shown = picture(TWO_VOLUMES)
+    assert (2 + 4 + 4, 4 + 16) == (len(shown.boxes), len(shown.arrows))
+
+
+def test_expanded_a_box_a_device():
+    assert len(TWO_VOLUMES) == len(picture(TWO_VOLUMES, expand=True).boxes)
+
+
+@BOTH
+def test_svg_is_xml_with_every_box(shown):
+    """Self-contained: no link, script or font from elsewhere."""
+    text = render_svg(shown)
+    root = parsed(text)
+    assert len(shown.boxes) == len(root.findall(f"{SVG}g"))
+    assert not re.search(r"href|script|url\(|@import", text)
+
+
+@BOTH
+def test_boxes_lie_apart(shown):
+    """No box lies over another, and none outside of the picture."""
+    root = parsed(render_svg(shown))
+    whole = float(root.get("width")), float(root.get("height"))
+    boxes = [
+        tuple(float(box.get(side)) for side in ("x", "y", "width", "height"))
+        for box in root.iter(f"{SVG}rect")
+        if box.get("x")
+    ]
+    for place, (x, y, wide, high) in enumerate(boxes):
+        assert x >= 0
+        assert y >= 0
+        assert x + wide <= whole[0]
+        assert y + high <= whole[1]
+        for x2, y2, wide2, high2 in boxes[:place]:
+            assert x + wide <= x2 or x2 + wide2 <= x or y + high <= y2 or y2 + high2 <= y
+
+
+@BOTH
+@pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
+def test_graphviz_reads_dot(shown):
+    """Every box and arrow comes back."""
+    done = subprocess.run(
+        ["dot", "-Tplain"], input=render_dot(shown), text=True, capture_output=True, check=True
+    )
+    words = [line.split()[0] for line in done.stdout.splitlines()]
+    assert (len(shown.boxes), len(shown.arrows)) == (words.count("node"), words.count("edge"))
+
+
+@BOTH
+def test_mermaid_has_one_line_a_thing(shown):
+    """A name is only text: nothing in it opens a box, ends a line or is HTML."""
+    lines = render_mermaid(shown).splitlines()
+    boxes = [line for line in lines if re.fullmatch(r'  n\d+\["[^"\[\]{}|`\\]*"\]:::c\d+', line)]
+    arrows = [line for line in lines if re.fullmatch(r"  n\d+ (-->|-\. [a-z]+ \.->) n\d+", line)]
+
+    assert (len(shown.boxes), len(shown.arrows)) == (len(boxes), len(arrows))
+    assert {"<br>"} >= {tag for line in boxes for tag in re.findall("<[^>]*>", line)}
+
+
+@pytest.mark.parametrize("whole", [TWO_VOLUMES, NASTY], ids=["two", "nasty"])
+def test_graphml_has_every_device_and_edge(whole):
+    tags = [element.tag.rpartition("}")[2] for element in parsed(render_graphml(whole)).iter()]
+    assert len(whole) == tags.count("node")
+    assert len(list(whole.edges)) == tags.count("edge")
+
+
+def test_the_disks_are_in_one_layer():
+    """However short the way to a disk; an arrow over a layer bends in it."""
+    places = layered(dict.fromkeys("abcd", 10.0), [("a", "b"), ("b", "c"), ("a", "d")], 2.0)
+    assert [{"c", "d"}, {"b", "a>d@1"}, {"a"}] == [set(layer) for layer in places.layers]
+
+
+def test_a_circle_has_places():
+    places = layered(dict.fromkeys("ab", 10.0), [("a", "b"), ("b", "a")], 2.0)
+    assert {"a", "b"} <= set(places.across)
+
+
+def test_nothing_is_an_empty_picture():
+    parsed(render_svg(picture(Topology([]))))
+    assert "digraph" in render_dot(picture(Topology([])))
