@@ -16,13 +16,16 @@ request completed or merged into another: what was sent from above.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from stackmap.analysis.attribution import DIRECTIONS, Share, flow_of, sent, shares, sum_shares
+from stackmap.analysis.attribution import sent, shares
+from stackmap.analysis.background import background
+from stackmap.analysis.expected import NOTHING_CHANGES, Expected, expected
 from stackmap.analysis.layers import Layer, layers
-from stackmap.analysis.parity import Parity, parity
+from stackmap.analysis.parity import Parity, caused_reads, parity
+from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of, sum_shares
 from stackmap.model.device import Device, Role
-from stackmap.model.load import Flow, Load, ratio, sum_flows
+from stackmap.model.load import Flow, Load, plus, ratio, sum_flows
 from stackmap.model.topology import Topology
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "total"
@@ -36,7 +39,9 @@ class LayerFigures:
     ``share`` is what belongs to the stack; ``own`` all that its devices did,
     whoever sent it; ``metadata`` what its metadata devices did. The ratios
     are None where they cannot be known: nothing moved above, or
-    ``share.reason`` says why.
+    ``share.reason`` or ``background`` says why: other work than the stack's
+    ran here. ``expected``: bytes here a byte at the top, by the layouts above.
+    ``caused``: the reads here that writes to a parity array above caused.
     """
 
     layer: Layer
@@ -44,6 +49,9 @@ class LayerFigures:
     own: Mapping[str, Flow]
     metadata: Mapping[str, Flow]
     aqu: float | None
+    expected: Expected | None = None
+    background: str = ""
+    caused: Portion | None = None
     iops_amplification: Ratios = field(default_factory=dict)
     byte_amplification: Ratios = field(default_factory=dict)
     shrink: Ratios = field(default_factory=dict)
@@ -61,6 +69,14 @@ class StackFigures:
     parity: Parity | None = None
 
     @property
+    def requests_per_write(self) -> float | None:
+        """Requests the last layer completed for one written to the top, reads it caused included."""
+        disks, done = self.layers[-1], self.layers[0].share.write.ios
+        if disks.caused is None:
+            return None
+        return ratio(plus(disks.share.write.ios, disks.caused.ios), done)
+
+    @property
     def idle(self) -> bool:
         """Nothing came to the top; where that is unknown, it is not idle."""
         return self.layers[0].share.total.ios == 0
@@ -70,10 +86,25 @@ def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> St
     """Return the figures of the stack of *top*; *loads* as ``corrections`` left them."""
     owned = shares(topology, loads, top)
     head = owned[top]
-    found = tuple(_figures(topology, loads, layer, owned, head) for layer in layers(topology, top))
+    work = background(topology, top)
+    likely = _expected(topology, layers(topology, top))
+    found = tuple(
+        _figures(topology, loads, layer, owned, head, work, likely[layer])
+        for layer in layers(topology, top)
+    )
     raid = _parity_device(topology, top)
     cost = None if raid is None else _parity(topology, loads, raid)
+    if raid is not None and cost is not None and not cost.reason:
+        below = frozenset(topology.stack(raid.name)[1:])
+        found = tuple(_with_caused(figures, head, below) for figures in found)
     return StackFigures(topology[top], found, raid, cost)
+
+
+def _with_caused(figures: LayerFigures, head: Share, below: frozenset[str]) -> LayerFigures:
+    """Return *figures* with the reads that writes caused, for a layer *below* the parity."""
+    if not below.issuperset(figures.layer.devices) or figures.share.reason:
+        return figures
+    return replace(figures, caused=caused_reads(head.read, figures.share.read))
 
 
 def heads(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
@@ -111,24 +142,49 @@ def _figures(
     layer: Layer,
     owned: Mapping[str, Share],
     head: Share,
+    work: Mapping[str, str],
+    likely: Expected | None,
 ) -> LayerFigures:
     share = sum_shares([owned[name] for name in layer.devices])
     own = _own(loads, layer.devices)
     aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
-    iops = {d: ratio(share.part(d).arrivals, head.part(d).ios) for d in DIRECTIONS}
-    size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in DIRECTIONS}
+    reason = next((work[name] for name in layer.devices if name in work), "")
+    rated = () if reason else DIRECTIONS
+    iops = {d: ratio(share.part(d).arrivals, head.part(d).ios) for d in rated}
+    size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in rated}
     return LayerFigures(
         layer=layer,
         share=share,
         own=own,
         metadata=_own(loads, layer.metadata),
         aqu=None if None in aqu else sum(filter(None, aqu)),
+        expected=likely,
+        background=reason,
         iops_amplification=iops,
         byte_amplification=size,
-        shrink={d: ratio(iops[d], size[d]) for d in DIRECTIONS},
+        shrink={d: ratio(iops[d], size[d]) for d in rated},
         coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
         closure={d: _closure(topology, loads, layer, d) for d in DIRECTIONS},
     )
+
+
+def _expected(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
+    """Return what is expected of each layer, where all above its devices expect one thing of it."""
+    found: dict[Layer, Expected | None] = {stack[0]: NOTHING_CHANGES}
+    so_far: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, NOTHING_CHANGES)
+    for layer in stack[1:]:
+        for name in layer.devices:
+            above = {edge.above for edge in topology.above(name)} & so_far.keys()
+            steps = {_step(topology[each], so_far[each]) for each in above}
+            so_far[name] = steps.pop() if len(steps) == 1 else None
+        all_here = {so_far[name] for name in layer.devices}
+        found[layer] = all_here.pop() if len(all_here) == 1 else None
+    return found
+
+
+def _step(above: Device, so_far: Expected | None) -> Expected | None:
+    here = expected(above)
+    return None if here is None or so_far is None else so_far.times(here)
 
 
 def _own(loads: Mapping[str, Load], names: tuple[str, ...]) -> dict[str, Flow]:

@@ -13,79 +13,24 @@ how to divide, and the answer is None with the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stackmap.analysis.layers import carriers
+from stackmap.analysis.share import (
+    DIRECTIONS,
+    NOTHING,
+    Portion,
+    Share,
+    all_of,
+    flow_of,
+    portion_of,
+)
 from stackmap.model.device import Kind
-from stackmap.model.load import Flow, Load, plus, ratio
+from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.targets import passes
 from stackmap.model.topology import Edge, Topology
 
-DIRECTIONS = ("read", "write", "total")
 OTHERS = 0.01  # a shared device of which others have less than this share counts as one's own
-
-
-def flow_of(load: Load, direction: str) -> Flow:
-    """Return the flow of *load* in one of ``DIRECTIONS``."""
-    flow: Flow = getattr(load, direction)
-    return flow
-
-
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """
-    A part of what a device did, a second.
-
-    ``arrivals``: requests sent to it; ``ios``: what became of them after
-    merging; ``wait``: their milliseconds together. Each None if not known.
-    """
-
-    arrivals: float | None = None
-    ios: float | None = None
-    bytes: float | None = None
-    wait: float | None = None
-
-    @property
-    def size(self) -> float | None:
-        """Mean bytes a completed request."""
-        return ratio(self.bytes, self.ios)
-
-    def scaled(self, factor: float) -> Portion:
-        """Return this portion times *factor*."""
-        return Portion(*(None if v is None else v * factor for v in self._values()))
-
-    def __add__(self, other: Portion) -> Portion:
-        return Portion(*map(plus, self._values(), other._values()))
-
-    def _values(self) -> tuple[float | None, ...]:
-        return (self.arrivals, self.ios, self.bytes, self.wait)
-
-
-NOTHING = Portion(0.0, 0.0, 0.0, 0.0)
-UNKNOWN = Portion()
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """
-    What belongs to a stack on some devices.
-
-    ``estimated``: completions were divided in proportion to arrivals.
-    ``reason``: why figures are None; ``undivided``: it is that several stacks
-    share the device and nothing says how.
-    """
-
-    read: Portion = UNKNOWN
-    write: Portion = UNKNOWN
-    total: Portion = UNKNOWN
-    estimated: bool = False
-    reason: str = ""
-    undivided: bool = False
-
-    def part(self, direction: str) -> Portion:
-        """Return the portion in one of ``DIRECTIONS``."""
-        portion: Portion = getattr(self, direction)
-        return portion
 
 
 def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str, Share]:
@@ -95,18 +40,6 @@ def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str,
     for name in topology.stack(top):
         found[name] = _share(topology, loads, name, found, data, top)
     return found
-
-
-def sum_shares(parts: list[Share]) -> Share:
-    """Return several devices' shares as one; unknown where one of them is."""
-    read, write, total = (sum((p.part(d) for p in parts), start=NOTHING) for d in DIRECTIONS)
-    return Share(
-        read,
-        write,
-        total,
-        estimated=any(part.estimated for part in parts),
-        reason=next((part.reason for part in parts if part.reason), ""),
-    )
 
 
 def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str) -> float | None:
@@ -120,7 +53,7 @@ def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: s
     above = topology[edge.above]
     if not passes(above) or edge.above not in loads:
         return None
-    return _forwarded(topology, edge, _all(flow_of(loads[edge.above], direction))).arrivals
+    return _forwarded(topology, edge, portion_of(flow_of(loads[edge.above], direction))).arrivals
 
 
 def _share(
@@ -142,9 +75,9 @@ def _share(
     if not topology[name].counted:
         return Share(reason=f"{topology[name].title}: I/O passes it without touching its counters")
     if name == top:
-        return _all_of(load)
+        return all_of(load)
     if _only_ours(topology, loads, name, top):
-        return _all_of(load)
+        return all_of(load)
     return Share(reason=_undivided(topology, name), undivided=True)
 
 
@@ -163,14 +96,6 @@ def _idle(load: Load | None) -> bool:
     return load is not None and load.idle
 
 
-def _all_of(load: Load) -> Share:
-    return Share(_all(load.read), _all(load.write), _all(load.total))
-
-
-def _all(flow: Flow) -> Portion:
-    return Portion(flow.arrivals, flow.ios, flow.bytes, flow.wait)
-
-
 def _sent_share(
     topology: Topology, load: Load, ours: list[Edge], found: Mapping[str, Share]
 ) -> Share:
@@ -178,15 +103,14 @@ def _sent_share(
     reason = next((found[e.above].reason for e in ours if found[e.above].reason), "")
     if reason:
         return Share(reason=reason)
-    portions = []
+    parts = {}
     estimated = any(found[edge.above].estimated for edge in ours)
     for direction in DIRECTIONS:
         sent_here = (_forwarded(topology, e, found[e.above].part(direction)) for e in ours)
-        portion, divided = _completed(sum(sent_here, start=NOTHING), flow_of(load, direction))
-        portions.append(portion)
+        arrived = sum(sent_here, start=NOTHING)
+        parts[direction], divided = _completed(arrived, flow_of(load, direction))
         estimated |= divided
-    read, write, total = portions
-    return Share(read, write, total, estimated=estimated)
+    return Share(parts, estimated=estimated)
 
 
 def _completed(arrived: Portion, whole: Flow) -> tuple[Portion, bool]:

@@ -20,9 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stackmap.model.load import Flow, Load
+from stackmap.analysis.share import Portion
+from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import Layout
 
+PAGE = (
+    4096  # bytes; what md reads and writes at once (md/stripe_size; 4096 unless pages are larger)
+)
 SKEW = 0.02  # counters of two layers are not read at one instant; g may miss its bounds by this
 
 
@@ -107,6 +111,22 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
         cache_hit=_cache_hit(layout, cold, surplus, written),
         surplus_read_bytes_per_byte=max(0.0, surplus) / written,
     )
+
+
+def caused_reads(volume: Portion, here: Portion) -> Portion:
+    """
+    Return those of the reads *here*, below, that the volume's writes caused.
+
+    They are the bytes read beyond the volume's own, in pages: md reads for
+    parity page by page, whatever the size of a request (KERNEL 2.1).
+    """
+    if volume.bytes is None or here.bytes is None:
+        return Portion()
+    extra = max(0.0, here.bytes - volume.bytes)
+    arrivals = extra / PAGE
+    part = ratio(arrivals, here.arrivals)
+    ios = None if part is None or here.ios is None else here.ios * min(1.0, part)
+    return Portion(arrivals, ios if extra else 0.0, extra)
 
 
 def full_stripe_bounds(data: int, pace: float) -> tuple[float, float]:

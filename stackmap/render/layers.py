@@ -68,7 +68,7 @@ def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
         kib(flow.size),
         rate(own.await_ms),
         *(
-            number(ratios[direction], digits)
+            number(ratios.get(direction), digits)
             for ratios, digits in (
                 (figures.iops_amplification, 2),
                 (figures.byte_amplification, 3),

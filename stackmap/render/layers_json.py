@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
+from stackmap.analysis.expected import Expected
+from stackmap.analysis.share import DIRECTIONS
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
 from stackmap.render.intervals import interval_json
@@ -38,7 +40,7 @@ def _stack(stack: StackFigures) -> dict[str, object]:
         "device": top.name,
         "layout": layout_json(top.layout),
         "layers": [_layer(figures) for figures in stack.layers],
-        "parity": _parity_json(stack.parity),
+        "parity": _parity_json(stack.parity, stack.requests_per_write),
         "findings": findings(stack),
     }
 
@@ -56,19 +58,30 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
         "role": figures.layer.role,
         "devices": list(figures.layer.devices),
         "metadata": list(figures.layer.metadata),
-        **{d: _flow(figures, d) for d in ("read", "write", "total")},
-        "metadata_io": {d: _plain(figures.metadata[d]) for d in ("read", "write", "total")},
+        **{d: _flow(figures, d) for d in DIRECTIONS},
+        "metadata_io": {d: _plain(figures.metadata[d]) for d in DIRECTIONS},
         "aqu": figures.aqu,
         "amplification": {
-            "iops": dict(figures.iops_amplification),
-            "bytes": dict(figures.byte_amplification),
-            "shrink": dict(figures.shrink),
+            "iops": _ratios(figures.iops_amplification),
+            "bytes": _ratios(figures.byte_amplification),
+            "shrink": _ratios(figures.shrink),
         },
-        "coalescing": dict(figures.coalescing),
-        "closure": dict(figures.closure),
+        "expected": _expected(figures.expected),
+        "coalescing": _ratios(figures.coalescing),
+        "closure": _ratios(figures.closure),
         "estimated": figures.share.estimated,
-        "reason": figures.share.reason or None,
+        "reason": figures.share.reason or figures.background or None,
     }
+
+
+def _ratios(ratios: Ratios) -> dict[str, float | None]:
+    return {direction: ratios.get(direction) for direction in DIRECTIONS}
+
+
+def _expected(likely: Expected | None) -> dict[str, object] | None:
+    if likely is None:
+        return None
+    return {"bytes": {"read": list(likely.read), "write": list(likely.write)}, "why": likely.why}
 
 
 def _flow(figures: LayerFigures, direction: str) -> dict[str, object]:
@@ -87,7 +100,7 @@ def _plain(flow: Flow) -> dict[str, object]:
     return {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
 
 
-def _parity_json(cost: Parity | None) -> Mapping[str, object] | None:
+def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, object] | None:
     if cost is None:
         return None
     figures = asdict(cost)
@@ -95,6 +108,7 @@ def _parity_json(cost: Parity | None) -> Mapping[str, object] | None:
     writes, reads = figures.pop("one_page_by_writes"), figures.pop("one_page_by_reads")
     return {
         **figures,
+        "cost_requests_per_request": requests,
         "full_stripe": {"low": low, "high": high},
         "one_page_share": {"by_writes": writes, "by_reads": reads},
         "reason": cost.reason or None,
