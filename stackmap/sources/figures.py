@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stackmap.sources.columns import KIB, SECTOR, Column
+from stackmap.sources.columns import KIB, MOST, SECTOR, Column
 
 # "2.4M", "5,4%", "-nan". Letters are sysstat's, base 1024; "?" is its overflow.
 FIGURE = re.compile(r"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d{1,3})?([sBkMGTP?%]?)$")
@@ -27,11 +27,11 @@ def is_fraction(word: str) -> bool:
 def plain(words: Sequence[str]) -> list[float] | None:
     """Return the numbers of an ordinary row; None if it needs a closer look (``figures``)."""
     try:
-        row = [float(word) for word in words]
+        row = [*map(float, words)]
     except ValueError:
         return None
-    total = sum(row)
-    return row if total - total == 0 else None  # inf and nan are words of Python's float too
+    # Python has more words for floats than sysstat: with "inf" and "nan" no sum is below.
+    return row if row and min(row) >= 0 and sum(row) < MOST else None
 
 
 def figures(words: Sequence[str], columns: Sequence[Column]) -> list[float | None] | None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
+from stackmap.model.load import Load
 from stackmap.sources.columns import COLUMNS, Layout
 from stackmap.sources.figures import figures, is_fraction, plain
 
@@ -24,14 +26,19 @@ QUOTES = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
 CONTINUING = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One device's line. ``before``: the words before its name and figures, sar's time."""
+class Row(NamedTuple):
+    """
+    One device's line.
+
+    ``before``: the words before its name and figures, sar's time. ``words``:
+    the figures as printed. ``usual``: they need no closer look.
+    """
 
     before: tuple[str, ...]
     name: str
     figures: Sequence[float | None]
-    words: Sequence[str]  # the figures as printed
+    words: Sequence[str]
+    usual: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +73,16 @@ class Heading:
         else:
             name, shown = words[before], words[before + 1 :]
         row: Sequence[float | None] | None = plain(shown)
+        usual = row is not None
         if row is None:
             row = figures(shown, self.layout.columns)
         if row is None or not _may_name(name) or not self._may_precede(words[:before]):
             return None
-        return Row(tuple(words[:before]), name, row, shown)
+        return Row(tuple(words[:before]), name, row, shown, usual)
+
+    def load(self, row: Row) -> Load:
+        """Return what *row* tells."""
+        return self.layout.load(row.figures) if any(row.figures) else self.layout.flat
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether the words before a row are as many as before the heading, or mere quoting."""

@@ -87,9 +87,9 @@ def _read(lines: Iterable[str], heading: Heading) -> list[Interval]:
     for line in lines:
         row = heading.row(line.split())
         if row is not None:
-            reports.row(row, heading)
+            reports.row(row, heading.load(row), heading)
     reports.end()
-    return list(reports.taken())
+    return reports.taken()
 
 
 def _fits(lines: Iterable[str], heading: Heading) -> bool:

@@ -28,16 +28,16 @@ class Lines:
         self._returned: list[str] = []
         self.number = 0
 
-    def __iter__(self) -> Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._returned.pop() if self._returned else next(self._lines)
-        self.number += 1
-        return line
+    def __iter__(self) -> Iterator[str]:
+        while self._returned:
+            self.number += 1
+            yield self._returned.pop()
+        for line in self._lines:
+            self.number += 1
+            yield line
 
     def put_back(self, line: str) -> None:
-        """Have *line*, the last that was taken, come again."""
+        """Have *line*, the last that was taken, come again to the next who asks."""
         self._returned.append(line)
         self.number -= 1
 

@@ -7,7 +7,7 @@ time, a banner, or a device that this one had already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from stackmap.model.interval import Interval
@@ -20,8 +20,6 @@ from stackmap.sources.landmarks import instant
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
 EXTREMES = "extremes of each column by itself, not of one moment"
-
-ORDINARY = 1e7  # no figure of a row is beyond this on most machines; above it, look closer
 
 
 @dataclass(slots=True)
@@ -90,11 +88,10 @@ class Reports:
         self._tables.add(heading.layout.names)
         self._seen.clear()
 
-    def row(self, row: Row, heading: Heading) -> Report:
-        """Take a row under *heading*; return the report it went to."""
-        report = self._report_of(row, heading)
-        load = heading.layout.load(row.figures) if any(row.figures) else heading.layout.flat
-        if not all(f is not None and 0 <= f < ORDINARY for f in row.figures):
+    def row(self, row: Row, load: Load, heading: Heading) -> Report:
+        """Take a row under *heading*, and what it tells; return the report it went to."""
+        report = self._report_of(row.name, row.before, heading)
+        if not row.usual:
             if not believable(load):
                 load = unbelievable(report, row.name)
             if is_rounded(row.words):
@@ -137,10 +134,10 @@ class Reports:
         self._done += [report.interval() for report in self._summaries.values()]
         self._summaries.clear()
 
-    def taken(self) -> Iterator[Interval]:
-        """Yield the reports that are complete, each once."""
+    def taken(self) -> list[Interval]:
+        """Return the reports that are complete, each once."""
         done, self._done = self._done, []
-        yield from done
+        return done
 
     def _begin(self, heading: Heading, stamp: str | None = None) -> Report:
         self.close()
@@ -153,26 +150,26 @@ class Reports:
         self._tables, self._seen = {heading.layout.names}, set()
         return report
 
-    def _report_of(self, row: Row, heading: Heading) -> Report:
-        """Return the report that *row* belongs to; a new one where it cannot be the last."""
+    def _report_of(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
+        """Return the report that a row belongs to; a new one where it cannot be the last."""
         if heading.sar:
-            return self._sar_report(row, heading)
-        if self._current is None or row.name in self._seen:
+            return self._sar_report(name, before, heading)
+        if self._current is None or name in self._seen:
             return self._begin(heading)
         return self._current
 
-    def _sar_report(self, row: Row, heading: Heading) -> Report:
+    def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
         """Return the report of the row's time; where no digit is in it, it is sar's own average."""
         known = self._current
-        if known is not None and row.before == self._before and row.name not in known.loads:
+        if known is not None and before == self._before and name not in known.loads:
             return known
-        stamp = " ".join(word for word in row.before if word not in QUOTES)
+        stamp = " ".join(word for word in before if word not in QUOTES)
         if stamp and not any(c.isdigit() for c in stamp):
             self.close()
-            return self._summary(stamp, row.name, heading)
+            return self._summary(stamp, name, heading)
         if self._summaries:
             self.end()
-        self._before = row.before
+        self._before = before
         return self._begin(heading, stamp)
 
     def _summary(self, stamp: str, name: str, heading: Heading) -> Report:

@@ -60,7 +60,7 @@ def intervals(chunks: Iterable[bytes], name: str) -> Iterator[Interval]:
     lines = Lines(chunks)
     strays = Strays(lines)
     found = False
-    while (line := next(lines, None)) is not None:
+    while (line := next(iter(lines), None)) is not None:
         lines.put_back(line)
         for interval in _reader(line, strays)(lines):
             found = found or bool(interval.loads)

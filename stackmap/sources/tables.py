@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from stackmap.model.interval import Interval
+from stackmap.model.load import Load
 from stackmap.sources import landmarks
 from stackmap.sources.columns import COLUMNS
 from stackmap.sources.figures import figures, is_figure
@@ -28,6 +29,10 @@ from stackmap.sources.lines import Lines
 from stackmap.sources.reports import Reports
 
 TITLES = (*DEVICE, DEV)
+
+# Remembered, for a long text repeats them.
+MOST_HEADINGS = 100
+MOST_ROWS = 10_000
 
 
 def read(lines: Lines, passed_by: Callable[[str], bool]) -> Iterator[Interval]:
@@ -53,18 +58,28 @@ class Tables:
     def __init__(self) -> None:
         self.reports = Reports()
         self._heading: Heading | None = None
+        self._rows: dict[str, tuple[Row, Load]] = {}  # below it; most devices are often idle
+        self._tables: dict[str, tuple[Heading, dict[str, tuple[Row, Load]]]] = {}
         self._pending: list[str] = []  # a row whose end is on a line to come
         self._open = False  # the last line was a heading: the next may be its rest
         self._adjacent = False  # the last line was a row or heading: this may be part of one
 
     def take(self, line: str) -> bool:
         """Take a line; False if it means nothing here."""
-        words = line.split()
-        if self._heading is not None and not self._pending:
-            row = self._heading.row(words)
-            if row is not None:
-                self._row(row, self._heading)
+        heading = self._heading
+        if heading is not None and not self._pending:
+            known = self._rows.get(line)
+            if known is not None:
+                self._row(*known, heading)
                 return True
+            row = heading.row(line.split())
+            if row is not None:
+                load = heading.load(row)
+                self._row(row, load, heading)
+                if row.usual and not heading.sar and len(self._rows) < MOST_ROWS:
+                    self._rows[line] = row, load
+                return True
+        words = line.split()
         if not words:
             self._blank()
             return True
@@ -75,8 +90,8 @@ class Tables:
         self._give_up_pending()
         self.reports.end()
 
-    def _row(self, row: Row, heading: Heading) -> None:
-        self.reports.row(row, heading)
+    def _row(self, row: Row, load: Load, heading: Heading) -> None:
+        self.reports.row(row, load, heading)
         self._open, self._adjacent = False, True
 
     def _blank(self) -> None:
@@ -100,18 +115,20 @@ class Tables:
         if self._open and self._heading is not None:
             whole = joined(self._heading, words)
             if whole is not None:
-                self._heading = whole
+                self._heading, self._rows = whole, {}
                 return True
-        if not (any(title in line for title in TITLES) or (words and words[0] in COLUMNS)):
-            return False
-        found = heading(words)
-        if found is None:
-            return False
-        self._heading = found
-        self.reports.heading(found)
+        if line not in self._tables:
+            found = heading(words) if _may_head(line, words) else None
+            if found is None:
+                return False
+            if len(self._tables) >= MOST_HEADINGS:
+                self._tables.clear()
+            self._tables[line] = found, {}
+        self._heading, self._rows = self._tables[line]
+        self.reports.heading(self._heading)
         self._open = self._adjacent = True
-        if found.rest:
-            self._take_flattened(found.rest, found)
+        if self._heading.rest:
+            self._take_flattened(self._heading.rest, self._heading)
         return True
 
     def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
@@ -123,7 +140,7 @@ class Tables:
                 continue
             row = heading.row(words[max(start, index - MOST_BEFORE) : index + width + 1])
             if row is not None and row.name == words[index]:
-                self._row(row, heading)
+                self._row(row, heading.load(row), heading)
                 start = index + width + 1
 
     # Rows in pieces
@@ -142,7 +159,7 @@ class Tables:
         row = heading.row(whole)
         if row is not None:
             self._pending = []
-            self._row(row, heading)
+            self._row(row, heading.load(row), heading)
             return True
         fits = len(whole) <= heading.layout.width + MOST_BEFORE
         if fits and all(is_figure(word) for word in words):
@@ -151,7 +168,7 @@ class Tables:
         self._give_up_pending()
         row = heading.row(words)
         if row is not None:
-            self._row(row, heading)
+            self._row(row, heading.load(row), heading)
             return True
         return self._take_piece(words, heading)
 
@@ -170,8 +187,8 @@ class Tables:
         row = figures(shown, heading.layout.columns) or []
         missing = heading.layout.width - len(row)
         *before, name = before
-        whole = Row(tuple(before), name, [*row, *[None] * missing], shown)
-        report = self.reports.row(whole, heading)
+        whole = Row(tuple(before), name, [*row, *[None] * missing], shown, usual=False)
+        report = self.reports.row(whole, heading.load(whole), heading)
         report.note([f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"])
 
     # All else
@@ -197,6 +214,10 @@ class Tables:
     def _leaves_example(self, line: str) -> bool:
         """Whether a fence ends an article's example; sar's rows bear their time, and may go on."""
         return landmarks.FENCE in line and self._heading is not None and not self._heading.sar
+
+
+def _may_head(line: str, words: list[str]) -> bool:
+    return any(title in line for title in TITLES) or (bool(words) and words[0] in COLUMNS)
 
 
 def _begins_row(words: list[str], heading: Heading) -> bool:
