@@ -24,7 +24,7 @@ FENCE = "```"  # Markdown's, around an example
 
 # A line that is only a time: digits and their separators, the words of CJK, AM and PM.
 TIME = re.compile(
-    r"(?:Time:\s*)?[\d年月日時分秒年월일시분초时:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
+    r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
 )
 CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
 EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
