@@ -1,0 +1,9 @@
+"""Any bytes below a heading of iostat, so that rows and what is between them are reached."""
+
+from harness import fuzz
+
+from stackmap.sources.statistics import intervals
+
+HEADING = b"Device:         rrqm/s   wrqm/s     r/s     w/s  await  %util\n"
+
+fuzz(lambda raw: list(intervals([HEADING, raw], "fuzz")))

@@ -1,0 +1,9 @@
+"""Any bytes after the beginning of sysstat's JSON."""
+
+from harness import fuzz
+
+from stackmap.sources.statistics import intervals
+
+BEGINNING = b'{"sysstat": {"hosts": [{"statistics": [\n'
+
+fuzz(lambda raw: list(intervals([BEGINNING, raw], "fuzz")))

@@ -1,0 +1,7 @@
+"""Any bytes, as the file someone hands to ``--input``."""
+
+from harness import fuzz
+
+from stackmap.sources.statistics import intervals
+
+fuzz(lambda raw: list(intervals([raw[:97], raw[97:]], "fuzz")))
