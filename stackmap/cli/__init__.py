@@ -17,6 +17,7 @@ from stackmap.errors import StackmapError
 
 if TYPE_CHECKING:
     from stackmap.host import Host
+    from stackmap.model.topology import Topology
 
 # A command's module is imported when it runs, so that each pays only for what it uses.
 COMMANDS = {
@@ -65,6 +66,12 @@ class Session:
         if self._host is None:
             self._host = self._open()
         return self._host
+
+    @staticmethod
+    def tell_unknown(topology: Topology) -> None:
+        """Say on stderr what of *topology* could not be learned, and why."""
+        for reason in topology.unknown:
+            click.echo(f"stackmap: not known: {reason}", err=True)
 
     def _open(self) -> Host:
         if self._capture is None:

@@ -1,0 +1,124 @@
+"""Where intervals come from, for every command that shows figures: the options, and the one chain of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+import click
+
+from stackmap.analysis.averages import average, with_average
+from stackmap.sampling import choose, intervals, since_boot
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+
+CHUNK = 65536
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, int | None]:
+    """
+    Return the names, the interval and the count in ``[NAME...] [INTERVAL [COUNT]]``.
+
+    >>> split_words(("vghdd", "5", "3"))
+    (('vghdd',), 5.0, 3)
+    """
+    names = list(words)
+    numbers: list[str] = []
+    while names and len(numbers) < 2 and _is_number(names[-1]):
+        numbers.insert(0, names.pop())
+    if not numbers:
+        return tuple(names), None, None
+    interval, *count = numbers
+    if not 0 < float(interval) < float("inf"):
+        raise click.UsageError(f"INTERVAL must be more than 0 seconds, not {interval}")
+    if count and not (count[0].isdecimal() and int(count[0])):
+        raise click.UsageError(f"COUNT must be a whole number above 0, not {count[0]}")
+    return tuple(names), float(interval), int(count[0]) if count else None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value in (None, "last", "average", "all") or (value.isdecimal() and int(value)):
+        return value
+    raise click.BadParameter(f"takes a number from 1, last, average or all, not {value}")
+
+
+OPTIONS = (
+    click.argument("words", nargs=-1, metavar="[NAME...] [INTERVAL [COUNT]]"),
+    click.option(
+        "--input",
+        "text",
+        metavar="FILE",
+        type=click.File("rb"),
+        help="Statistics taken elsewhere: iostat or sar text, or /proc/diskstats under TS lines; "
+        "- for standard input.",
+    ),
+    click.option(
+        "--report",
+        metavar="N|last|average|all",
+        callback=_report,
+        help="Which of the reports in FILE, or of the intervals in CAPTURE: average unless an "
+        "INTERVAL asks for all.",
+    ),
+    click.option("--since-boot", "boot", is_flag=True, help="Averages since boot, no current rate."),
+)
+
+
+def measuring(command: Command) -> Command:
+    """Give *command* the options of ``Wanted``, and the argument ``words``."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which intervals a user asked for."""
+
+    seconds: float | None
+    count: int | None
+    text: BinaryIO | None
+    report: str | None
+    boot: bool
+
+    def intervals(self, session: Session, topology: Topology) -> Iterator[Interval]:
+        """Yield them, as they come; ``InputError`` if there is none."""
+        recorded = self.text is not None or not session.live
+        which = self.report or ("average" if recorded and self.seconds is None else "all")
+        found = self._source(session, topology)
+        if which == "average":
+            found, which = average(found), "all"
+        return choose(found, which, "capture" if self.text is None else self.text.name)
+
+    def _source(self, session: Session, topology: Topology) -> Iterator[Interval]:
+        if self.text is not None:
+            return _from_text(topology, self.text)
+        if self.boot:
+            return iter([since_boot(session.host)])
+        if session.live:
+            once = 1 if self.seconds is None else self.count
+            return with_average(intervals(session.host, self.seconds or 1.0, once))
+        return intervals(session.host, self.seconds or 1.0, self.count)
+
+
+def _from_text(topology: Topology, text: BinaryIO) -> Iterator[Interval]:
+    from stackmap.analysis.naming import resolved
+    from stackmap.sources import statistics
+
+    chunks = iter(partial(text.read, CHUNK), b"")
+    for interval in statistics.intervals(chunks, text.name):
+        yield resolved(topology, interval)[0]
