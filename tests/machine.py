@@ -8,7 +8,11 @@ from stackmap.errors import SourceDenied, SourceMissing
 
 
 class DrawnHost:
-    """Answers from *files* and *commands*; a command that is not there needs root."""
+    """
+    Answers from *files* and *commands*; a command that is not there needs root.
+
+    A file of "-> target" is a link.
+    """
 
     def __init__(
         self,
@@ -33,6 +37,13 @@ class DrawnHost:
         if not names:
             raise SourceMissing(f"{path}: not drawn")
         return sorted(names)
+
+    def link(self, path):
+        self.asked.append(path)
+        target = self.files.get(path, "")
+        if not target.startswith("-> "):
+            raise SourceMissing(f"{path}: no link")
+        return target.removeprefix("-> ")
 
     def run(self, *command):
         words = " ".join(word for word in command if not word.startswith("-"))

@@ -38,7 +38,7 @@ def discover(
     seen = scan(host, geometry=geometry, counters=counters)
     found = [_read(seen, block) for block in seen.blocks.values()]
     told = {name: state for each in found for name, state in each.states.items()}
-    users = uses(seen)
+    users = uses(seen, found)
     devices = [
         _joined(each.device, told.get(each.device.name, ""), users.get(each.device.name, ()))
         for each in found

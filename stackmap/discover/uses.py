@@ -1,67 +1,69 @@
-"""Who uses a device: mounts and swap."""
+"""Who uses a device: mounts, swap, virtual machines, storage daemons, or what is written on it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
+from stackmap.discover.found import Found
+from stackmap.discover.guests import ceph, domains, open_files, proxmox_guests
+from stackmap.discover.paths import named
 from stackmap.discover.scan import Scan
+from stackmap.discover.signatures import signatures
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
 from stackmap.sources import mountinfo, swaps, sysfs
-from stackmap.sources.lvm import unmangled
 from stackmap.sources.mountinfo import Mount
 
 BTRFS = "/sys/fs/btrfs"
-MAPPER = "/dev/mapper/"
+
+Named = Iterator[tuple[str, Use]]
 
 
-def uses(seen: Scan) -> Mapping[str, tuple[Use, ...]]:
-    """Return the uses of each device that has any, by its name."""
-    found: defaultdict[str, list[Use]] = defaultdict(list)
-    for name, use in (*_mounts(seen), *_swaps(seen)):
-        if use not in found[name]:
-            found[name].append(use)
-    return {name: tuple(these) for name, these in found.items()}
+def uses(seen: Scan, found: Iterable[Found]) -> Mapping[str, tuple[Use, ...]]:
+    """Return the uses of each device that has any, by its name; of two that agree, the first."""
+    known: defaultdict[str, dict[tuple[str, str], Use]] = defaultdict(dict)
+    for name, use in chain.from_iterable(finder(seen) for finder in FINDERS):
+        known[name].setdefault((use.how, use.who), use)
+    stood_on = {edge.below for each in found for edge in each.edges}
+    devices = (each.device for each in found)
+    idle = (d for d in devices if d.name not in stood_on and d.name not in known)
+    for name, use in list(signatures(seen, idle)):
+        known[name].setdefault((use.how, use.who), use)
+    return {name: tuple(these.values()) for name, these in known.items()}
 
 
-def _mounts(seen: Scan) -> Iterator[tuple[str, Use]]:
+def mounts(seen: Scan) -> Named:
+    """Yield the devices of file systems that are mounted."""
     try:
-        mounts = mountinfo.read(seen.host)
+        mounted = mountinfo.read(seen.host)
     except SourceError:
         return
-    siblings = _btrfs(seen) if any(mount.kind == "btrfs" for mount in mounts) else {}
-    for mount in mounts:
+    siblings = _btrfs(seen) if any(mount.kind == "btrfs" for mount in mounted) else {}
+    for mount in mounted:
         for name in _devices_of(seen, mount, siblings):
             yield name, Use("mount", mount.point, mountinfo.PATH)
 
 
-def _devices_of(
-    seen: Scan, mount: Mount, siblings: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    name = seen.names.get(mount.number) or _named(seen, mount.source)
-    if name is None:
-        return ()
-    return siblings.get(name, (name,))
-
-
-def _swaps(seen: Scan) -> Iterator[tuple[str, Use]]:
+def swapped(seen: Scan) -> Named:
+    """Yield the devices swapped to."""
     try:
         paths = swaps.read(seen.host)
     except SourceError:
         return
     for path in paths:
-        if name := _named(seen, path):
+        if name := named(seen, path):
             yield name, Use("swap", "[SWAP]", swaps.PATH)
 
 
-def _named(seen: Scan, path: str) -> str | None:
-    """Return the kernel name of the device at *path* in /dev."""
-    if path.startswith(MAPPER):
-        wanted = unmangled(path.removeprefix(MAPPER))
-        return next((name for name, dm in seen.mapped.items() if dm.name == wanted), None)
-    name = path.removeprefix("/dev/")
-    return name if name in seen.blocks else None
+def _devices_of(
+    seen: Scan, mount: Mount, siblings: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    name = seen.names.get(mount.number) or named(seen, mount.source)
+    if name is None:
+        return ()
+    return siblings.get(name, (name,))
 
 
 def _btrfs(seen: Scan) -> dict[str, tuple[str, ...]]:
@@ -71,3 +73,13 @@ def _btrfs(seen: Scan) -> dict[str, tuple[str, ...]]:
         names = tuple(map(sysfs.unescaped, sysfs.names_in(seen.host, f"{BTRFS}/{uuid}/devices")))
         found.update(dict.fromkeys(names, names))
     return found
+
+
+FINDERS: tuple[Callable[[Scan], Named], ...] = (
+    mounts,
+    swapped,
+    domains,
+    proxmox_guests,
+    open_files,
+    ceph,
+)

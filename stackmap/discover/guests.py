@@ -1,0 +1,82 @@
+"""Virtual machines and storage daemons that use whole devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stackmap.discover.paths import named
+from stackmap.discover.scan import Scan
+from stackmap.errors import SourceError
+from stackmap.model.device import Use
+from stackmap.sources import libvirt, proxmox
+from stackmap.sources.sysfs import attribute, names_in
+
+# Where the process of each virtual machine is told, by the machine's name or number.
+PID_FILES = ("/run/libvirt/qemu", "/run/qemu-server")
+
+CEPH = "/var/lib/ceph/osd"
+_OSD_VOLUME = re.compile(r"osd-(?:block|db|wal)-.+")
+
+
+def domains(seen: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the disks of libvirt's domains."""
+    for domain in libvirt.read(seen.host):
+        for path in domain.disks:
+            if device := named(seen, path):
+                yield device, Use("vm", domain.name, domain.source)
+
+
+def proxmox_guests(seen: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the disks of Proxmox' guests: by LV names, which any user may read."""
+    for device, mapped in seen.mapped.items():
+        number = proxmox.guest(mapped.lv.lv) if mapped.lv else ""
+        if number:
+            name, source = proxmox.name(seen.host, number)
+            yield device, Use("vm", name or number, source or "LV name")
+
+
+def open_files(seen: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the devices that the process of a virtual machine holds open; root alone may look."""
+    for folder in PID_FILES:
+        for entry in names_in(seen.host, folder):
+            if entry.endswith(".pid"):
+                pid = attribute(seen.host, f"{folder}/{entry}")
+                for path in _opened(seen, pid) if pid.isdecimal() else ():
+                    if device := named(seen, path):
+                        name = entry.removesuffix(".pid")
+                        yield device, Use("vm", _guest_name(seen, name), f"/proc/{pid}/fd")
+
+
+def ceph(seen: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the devices of Ceph's OSDs: by number where root may look, else by LV names."""
+    numbered = set()
+    for entry in names_in(seen.host, CEPH):
+        for part in ("block", "block.db", "block.wal"):
+            path = f"{CEPH}/{entry}/{part}"
+            device = named(seen, _link(seen, path))
+            if device:
+                numbered.add(device)
+                yield device, Use("ceph", f"osd.{entry.rpartition('-')[2]}", path)
+    for device, mapped in seen.mapped.items():
+        volume = mapped.lv.lv if mapped.lv else ""
+        if device not in numbered and _OSD_VOLUME.fullmatch(volume):
+            yield device, Use("ceph", "[Ceph OSD]", "LV name")
+
+
+def _opened(seen: Scan, pid: str) -> Iterator[str]:
+    folder = f"/proc/{pid}/fd"
+    for number in names_in(seen.host, folder):
+        yield _link(seen, f"{folder}/{number}")
+
+
+def _guest_name(seen: Scan, name: str) -> str:
+    """Return a guest's name; Proxmox' files bear its number."""
+    return proxmox.name(seen.host, name)[0] or name if name.isdecimal() else name
+
+
+def _link(seen: Scan, path: str) -> str:
+    try:
+        return seen.host.link(path)
+    except SourceError:
+        return ""

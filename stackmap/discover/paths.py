@@ -1,0 +1,22 @@
+"""Which device a path in /dev means."""
+
+from __future__ import annotations
+
+from stackmap.discover.scan import Scan
+from stackmap.sources.lvm import unmangled
+
+DEV = "/dev/"
+MAPPER = "/dev/mapper/"
+
+
+def named(seen: Scan, path: str) -> str | None:
+    """Return the kernel name of the device at *path*: /dev/sda, /dev/mapper/vg-lv or /dev/vg/lv."""
+    if not path.startswith(DEV):
+        return None
+    name = path.removeprefix(DEV)
+    if name in seen.blocks:
+        return name
+    wanted = unmangled(path.removeprefix(MAPPER))
+    return next(
+        (device for device, m in seen.mapped.items() if m.name == wanted or m.label == name), None
+    )
