@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.discover import discover
-from stackmap.find import find_all, missing
+from stackmap.find import find, find_all, missing
 from stackmap.render.columns import COLUMNS, Column, choose
 from stackmap.render.look import ASCII, UNICODE, Look
 from stackmap.render.text import safe
@@ -67,6 +67,12 @@ def _columns(_: click.Context, __: click.Parameter, wish: str | None) -> list[Co
 @click.option("--mermaid", "form", flag_value="mermaid", help="A diagram for Mermaid.")
 @click.option("--svg", "form", flag_value="svg", help="A diagram as an SVG file.")
 @click.option("--graphml", "form", flag_value="graphml", help="The graph, for other programs.")
+@click.option(
+    "--diff",
+    "earlier",
+    metavar="CAPTURE",
+    help="What changed since CAPTURE was taken, in place of the tree.",
+)
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
 @click.option("-n", "--no-heading", is_flag=True, help="No headings.")
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Sizes in bytes.")
@@ -78,6 +84,7 @@ def command(
     columns: list[Column],
     everything: bool,
     form: str | None,
+    earlier: str | None,
     plain: bool,
     **looks: bool,
 ) -> None:
@@ -96,7 +103,11 @@ def command(
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
     look = _look(session, plain=plain)
-    click.echo(FORMS[form](topology, look, columns, looks), nl=False, color=look.colour)
+    if earlier is not None:
+        text = look.text(_changes(earlier, names, topology, as_json=form == "json"))
+    else:
+        text = FORMS[form](topology, look, columns, looks)
+    click.echo(text, nl=False, color=look.colour)
     for name in missing(whole, names):
         click.echo(f"stackmap: no device is named {safe(name)}", err=True)
     if missing(whole, names):
@@ -166,6 +177,17 @@ def _graphml(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
     from stackmap.render.graphml import render_graphml
 
     return render_graphml(topology)
+
+
+def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: bool) -> str:
+    from stackmap.analysis.differences import differences
+    from stackmap.host.capture import CapturedHost
+    from stackmap.render.differences import differences_json, render_differences
+
+    before = discover(CapturedHost(earlier), counters=False)
+    found = [name for wish in names for name in find(before, wish)]
+    changes = differences(before.select(found) if names else before, after)
+    return json.dumps(differences_json(changes)) + "\n" if as_json else render_differences(changes)
 
 
 Form = Callable[["Topology", Look, list[Column], Looks], str]

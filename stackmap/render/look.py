@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 ARROW = "↑"
 
 # What stands for the characters that ASCII lacks.
-_PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-"})
+_PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "->"})
 
 _RESET = "\x1b[0m"
 BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"

@@ -57,8 +57,7 @@ Next = Callable[[Sequence[Device]], Hanging]
 def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> Iterator[Row]:
     """Yield the rows of *topology*; *inverse* from the disks up, *expand* with every hidden LV."""
     following = _upwards(topology, expand=expand) if inverse else _downwards(topology)
-    roots = [device for device in topology if not topology.below(device.name)]
-    starts = roots if inverse else topology.tops
+    starts = _roots(topology) if inverse else topology.tops
     drawn: set[str] = set()
     todo = [Row((device,)) for device in reversed(starts)]
     while todo:
@@ -69,6 +68,11 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
         if not again:
             drawn.update(device.name for device in row.devices)
             todo.extend(reversed(_children(topology, row, following, drawn, expand=expand)))
+
+
+def _roots(topology: Topology) -> list[Device]:
+    """Return the devices that stand on nothing, in the order people sort names."""
+    return [device for device in topology.devices.values() if not topology.below(device.name)]
 
 
 def _children(
