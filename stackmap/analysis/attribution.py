@@ -43,8 +43,16 @@ def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str,
 
 
 def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str) -> float | None:
+    """Return how many requests the device above *edge* sent down it; see ``sent_portion``."""
+    portion = sent_portion(topology, loads, edge, direction)
+    return None if portion is None else portion.arrivals
+
+
+def sent_portion(
+    topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str
+) -> Portion | None:
     """
-    Return how many requests the device above *edge* sent down it, by its own counters.
+    Return what the device above *edge* sent down it, by its own counters.
 
     None where it makes requests of its own. Where it spans several devices,
     its traffic is divided by the length of its segments, an estimate for each
@@ -53,7 +61,7 @@ def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: s
     above = topology[edge.above]
     if not passes(above) or edge.above not in loads:
         return None
-    return _forwarded(topology, edge, portion_of(flow_of(loads[edge.above], direction))).arrivals
+    return _forwarded(topology, edge, portion_of(flow_of(loads[edge.above], direction)))
 
 
 def _share(
@@ -138,6 +146,12 @@ def _forwarded(topology: Topology, edge: Edge, portion: Portion) -> Portion:
     merged_below = topology[edge.above].kind is Kind.PARTITION or portion.ios is None
     arrivals = portion.arrivals if merged_below else portion.ios
     return replace(portion, arrivals=arrivals).scaled(_part(topology, edge))
+
+
+def divides(topology: Topology, edge: Edge) -> bool:
+    """Whether the device above *edge* spreads its traffic over several ways down, by length."""
+    ways = {other.below for other in topology.below(edge.above) if other.role is edge.role}
+    return len(ways) > 1
 
 
 def _part(topology: Topology, edge: Edge) -> float:

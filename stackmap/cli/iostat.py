@@ -30,6 +30,7 @@ class Looks:
     skip_idle: bool
     as_json: bool
     no_heading: bool
+    totals: bool
     why: bool
 
 
@@ -40,6 +41,11 @@ class Looks:
 @click.option("-z", "--skip-idle", is_flag=True, help="Leave out what did nothing.")
 @click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object an interval.")
 @click.option("-n", "--no-heading", is_flag=True, help="No headings.")
+@click.option(
+    "--totals",
+    is_flag=True,
+    help="Sums of the host, at the tops and at the disks: never of layers.",
+)
 @click.option("--why", is_flag=True, help="Say why counters were corrected.")
 @click.option("-y", "skip_first", is_flag=True, help="As iostat's, and always so here.")
 @click.pass_obj
@@ -97,6 +103,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
+    from stackmap.analysis.totals import totals
     from stackmap.render.iostat import iostat_json, iostat_table
     from stackmap.render.notes import notes
 
@@ -105,12 +112,14 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     def show(reports: Iterator[Interval]) -> Iterator[str]:
         for report in reports:
             right, done = corrected(topology, report)
+            sums = totals(topology, right.loads) if looks.totals else ()
             if looks.as_json:
-                yield json.dumps(iostat_json(rows, right)) + "\n"
+                yield json.dumps(iostat_json(rows, right, sums)) + "\n"
                 continue
             yield iostat_table(
                 rows,
                 right,
+                sums,
                 extended=looks.extended,
                 skip_idle=looks.skip_idle,
                 heading=not looks.no_heading,

@@ -74,7 +74,9 @@ OPTIONS = (
         help="Which of the reports in FILE, or of the intervals in CAPTURE: average unless an "
         "INTERVAL asks for all.",
     ),
-    click.option("--since-boot", "boot", is_flag=True, help="Averages since boot, no current rate."),
+    click.option(
+        "--since-boot", "boot", is_flag=True, help="Averages since boot, no current rate."
+    ),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stackmap.analysis.totals import Total
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
@@ -20,23 +21,32 @@ INDENT = " "
 def iostat_table(
     rows: Sequence[tuple[Device, int]],
     interval: Interval,
+    sums: Sequence[Total] = (),
     *,
     extended: bool = False,
     skip_idle: bool = False,
     heading: bool = True,
 ) -> str:
-    """Return a row a device; *rows* are devices with their depth in the tree."""
+    """
+    Return a row a device; *rows* are devices with their depth in the tree.
+
+    *sums* are rows at the end, each over one cut of the tree, which it names.
+    """
     metrics = [metric for metric in METRICS if extended or not metric.extended]
-    shown = [
-        [INDENT * depth + _name(device, depth), *(_cell(metric, load) for metric in metrics)]
+    named = [
+        (INDENT * depth + _name(device, depth), load)
         for device, depth in rows
         if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
+    named += [(f"sum of {len(total.devices)} {total.cut}", total.load) for total in sums]
+    shown = [[name, *(_cell(metric, load) for metric in metrics)] for name, load in named]
     text = table(["DEVICE", *(m.heading for m in metrics)], shown, words=1, heading=heading)
     return "\n".join(filter(None, (span(interval), text))) + "\n"
 
 
-def iostat_json(rows: Sequence[tuple[Device, int]], interval: Interval) -> dict[str, object]:
+def iostat_json(
+    rows: Sequence[tuple[Device, int]], interval: Interval, sums: Sequence[Total] = ()
+) -> dict[str, object]:
     """Return the object of ``iostat -J``; values in the units of ``METRICS``."""
     return {
         "schema": SCHEMA,
@@ -46,11 +56,18 @@ def iostat_json(rows: Sequence[tuple[Device, int]], interval: Interval) -> dict[
                 "name": device.name,
                 "label": device.title,
                 "kind": str(device.kind),
-                **{m.key: m.value(interval.loads.get(device.name, Load())) for m in METRICS},
+                **_values(interval.loads.get(device.name, Load())),
             }
             for device, _ in rows
         ],
+        "totals": {
+            total.cut: {"devices": list(total.devices), **_values(total.load)} for total in sums
+        },
     }
+
+
+def _values(load: Load) -> dict[str, float | None]:
+    return {metric.key: metric.value(load) for metric in METRICS}
 
 
 def _name(device: Device, depth: int) -> str:

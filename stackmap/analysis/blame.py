@@ -1,0 +1,192 @@
+"""
+Who loads a disk, and which disks a volume loads.
+
+Of a disk, each device directly above says what it sent (``attribution.sent``);
+each of those stands under one volume, as its data or beside it as metadata, or
+under several through a device that makes requests of its own, where no counter
+tells them apart: then they are one row together. What arrived and nobody sent
+came from no device above: a direct reader, udev's probing, the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stackmap.analysis.attribution import divides, sent_portion, shares
+from stackmap.analysis.layers import carriers
+from stackmap.analysis.share import NOTHING, Portion, flow_of, portion_of
+from stackmap.model.load import Load, plus, ratio
+from stackmap.model.topology import Edge, Topology
+
+APART = ("read", "write", "discard")
+TOGETHER = ("total",)  # of a source that says no more
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """
+    One source of a device's I/O.
+
+    ``tops``: the volumes it is for, [] for what no device above sent.
+    ``through``: the device that several of them share, "" if it is one's own.
+    ``metadata``: it stands beside the volume's data. ``parts``: by direction,
+    what it sent. ``estimated``: divided by the length of segments.
+    """
+
+    tops: tuple[str, ...]
+    through: str
+    metadata: bool
+    parts: Mapping[str, Portion]
+    estimated: bool = False
+
+    @property
+    def arrivals(self) -> float | None:
+        """Requests sent, of all directions."""
+        return _sum(part.arrivals for part in self.parts.values())
+
+    @property
+    def bytes(self) -> float | None:
+        """Bytes moved, in all directions."""
+        return _sum(part.bytes for part in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """
+    A device and who loads it, the heaviest first.
+
+    ``unseen``: loaders that a text does not list; what they sent is among what
+    nobody is known to have sent. ``closure``: what arrived ÷ what all loaders
+    sent, near 1 where all is seen and nobody else reads or writes; None where
+    some are not seen.
+    """
+
+    device: str
+    whole: Mapping[str, Portion]
+    loaders: tuple[Loader, ...]
+    unseen: tuple[Loader, ...]
+    closure: float | None
+
+    def share(self, loader: Loader) -> float | None:
+        """Return the part of all requests here that *loader* sent; these sum to 1."""
+        return ratio(loader.arrivals, _sum(each.arrivals for each in self.loaders))
+
+    def byte_share(self, loader: Loader) -> float | None:
+        """Return the part of all bytes here that *loader* moved; these sum to 1."""
+        return ratio(loader.bytes, _sum(each.bytes for each in self.loaders))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A disk that a volume loads: its portion there, and the shares of both."""
+
+    device: str
+    part: Portion
+    of_volume: float | None
+    of_device: float | None
+    estimated: bool
+
+
+def blame(topology: Topology, loads: Mapping[str, Load], name: str) -> Blame:
+    """Return who loads the device *name*."""
+    load = loads.get(name, Load())
+    kinds = [kind for kind in APART if flow_of(load, kind).ios is not None] or list(TOGETHER)
+    whole = {kind: portion_of(flow_of(load, kind)) for kind in kinds}
+    found: dict[tuple[tuple[str, ...], str, bool], Loader] = {}
+    for edge in topology.above(name):
+        key = _whose(topology, loads, edge.above)
+        loader = _loader(topology, loads, edge, key, kinds)
+        found[key] = _plus(found[key], loader) if key in found else loader
+    seen = [each for each in found.values() if each.arrivals is not None]
+    unseen = tuple(each for each in found.values() if each.arrivals is None)
+    sent = {k: sum((each.parts[k] for each in seen), start=NOTHING) for k in kinds}
+    rest = Loader((), "", metadata=False, parts={k: _rest(whole[k], sent[k]) for k in kinds})
+    loaders = sorted([*seen, rest], key=lambda each: -(each.arrivals or 0.0))
+    closure = ratio(
+        _sum(part.arrivals for part in whole.values()),
+        _sum(part.arrivals for part in sent.values()),
+    )
+    return Blame(name, whole, tuple(loaders), unseen, None if unseen else closure)
+
+
+def targets(topology: Topology, loads: Mapping[str, Load], top: str) -> list[Target]:
+    """Return the disks that *top* loads with its data, the heaviest first."""
+    owned = shares(topology, loads, top)
+    data = carriers(topology, top)
+    leaves = [name for name in topology.stack(top) if name in data and not topology.below(name)]
+    everything = _sum(owned[name].part("total").arrivals for name in leaves)
+    found = [
+        Target(
+            name,
+            owned[name].part("total"),
+            ratio(owned[name].part("total").arrivals, everything),
+            ratio(owned[name].part("total").arrivals, loads.get(name, Load()).total.arrivals),
+            any(divides(topology, edge) for edge in topology.above(name) if edge.above in owned),
+        )
+        for name in leaves
+    ]
+    return sorted(found, key=lambda each: -(each.part.arrivals or 0.0))
+
+
+def _whose(
+    topology: Topology, loads: Mapping[str, Load], name: str
+) -> tuple[tuple[str, ...], str, bool]:
+    """Return the volumes that *name* serves, through what they share it, and whether as metadata."""
+    tops = sorted(topology.tops_of(name))
+    active = [top for top in tops if top not in loads or not loads[top].idle] or tops
+    if len(active) == 1:
+        return (active[0],), "", name not in carriers(topology, active[0])
+    metadata = all(name not in carriers(topology, top) for top in active)
+    return tuple(active), _meeting(topology, name, set(active)), metadata
+
+
+def _meeting(topology: Topology, name: str, tops: set[str]) -> str:
+    """Return the highest device at or above *name* that stands under all of *tops*."""
+    above = [each for each in topology.stands_on(name) if tops <= topology.tops_of(each)]
+    return above[-1]
+
+
+def _loader(
+    topology: Topology,
+    loads: Mapping[str, Load],
+    edge: Edge,
+    key: tuple[tuple[str, ...], str, bool],
+    kinds: list[str],
+) -> Loader:
+    tops, through, metadata = key
+    parts = {}
+    for kind in kinds:
+        said = sent_portion(topology, loads, edge, kind)
+        parts[kind] = said if said is not None else _alone(topology, loads, edge, kind)
+    return Loader(tops, through, metadata, parts, estimated=divides(topology, edge))
+
+
+def _alone(topology: Topology, loads: Mapping[str, Load], edge: Edge, kind: str) -> Portion:
+    """Return all that arrived below *edge*, whose device makes requests of its own, if none else stands there."""
+    if len(topology.above(edge.below)) > 1 or edge.below not in loads:
+        return Portion()
+    return portion_of(flow_of(loads[edge.below], kind))
+
+
+def _plus(a: Loader, b: Loader) -> Loader:
+    parts = {kind: a.parts[kind] + b.parts[kind] for kind in a.parts}
+    return Loader(a.tops, a.through, a.metadata, parts, a.estimated or b.estimated)
+
+
+def _rest(whole: Portion, sent: Portion) -> Portion:
+    """Return what arrived beyond what was sent; less arrives than was sent only by skew."""
+    return Portion(
+        arrivals=_beyond(whole.arrivals, sent.arrivals), bytes=_beyond(whole.bytes, sent.bytes)
+    )
+
+
+def _beyond(whole: float | None, sent: float | None) -> float | None:
+    return None if whole is None or sent is None else max(0.0, whole - sent)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    total: float | None = 0.0
+    for value in values:
+        total = plus(total, value)
+    return total

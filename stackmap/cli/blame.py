@@ -1,0 +1,67 @@
+"""``stackmap blame``: who loads a disk, and which disks a volume loads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from stackmap.analysis.blame import blame, targets
+from stackmap.analysis.corrections import corrected
+from stackmap.cli.measuring import Wanted, measuring, split_words
+from stackmap.discover import discover
+from stackmap.find import find_all
+from stackmap.render.blame import blame_json, blame_table, targets_table
+from stackmap.render.notes import notes
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.model.load import Load
+
+
+@click.command()
+@measuring
+@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object an interval.")
+@click.option("-n", "--no-heading", is_flag=True, help="No headings.")
+@click.option("--why", is_flag=True, help="Say why counters were corrected.")
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    text: BinaryIO | None,
+    report: str | None,
+    boot: bool,
+    as_json: bool,
+    no_heading: bool,
+    why: bool,
+) -> None:
+    """
+    Show who loads a disk: each volume's share of its requests and bytes.
+
+    Of a NAME with nothing below it, a disk, those that load it; of any other,
+    the disks that it loads. Without NAME, all disks.
+    """
+    names, seconds, count = split_words(words)
+    topology = discover(session.host)
+    chosen = find_all(topology, names) or [d.name for d in topology if not topology.below(d.name)]
+    session.tell_unknown(topology)
+    disks = [name for name in chosen if not topology.below(name)]
+    volumes = [name for name in chosen if topology.below(name)]
+    for interval in Wanted(seconds, count, text, report, boot).intervals(session, topology):
+        right, done = corrected(topology, interval)
+        seen = [name for name in disks if names or not _idle(right.loads.get(name))]
+        blamed = [blame(topology, right.loads, name) for name in seen]
+        loading = [(top, targets(topology, right.loads, top)) for top in volumes]
+        if as_json:
+            click.echo(json.dumps(blame_json(topology, blamed, loading, right)))
+            continue
+        look = not no_heading
+        pages = [blame_table(topology, each, right, heading=look) for each in blamed]
+        pages += [targets_table(topology, *each, right, heading=look) for each in loading]
+        click.echo("\n".join(pages) + notes(right, done, why=why))
+
+
+def _idle(load: Load | None) -> bool:
+    return load is None or load.idle

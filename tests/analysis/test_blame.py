@@ -1,0 +1,105 @@
+"""Who loads a disk: shares that sum to 1, and nobody blamed without a counter."""
+
+import pytest
+
+from stackmap.analysis.blame import blame, targets
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge
+from tests.analysis.test_amplification import ARRAY, OTHER, VM, array_loads, loads_of
+from tests.drawn import did, moved, passing, topology
+
+
+def test_each_sender_has_its_requests():
+    """Of 250 requests at sda, vm sent 100, other 143, vm's metadata 7; nobody the rest, nothing."""
+    found = blame(topology(VM, OTHER), loads_of(), "sda")
+    by_name = {(each.tops, each.metadata): each for each in found.loaders}
+
+    assert by_name[("vm",), False].arrivals == 100
+    assert by_name[("other",), False].arrivals == 143
+    assert by_name[("vm",), True].arrivals == 7
+    assert by_name[(), False].arrivals == 0
+    assert found.closure == 1.0
+    assert found.loaders[0].tops == ("other",)
+
+
+def test_shares_sum_to_one():
+    """Of requests and of bytes, whoever sent them."""
+    loads = loads_of()
+    loads["sdb"] = moved(did(61, 4096, 25), did(97, 4096, 150))
+    found = blame(topology(VM, OTHER), loads, "sdb")
+
+    assert sum(found.share(each) for each in found.loaders) == pytest.approx(1)
+    assert sum(found.byte_share(each) for each in found.loaders) == pytest.approx(1)
+
+
+def test_what_nobody_sent_is_nobodys():
+    """333 arrived where 250 were sent: 83 came from no device above."""
+    loads = loads_of()
+    loads["sda"] = moved(did(86, 4096), did(247, 4096))
+    found = blame(topology(VM, OTHER), loads, "sda")
+
+    assert next(each for each in found.loaders if not each.tops).arrivals == 83
+    assert found.closure == pytest.approx(333 / 250)
+
+
+def test_volumes_that_share_an_array_are_blamed_together():
+    """Both wrote: the array's members cannot tell whose it was, and neither can we."""
+    found = blame(topology(ARRAY), array_loads(29), "sda")
+
+    assert found.loaders[0].tops == ("data", "home")
+    assert found.loaders[0].through == "md0"
+
+
+def test_a_volume_whose_neighbour_was_idle_is_blamed_alone():
+    """data did nothing in this interval."""
+    found = blame(topology(ARRAY), array_loads(0), "sda")
+
+    assert found.loaders[0].tops == ("home",)
+
+
+def test_a_sender_that_a_text_does_not_list_is_not_guessed():
+    """Its requests are among those that nobody is known to have sent; there is no closure."""
+    loads = loads_of()
+    del loads["vm_rmeta_0"]
+    found = blame(topology(VM, OTHER), loads, "sda")
+
+    assert [each.tops for each in found.unseen] == [("vm",)]
+    assert next(each for each in found.loaders if not each.tops).arrivals == 7
+    assert sum(found.share(each) for each in found.loaders) == pytest.approx(1)
+    assert found.closure is None
+
+
+def test_a_volume_loads_its_disks():
+    """A quarter each; 100 of the 250 requests that arrived there."""
+    found = targets(topology(VM, OTHER), loads_of(), "vm")
+
+    assert {each.device for each in found} == {"sda", "sdb", "sdc", "sdd"}
+    for each in found:
+        assert (each.of_volume, each.of_device) == (0.25, pytest.approx(100 / 250))
+
+
+def test_a_striped_volume_is_divided_by_length_and_says_so():
+    """One table over two disks, 1 part and 3 parts long: an estimate for each disk."""
+    parts = ([passing("lv", target="striped")], [
+        Edge("lv", "sda", Role.DATA, length=1000),
+        Edge("lv", "sdb", Role.DATA, length=3000),
+    ])  # fmt: skip
+    loads = {"lv": moved(did(40, 512)), "sda": moved(did(20, 512)), "sdb": moved(did(20, 512))}
+    shares = {each.device: each for each in targets(topology(parts), loads, "lv")}
+
+    assert (shares["sda"].part.arrivals, shares["sdb"].part.arrivals) == (10, 30)
+    assert shares["sda"].estimated
+    assert blame(topology(parts), loads, "sda").loaders[0].estimated
+
+
+def test_a_partition_hands_on_what_arrived():
+    """Merges count at both: 20 arrivals, not the 5 that were completed."""
+    parts = (
+        [Device("sda1", Kind.PARTITION, "8:1", merges=True)],
+        [Edge("sda1", "sda", Role.DATA)],
+    )
+    load = moved(write=did(5, 4096, 15))
+    found = blame(topology(parts), {"sda1": load, "sda": load}, "sda")
+
+    assert found.loaders[0].arrivals == 20
+    assert found.closure == 1.0
