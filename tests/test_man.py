@@ -18,11 +18,12 @@ from stackmap import __version__, errors
 from stackmap.analysis.corrections import RULES
 from stackmap.cli import COMMANDS, stackmap
 from stackmap.model.metrics import METRICS
-from stackmap.render import layers
+from stackmap.render import blame, layers
 from stackmap.render.columns import ALIASES, COLUMNS
 from tests.test_readme import PROMPT, README
 
 MAN = Path(__file__).parent.parent / "man"
+SAMPLES = MAN.parent / "sample_topologies"
 PAGES = sorted(MAN.glob("*.8"))
 USAGE = 2  # click's exit status
 
@@ -163,6 +164,12 @@ def test_columns_of_a_layer_are_told(heading):
     assert heading in entries(section(page(), "COLUMNS").partition(".SS Of a layer")[2])
 
 
+@pytest.mark.parametrize("heading", sorted({*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS}))
+def test_columns_of_blame_are_told(heading):
+    """COLUMNS of stackmap-blame(8) has each heading of its two tables."""
+    assert heading in entries(section(page("blame"), "COLUMNS"))
+
+
 def test_columns_of_the_tree_are_told():
     """COLUMNS of stackmap-tree(8) has each, in their order, with its help, and no other."""
     told = entries(section(page("tree"), "COLUMNS"))
@@ -185,11 +192,20 @@ def keys_of(value):
     return {*value, *keys_of([inner for key, inner in value.items() if key != "facts"])}
 
 
-@pytest.mark.parametrize("words", [["tree"], ["iostat"], ["iostat", "--per-layer"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tree"],
+        ["tree", "--diff", str(SAMPLES / "laptop-luks-lvm")],
+        ["iostat", "--totals"],
+        ["iostat", "--per-layer"],
+        ["blame", "sda", "vm-disk1"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
 def test_keys_of_json_are_told(words):
     """JSON names each key; what a device did is told by COLUMNS of stackmap(8)."""
-    sample = README.parent / "sample_topologies" / "vghdd"
-    result = CliRunner().invoke(stackmap, ["--from", str(sample), *words, "-J"])
+    result = CliRunner().invoke(stackmap, ["--from", str(SAMPLES / "vghdd"), *words, "-J"])
     text = section(page(words[0]), "JSON")
     told = set(re.findall(r"\w+", text)) | {metric.key for metric in METRICS}
 
