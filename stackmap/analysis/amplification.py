@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.attribution import sent, shares
 from stackmap.analysis.background import background
+from stackmap.analysis.doubt import closure_doubt
 from stackmap.analysis.expected import NOTHING_CHANGES, Expected, expected
 from stackmap.analysis.layers import Layer, layers
 from stackmap.analysis.parity import Parity, caused_reads, parity
@@ -42,6 +43,7 @@ class LayerFigures:
     ``share.reason`` or ``background`` says why: other work than the stack's
     ran here. ``expected``: bytes here a byte at the top, by the layouts above.
     ``caused``: the reads here that writes to a parity array above caused.
+    ``doubt``: why closure is not 1, where it is not.
     """
 
     layer: Layer
@@ -52,6 +54,7 @@ class LayerFigures:
     expected: Expected | None = None
     background: str = ""
     caused: Portion | None = None
+    doubt: str = ""
     iops_amplification: Ratios = field(default_factory=dict)
     byte_amplification: Ratios = field(default_factory=dict)
     shrink: Ratios = field(default_factory=dict)
@@ -82,14 +85,20 @@ class StackFigures:
         return self.layers[0].share.total.ios == 0
 
 
-def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> StackFigures:
-    """Return the figures of the stack of *top*; *loads* as ``corrections`` left them."""
+def stack_figures(
+    topology: Topology, loads: Mapping[str, Load], top: str, seconds: float | None = None
+) -> StackFigures:
+    """
+    Return the figures of the stack of *top*; *loads* as ``corrections`` left them.
+
+    *seconds*: how long the interval was, to judge what was in flight at its edges.
+    """
     owned = shares(topology, loads, top)
     head = owned[top]
     work = background(topology, top)
     likely = _expected(topology, layers(topology, top))
     found = tuple(
-        _figures(topology, loads, layer, owned, head, work, likely[layer])
+        _figures(topology, loads, layer, owned, head, work, likely[layer], seconds)
         for layer in layers(topology, top)
     )
     raid = _parity_device(topology, top)
@@ -144,10 +153,12 @@ def _figures(
     head: Share,
     work: Mapping[str, str],
     likely: Expected | None,
+    seconds: float | None,
 ) -> LayerFigures:
     share = sum_shares([owned[name] for name in layer.devices])
     own = _own(loads, layer.devices)
     aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
+    closing = {d: _closure(topology, loads, layer, d) for d in DIRECTIONS}
     reason = next((work[name] for name in layer.devices if name in work), "")
     rated = () if reason else DIRECTIONS
     iops = {d: ratio(share.part(d).arrivals, head.part(d).ios) for d in rated}
@@ -164,7 +175,8 @@ def _figures(
         byte_amplification=size,
         shrink={d: ratio(iops[d], size[d]) for d in rated},
         coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
-        closure={d: _closure(topology, loads, layer, d) for d in DIRECTIONS},
+        closure={d: ratio(*flows) for d, flows in closing.items()},
+        doubt=closure_doubt(*closing["total"], _in_flight(topology, loads, layer), seconds),
     )
 
 
@@ -193,14 +205,23 @@ def _own(loads: Mapping[str, Load], names: tuple[str, ...]) -> dict[str, Flow]:
 
 def _closure(
     topology: Topology, loads: Mapping[str, Load], layer: Layer, direction: str
-) -> float | None:
-    """Return arrivals ÷ what was sent, over the layer's devices, by whoever stands on them."""
+) -> tuple[float | None, float | None]:
+    """Return what arrived at the layer's devices and what was sent to them, by whoever stands on them."""
     edges = [edge for name in layer.devices for edge in topology.above(name)]
     requests = [sent(topology, loads, edge, direction) for edge in edges]
     if not edges or None in requests:
-        return None
+        return None, None
     arrived = sum_flows(flow_of(loads.get(n, Load()), direction) for n in layer.devices).arrivals
-    return ratio(arrived, sum(filter(None, requests)))
+    return arrived, sum(filter(None, requests))
+
+
+def _in_flight(topology: Topology, loads: Mapping[str, Load], layer: Layer) -> float | None:
+    """Return the requests under way at the layer and just above it, on average."""
+    above = {edge.above for name in layer.devices for edge in topology.above(name)}
+    found: float | None = 0.0
+    for name in (*layer.devices, *above):
+        found = plus(found, loads.get(name, Load()).aqu)
+    return found
 
 
 def _parity_device(topology: Topology, top: str) -> Device | None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import Flow, Load, sum_flows
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
+STUCK = 0.99  # busy for this share of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,35 @@ def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bo
     return any(below in loads and not loads[below].idle for below in alone)
 
 
+def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    if not loads[device.name].idle:
+        return None
+    paths = [edge.below for edge in topology.below(device.name) if edge.role is Role.PATH]
+    moved = any(path in loads and not loads[path].idle for path in paths)
+    return UNKNOWN if moved else None
+
+
+def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    heads = [edge.above for edge in topology.above(device.name) if edge.role is Role.PATH]
+    if len(heads) != 1 or heads[0] not in loads:
+        return None
+    head, load = loads[heads[0]], loads[device.name]
+    paths = [loads[e.below] for e in topology.below(heads[0]) if e.below in loads]
+    arrived = sum_flows(path.read for path in paths).arrivals
+    flushed, asked = head.flush.ios, head.read.ios
+    if not flushed or arrived is None or asked is None or not load.read.ios or arrived <= asked:
+        return None
+    kept = max(0.0, 1 - (arrived - asked) / arrived)
+    return replace(load, read=replace(load.read, ios=load.read.ios * kept))
+
+
+def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if not load.idle or (load.busy or 0.0) < STUCK:
+        return None
+    return replace(load, aqu=None, busy=None)
+
+
 def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
     if device.kind is not Kind.ARRAY or load.idle or load.total.wait != 0 or load.aqu:
@@ -126,6 +156,22 @@ RULES = (
         "not-counted",
         "queue/iostats is 0 and the counters stand still: what it did is unknown, not 0 (KERNEL 1.5)",
         _uncounted,
+    ),
+    Rule(
+        "head-not-counted",
+        "before Linux 6.2 a multipath NVMe head counts nothing, its hidden paths do (KERNEL 1.1)",
+        _head_uncounted,
+    ),
+    Rule(
+        "flush-as-read",
+        "an empty flush is a read of 0 sectors on a multipath path (KERNEL 1.6): taken out",
+        _flush_reads,
+    ),
+    Rule(
+        "stuck-in-flight",
+        "busy all the time with nothing completed: the count of requests in flight is stuck, so "
+        "neither queue nor busy% can be told",
+        _stuck,
     ),
     Rule(
         "md-untimed",

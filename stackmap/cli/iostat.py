@@ -90,7 +90,10 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             right, done = corrected(topology, report)
             wanted = chosen or heads(topology, right.loads)
             tops = chain.from_iterable(stack_tops(topology, right.loads, top) for top in wanted)
-            stacks = [stack_figures(topology, right.loads, top) for top in dict.fromkeys(tops)]
+            stacks = [
+                stack_figures(topology, right.loads, top, right.seconds)
+                for top in dict.fromkeys(tops)
+            ]
             if not chosen or looks.skip_idle:
                 stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
             if looks.as_json:

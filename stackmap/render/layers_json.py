@@ -69,6 +69,7 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
         "expected": _expected(figures.expected),
         "coalescing": _ratios(figures.coalescing),
         "closure": _ratios(figures.closure),
+        "doubt": figures.doubt or None,
         "estimated": figures.share.estimated,
         "reason": figures.share.reason or figures.background or None,
     }

@@ -31,6 +31,7 @@ def findings(stack: StackFigures) -> list[str]:
     ]
     doubts = {f"not divided: {f.share.reason}": None for f in stack.layers if f.share.reason}
     doubts |= {f"not rated: {f.background}": None for f in stack.layers if f.background}
+    doubts |= {f"closure at the {f.layer.role}: {f.doubt}": None for f in stack.layers if f.doubt}
     return [sentence for sentence in sentences if sentence] + list(doubts)
 
 

@@ -1,0 +1,131 @@
+"""Counters that a kernel gets wrong are put right, or made unknown, and it is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from stackmap.analysis.corrections import RULES, corrected
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE, Flow, Load
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge
+from tests.drawn import did, disk, moved, passing, raid_volume, topology
+
+
+def mended(tree, loads):
+    interval, done = corrected(tree, Interval(loads))
+    return interval.loads, done
+
+
+@pytest.mark.parametrize(
+    ("kernel", "iostats", "halved"),
+    [
+        ("6.12.1", "1", True),
+        ("5.14.0-503.el9", "1", True),
+        ("6.1.0", "0", False),
+        ("5.10.1", "1", False),
+    ],
+)
+def test_raid_volumes_counted_twice_are_halved(kernel, iostats, halved):
+    """Requests, bytes and time, where queue/iostats is 1 and md counts bios (5.14 and later)."""
+    tree = topology(raid_volume("vm", "raid5", 8, queue={"iostats": iostats}), kernel=kernel)
+    loads, done = mended(tree, {"vm": moved(write=did(26, 4096, wait=34), aqu=38.0)})
+
+    assert loads["vm"].write.ios == (13 if halved else 26)
+    assert loads["vm"].write.wait == (17 if halved else 34)
+    assert loads["vm"].aqu == (19 if halved else 38)
+    assert done == (("dm-raid-doubled: vm",) if halved else ())
+
+
+def test_a_disk_that_does_not_count_is_unknown():
+    """queue/iostats 0 freezes a disk's counters: what it did is not 0."""
+    tree = topology()
+    quiet = replace(disk("sde"), queue={"iostats": "0"})
+    tree = type(tree)([*tree.devices.values(), quiet])
+    loads, done = mended(tree, {"sde": IDLE, "sda": IDLE})
+
+    assert loads["sde"] == Load()
+    assert loads["sda"] == IDLE
+    assert done == ("not-counted: sde",)
+
+
+def test_an_idle_volume_on_an_old_kernel_is_idle():
+    """Before 6.5 the attribute reads 0 on bio-based dm and means nothing."""
+    devices = [passing("lv", queue={"iostats": "0"}), passing("other")]
+    edges = [Edge("lv", "sda", Role.DATA), Edge("other", "sda", Role.DATA)]
+    busy = {"lv": IDLE, "other": moved(did(3, 512)), "sda": moved(did(3, 512))}
+
+    assert mended(topology((devices, edges), kernel="6.1"), busy)[0]["lv"] == IDLE
+    assert mended(topology((devices, edges), kernel="6.12"), busy)[0]["lv"] == Load()
+
+
+def test_a_volume_whose_own_disk_moved_was_not_counted():
+    """Nobody else stands on it, so it was this volume's I/O."""
+    parts = ([passing("lv", queue={"iostats": "0"})], [Edge("lv", "sda", Role.DATA)])
+    loads, _ = mended(topology(parts), {"lv": IDLE, "sda": moved(did(3, 512))})
+
+    assert loads["lv"] == Load()
+
+
+def test_texts_that_do_not_tell_merges_have_none_where_none_can_be():
+    """sar has no merges: bio-based devices merge nothing, a disk's are unknown; nothing is said of it."""
+    said = Load(whole=Flow(ios=37.0, bytes=1.0))
+    loads, done = mended(topology(([passing("lv")], [])), {"lv": said, "sda": said})
+
+    assert (37.0, None) == (loads["lv"].total.arrivals, loads["sda"].total.arrivals)
+    assert done == ()
+
+
+def test_md_without_times_has_no_await():
+    """Requests are counted, their time is not: unknown, not 0."""
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2))
+    loads, done = mended(
+        topology(([array], [])), {"md0": moved(write=did(13, 512), aqu=0.0, busy=0.0)}
+    )
+
+    assert (13, None, None) == (
+        loads["md0"].write.ios,
+        loads["md0"].write.await_ms,
+        loads["md0"].aqu,
+    )
+    assert done == ("md-untimed: md0",)
+
+
+PATHS = (
+    [Device("mpatha", Kind.MULTIPATH, "", target="multipath", merges=True)],
+    [Edge("mpatha", "sda", Role.PATH), Edge("mpatha", "sdb", Role.PATH)],
+)
+
+
+def test_flushes_that_paths_count_as_reads_are_taken_out():
+    """13 reads and 7 flushes through the active path are 20 reads there: 13 remain."""
+    head = replace(moved(did(13, 4096)), flush=Flow(ios=7.0))
+    path = moved(Flow(20.0, 0.0, 13 * 4096.0, 0.0))
+    loads, done = mended(topology(PATHS), {"mpatha": head, "sda": path, "sdb": IDLE})
+
+    assert loads["sda"].read.ios == pytest.approx(13)
+    assert loads["sda"].read.size == pytest.approx(4096)
+    assert done == ("flush-as-read: sda",)
+
+
+def test_a_head_that_counts_nothing_is_unknown():
+    """All I/O is on the hidden paths."""
+    loads, done = mended(topology(PATHS), {"mpatha": IDLE, "sda": moved(did(13, 512)), "sdb": IDLE})
+
+    assert loads["mpatha"] == Load()
+    assert done == ("head-not-counted: mpatha",)
+
+
+def test_a_stuck_count_in_flight_is_no_queue():
+    """100 % busy and a queue of 345, and nothing completed."""
+    loads, done = mended(topology(), {"sda": replace(IDLE, aqu=345.0, busy=1.0)})
+
+    assert (None, None) == (loads["sda"].aqu, loads["sda"].busy)
+    assert done == ("stuck-in-flight: sda",)
+
+
+def test_every_rule_says_why():
+    """--why and the man page print it."""
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(len(rule.why) > 20 for rule in RULES)
