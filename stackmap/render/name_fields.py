@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 IOSTAT_WIDTH, SAR_WIDTH = 13, 9
 MOST_BEFORE = 4  # words before the name: sar's time, the marks of a quoted mail
+MOST_WORDS = 100  # of a heading
 FEWEST_COLUMNS = 4  # of a row that has no heading above it
 
 METRIC = re.compile(rb".*/s$|.*-sz$|.*await$|%\w+$|tps$|svctm$|[kMG]B_\w+$|Blk_\w+$")
@@ -76,6 +77,7 @@ def unquoted(words: Sequence[bytes]) -> int:
 
 def find_heading(words: Sequence[bytes]) -> Place | None:
     """Return what the words say of the rows below, if they are a heading of any table."""
+    words = words[:MOST_WORDS]
     for index, word in enumerate(words):
         if word not in {b"Device", b"Device:", b"DEV"}:
             continue

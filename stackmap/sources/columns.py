@@ -239,7 +239,7 @@ def believable(load: Load) -> bool:
     flows = (load.read, load.write, load.discard, load.flush, load.whole or NONE)
     figures = [flow.ios for flow in flows] + [flow.merges for flow in flows]
     figures += [load.aqu, load.busy]
-    sizes = [flow.bytes for flow in flows]
+    sizes = [flow.bytes for flow in flows] + [flow.wait for flow in flows]
     return all(x is None or (isfinite(x) and 0 <= x < MOST) for x in figures) and all(
         x is None or 0 <= x < MOST * MIB for x in sizes
     )

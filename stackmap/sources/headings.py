@@ -20,6 +20,7 @@ from stackmap.sources.figures import figures, is_fraction, plain
 DEVICE = frozenset({"Device", "Device:"})
 DEV = "DEV"
 MOST_BEFORE = 4  # "> 00시 47분 25초"
+MOST_WORDS = 100  # of a heading, and of what a line may have before it
 QUOTES = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
@@ -99,7 +100,7 @@ def unquoted(words: list[str]) -> list[str]:
 
 def heading(words: Sequence[str]) -> Heading | None:
     """Return the heading that *words* are, or hold; None if they are none."""
-    for index, word in enumerate(words):
+    for index, word in enumerate(words[:MOST_WORDS]):
         if word in DEVICE or word == DEV:
             found = _named(words, index)
             if found is not None:
@@ -109,7 +110,7 @@ def heading(words: Sequence[str]) -> Heading | None:
 
 def nameless(words: Sequence[str]) -> Heading | None:
     """Return the heading that *words* are where nothing says "Device": all are known columns."""
-    if len(words) < 3 or not all(word in COLUMNS for word in words):
+    if not 3 <= len(words) <= MOST_WORDS or not all(word in COLUMNS for word in words):
         return None
     return Heading(Layout(words), named=False)
 
@@ -118,7 +119,9 @@ def joined(upper: Heading, lower: Sequence[str]) -> Heading | None:
     """Return the heading that was wrapped into two lines; None if *lower* is not its second."""
     last = bool(lower) and lower[-1] in DEVICE | {DEV} and not upper.named
     names = lower[:-1] if last else lower
-    if not names or not all(name in COLUMNS for name in names):
+    if not names or len(upper.layout.names) + len(names) > MOST_WORDS:
+        return None
+    if not all(name in COLUMNS for name in names):
         return None
     return Heading(
         Layout((*upper.layout.names, *names)),
@@ -132,7 +135,7 @@ def joined(upper: Heading, lower: Sequence[str]) -> Heading | None:
 def _named(words: Sequence[str], index: int) -> Heading | None:
     """Return the heading whose word for the device is at *index*."""
     sar = words[index] == DEV
-    after = tuple(takewhile(_may_be_column, words[index + 1 :]))
+    after = tuple(takewhile(_may_be_column, words[index + 1 : index + MOST_WORDS]))
     if _are_columns(after, sar):
         return Heading(
             Layout(after),

@@ -12,7 +12,7 @@ from stackmap.sources.figures import is_figure
 BANNER = re.compile(r"\bLinux \S+ \(\S*\)\s+\S*\d")
 
 # A command line that asks for no first report: "iostat -xy 5".
-SKIPS_FIRST = re.compile(r"\biostat\b[^|;]*\s-[a-zA-Z]*y")
+SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
 
 # The author left reports out.
 ELISION = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*$")

@@ -9,7 +9,7 @@ versions is right. Requests times their mean size are the same bytes, and tell.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import log2
+from math import inf, log2
 
 from stackmap.sources.columns import (
     DISCARD,
@@ -47,10 +47,14 @@ def units(rows: Iterable[tuple[Layout, Row]]) -> tuple[float, int] | None:
             labelled = unit
             shown += value
             meant += size
-    if not shown or not meant:
-        return None
-    unit = min(MISLABELLED, key=lambda unit: abs(log2(shown * unit / meant)))
-    return (labelled, unit) if abs(log2(shown * unit / meant)) < CLEAR else None
+    unit = min(MISLABELLED, key=lambda unit: _apart(shown * unit, meant))
+    return (labelled, unit) if _apart(shown * unit, meant) < CLEAR else None
+
+
+def _apart(one: float, other: float) -> float:
+    """Return how many doublings are between the two."""
+    ratio = one / other if other else 0.0
+    return abs(log2(ratio)) if 0 < ratio < inf else inf
 
 
 def _evidence(layout: Layout, row: Row) -> Iterator[tuple[float, float, float]]:

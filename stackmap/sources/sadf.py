@@ -14,12 +14,11 @@ from stackmap.model.interval import Interval
 from stackmap.sources.clock import utc
 from stackmap.sources.columns import COLUMNS, KEYS, Layout, believable
 from stackmap.sources.figures import figures
-from stackmap.sources.landmarks import instant
+from stackmap.sources.landmarks import CLOCK, instant
 from stackmap.sources.lines import Lines
 from stackmap.sources.reports import Report, unbelievable
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
-TABS = re.compile(r"[^\t]+\t-?\d+\t[^\t]+\t[^\t]+\t[^\t]+(?:\t-?[\d.,]+)?\s*$")
 RESTART = "LINUX-RESTART"
 DEV = "DEV"
 
@@ -39,7 +38,10 @@ def begins_csv(line: str) -> bool:
 
 def begins_tabs(line: str) -> bool:
     """Whether it is a line of ``sadf -p``."""
-    return TABS.match(line) is not None
+    words = line.split("\t")
+    if len(words) not in {5, 6} or not words[1].removeprefix("-").isdecimal():
+        return False
+    return words[2].isdecimal() or CLOCK.search(words[2]) is not None
 
 
 def begins_xml(line: str) -> bool:

@@ -108,8 +108,7 @@ class Reader:
                 self._first = not piece["statistics"]  # the comma too many comes with -y
                 if not self._first:
                     self._note(LEADING_COMMA)
-            elif piece["stamp"]:
-                yield from self._close()
+            elif piece["stamp"]:  # before the devices, or after them if keys were sorted
                 self._stamp(piece["stamp"])
             elif piece["end"]:
                 yield from self._close()
