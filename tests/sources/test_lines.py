@@ -1,0 +1,65 @@
+"""Lines of a text, however it reached us."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackmap.errors import InputError
+from stackmap.sources.lines import LONGEST, Lines
+
+
+@given(st.lists(st.binary(max_size=9), max_size=9))
+def test_chunks_do_not_matter(chunks):
+    """However a text is cut into chunks, its lines are the same."""
+    if not b"".join(chunks).startswith(b"\x1f\x8b"):
+        assert list(Lines(chunks)) == list(Lines([b"".join(chunks)]))
+
+
+def test_put_back():
+    """A line that is put back comes again, to whoever asks next, with the number it had."""
+    lines = Lines([b"two\nthree\nfive\n"])
+    for line in lines:
+        if line == "three":
+            lines.put_back(line)
+            break
+    assert lines.number == 1
+    assert list(lines) == ["three", "five"]
+    assert lines.number == 3
+
+
+def test_gzip():
+    """Packed files, one after the other or cut short, are read as far as they go."""
+    packed = gzip.compress(b"two\n") + gzip.compress(b"three\n")
+    assert list(Lines([packed])) == ["two", "three"]
+    assert list(Lines([packed[n : n + 1] for n in range(len(packed))])) == ["two", "three"]
+    assert next(iter(Lines([packed[:-9]]))) == "two"
+
+
+def test_not_gzip():
+    """What only begins like gzip is refused."""
+    with pytest.raises(InputError, match="not a gzip file"):
+        list(Lines([b"\x1f\x8bhello world"]))
+
+
+def test_what_means_nothing_is_taken_out():
+    """Colours, orders to the terminal, and the NULs of sysstat 11.5.7."""
+    assert list(Lines([b"\x1b[32;22msda\x1b[0m \x1b]0;title\x07 2.00\0\n"])) == ["sda  2.00"]
+
+
+def test_encodings():
+    """Legacy encodings do not stop the figures from being read."""
+    assert list(Lines(["Média: sda 2.00\n".encode("latin-1")])) == ["Média: sda 2.00"]
+
+
+def test_memory_is_bounded():
+    """A line without an end passes in parts."""
+    tracemalloc.start()
+    assert all(len(line) <= 3 * LONGEST for line in Lines(b"x" * 65536 for _ in range(999)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * LONGEST
