@@ -25,6 +25,7 @@ from tests.test_readme import PROMPT, README
 MAN = Path(__file__).parent.parent / "man"
 SAMPLES = MAN.parent / "sample_topologies"
 PAGES = sorted(MAN.glob("*.8"))
+WIDTH = 80
 USAGE = 2  # click's exit status
 
 # Options of other programs, where a page speaks of them.
@@ -279,10 +280,10 @@ def test_pages_are_sections_in_the_usual_order(path):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_pages_render_without_warnings(path):
-    """By man, if it and groff are here."""
+    """By man, if it and groff are here; in 80 columns, tables and formulas too."""
     if not (shutil.which("man") and shutil.which("groff")):
         pytest.skip("man and groff are not both installed")
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "PAGER": "cat"}
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": str(WIDTH), "PAGER": "cat"}
     done = subprocess.run(
         ["man", "--warnings", "-E", "UTF-8", "-l", str(path)],
         env=environment,
@@ -294,3 +295,4 @@ def test_pages_render_without_warnings(path):
     assert done.stderr == ""
     assert done.returncode == 0
     assert "EXIT STATUS" in done.stdout
+    assert [line for line in done.stdout.splitlines() if len(line) > WIDTH] == []
