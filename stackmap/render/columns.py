@@ -53,8 +53,8 @@ class Column:
             return self.cell(row)
         if row.again:
             return ""
-        texts = dict.fromkeys(self.of_device(device, exact=exact) for device in row.devices)
-        return listed(list(texts))
+        first, *others = (self.of_device(device, exact=exact) for device in row.devices)
+        return listed(list(dict.fromkeys([first, *others]))) if others else first
 
 
 def choose(wish: str, *, everything: bool = False) -> list[Column]:

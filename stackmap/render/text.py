@@ -19,6 +19,8 @@ def safe(text: str) -> str:
     >>> safe("disk\x1b[2J")
     'disk\\x1b[2J'
     """
+    if text.isprintable():  # as nearly all are: a table has thousands of cells
+        return text
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -68,6 +68,8 @@ def _numbered(names: list[str]) -> str:
     >>> _numbered(["dm-1", "dm-3", "dm-5"]), _numbered(["dm-4", "dm-5", "dm-6"])
     ('dm-1,3,5', 'dm-4–6')
     """
+    if len(names) == 1:
+        return names[0]
     stem = names[0].rstrip("0123456789")
     numbers = [name.removeprefix(stem) for name in names]
     if not all(
