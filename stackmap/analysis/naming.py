@@ -9,6 +9,7 @@ from dataclasses import replace
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
+_MANGLED = re.compile(r"\\x([0-9a-fA-F]{2})")  # how device-mapper writes what a name may not hold
 _SAR_NUMBER = re.compile(r"dev(\d+)-(\d+)\Z")
 
 
@@ -22,7 +23,12 @@ def aliases(topology: Topology) -> dict[str, str]:
     known: dict[str, str] = {}
     twice: set[str] = set()
     for device in topology.devices.values():
-        for alias in {device.label, device.facts.get("dm name", ""), device.number} - {""}:
+        for alias in {
+            device.label,
+            device.dm_name,
+            device.facts.get("alias", ""),
+            device.number,
+        } - {""}:
             if alias in known and known[alias] != device.name:
                 twice.add(alias)
             known[alias] = device.name
@@ -40,7 +46,11 @@ def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
     number = _SAR_NUMBER.match(printed)
     if number:
         return known.get(f"{number[1]}:{number[2]}")
-    return known.get(printed) or known.get(printed.replace("\\x20", " "))
+    return known.get(printed) or known.get(_MANGLED.sub(_character, printed))
+
+
+def _character(mangled: re.Match[str]) -> str:
+    return chr(int(mangled[1], 16))
 
 
 def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "tree": "the stacks, from what is used down to the disks",
     "iostat": "counters by device with the names people use; what each layer does to I/O",
+    "annotate": "iostat, sar or sadf text in, the same text out with LV names",
     "blame": "who loads a disk: its requests and bytes by volume; which disks a volume loads",
     "record": "topology and counters into a capture that --from reads back",
 }

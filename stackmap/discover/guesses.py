@@ -53,6 +53,7 @@ def read(seen: Scan, mapped: Mapped) -> Found:
         **fields,
         kind=guess.kind,
         label=mapped.label,
+        dm_name=mapped.name,
         target=target,
         uuid=mapped.uuid,
         layout=shape.layout,

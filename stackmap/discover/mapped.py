@@ -55,6 +55,7 @@ def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Fo
         **common(seen, mapped.block, size=sum(segment.length for segment in segments)),
         kind=_kind(mapped, kinds),
         label=mapped.label,
+        dm_name=mapped.name,
         target=",".join(names),
         uuid=mapped.uuid,
         layout=layouts.pop() if len(layouts) == 1 else None,

@@ -58,7 +58,8 @@ class Device:
 
     ``name`` is the kernel's ("dm-8"), unique, and so the key of the graph;
     ``label`` what people call it ("vghdd/vm-disk1"); ``number`` its
-    major:minor; ``size`` bytes; ``target`` the dm target type; ``uuid`` what
+    major:minor; ``size`` bytes; ``dm_name`` device-mapper's own
+    ("vghdd-vm--disk1"); ``target`` the dm target type; ``uuid`` what
     stays when numbers change (dm uuid, md uuid, WWN); ``diskseq`` the kernel's
     count of devices ever made, by which a name that was used again is told.
     ``state`` is "active" or what is wrong or under way ("degraded", "resync
@@ -73,6 +74,7 @@ class Device:
     number: str
     size: int | None = None
     label: str = ""
+    dm_name: str = ""
     target: str = ""
     uuid: str = ""
     diskseq: str = ""

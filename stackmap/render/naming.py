@@ -44,12 +44,12 @@ class Naming:
         return known
 
     def widths(self) -> tuple[int, int]:
-        """Return how wide the field of names must be in iostat and in sar."""
+        """Return how wide the field of names must be in iostat and in sar, for kernel names."""
         only = self._style.only
         labels = {
-            name: label.encode()
-            for name, label in self._names.items()
-            if only is None or name in only
+            name: self._names[name].encode()
+            for name in self._numbers.values() or self._names
+            if name in self._names and (only is None or name in only)
         }
         iostat = [len(self._labelled(label, _bytes(name))) for name, label in labels.items()]
         sar = [
