@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from stackmap.errors import InputError
-from stackmap.sources import diskstats, uptime
+from stackmap.sources import diskstats, uevent, uptime
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -25,6 +26,31 @@ def intervals(host: Host, interval: float, count: int | None) -> Iterator[Interv
     """Yield *count* intervals, which takes one sample more."""
     taken = samples(host, interval, None if count is None else count + 1)
     return (diskstats.between(earlier, later) for earlier, later in pairwise(taken))
+
+
+def of_the_same(
+    host: Host, known: Mapping[str, str], reports: Iterable[Interval]
+) -> Iterator[Interval]:
+    """
+    Yield *reports* without the devices that are no longer those of *known*.
+
+    *known*: the diskseq of each by name, from when the topology was read. A
+    name that was used again has counters that need not even go back, and what
+    is known of it is another device's: it has no figures from then on.
+    """
+    seen = ""
+    replaced: frozenset[str] = frozenset()
+    for report in reports:
+        now = uevent.count(host)
+        if not now or now != seen:
+            replaced = frozenset(n for n, seq in known.items() if uevent.diskseq(host, n) != seq)
+            seen = now
+        lost = sorted(replaced & report.loads.keys())
+        if not lost:
+            yield report
+            continue
+        loads = {name: load for name, load in report.loads.items() if name not in replaced}
+        yield replace(report, loads=loads, events=(*report.events, *map(_replaced, lost)))
 
 
 def since_boot(host: Host) -> Interval:
@@ -54,3 +80,7 @@ def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Inte
         raise InputError(
             f"{where}: no interval{wanted} to report: a rate takes two samples, or a report of rates"
         )
+
+
+def _replaced(name: str) -> str:
+    return f"{name}: replaced by another device of that name; no figures for it"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from stackmap.analysis.averages import average, with_average
-from stackmap.sampling import choose, intervals, since_boot
+from stackmap.sampling import choose, intervals, of_the_same, since_boot
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -113,7 +113,9 @@ class Wanted:
             return iter([since_boot(session.host)])
         if session.live:
             once = 1 if self.seconds is None else self.count
-            return with_average(intervals(session.host, self.seconds or 1.0, once))
+            known = {name: d.diskseq for name, d in topology.devices.items() if d.diskseq}
+            taken = intervals(session.host, self.seconds or 1.0, once)
+            return with_average(of_the_same(session.host, known, taken))
         return intervals(session.host, self.seconds or 1.0, self.count)
 
 
