@@ -1,16 +1,18 @@
 # What scenarios share; in the guest, as root: . /lab/guest.sh
 
-# truth_on, truth_off FILE: count in the kernel every bio queued, every request issued and every remap from
-# one device to another between the two, by device, size and kind. What a figure made from counters is
-# checked against: nothing in it is derived. tests/lab/truth.py reads FILE.
+# truth_on, truth_off FILE: count in the kernel every bio queued, every request issued, every remap from one
+# device to another and every bio cut in two between the two, by device, size and kind. What a figure made
+# from counters is checked against: nothing in it is derived. tests/lab/truth.py reads FILE.
 tracing=/sys/kernel/tracing
+events="block_bio_queue block_rq_issue block_bio_remap block_split"
 hist_block_bio_queue=hist:keys=dev,nr_sector,rwbs:size=8192
 hist_block_rq_issue=hist:keys=dev,nr_sector,rwbs:size=8192
 hist_block_bio_remap=hist:keys=dev,old_dev,rwbs:vals=nr_sector:size=8192
+hist_block_split=hist:keys=dev,rwbs:size=8192
 
 truth_on() {
     local event histogram trigger
-    for event in block_bio_queue block_rq_issue block_bio_remap; do
+    for event in $events; do
         histogram=hist_$event trigger=$tracing/events/block/$event/trigger
         if grep -q '^hist:' "$trigger"; then
             echo "${!histogram}:clear" >> "$trigger"
@@ -22,10 +24,18 @@ truth_on() {
 
 truth_off() {
     local event
-    for event in block_bio_queue block_rq_issue block_bio_remap; do
+    for event in $events; do
         echo "## $event"
         cat "$tracing/events/block/$event/hist"
     done > "$1"
+}
+
+# unwatched: udev looks no more into each device that a writer closes: reads that were nobody's load
+unwatched() {
+    mkdir -p /run/udev/rules.d
+    echo 'SUBSYSTEM=="block", OPTIONS:="nowatch"' > /run/udev/rules.d/00-unwatched.rules
+    udevadm control --reload
+    udevadm trigger --settle --subsystem-match=block
 }
 
 # quiet: nothing may add to a measured load: udev still probing new devices, dirty pages
@@ -37,4 +47,43 @@ until_lines() {
         kill -0 "$3" 2>/dev/null || return 1
         sleep 0.2
     done
+}
+
+# sample: /proc/diskstats under its time, as collections of several hold it
+sample() { date +'TS %s.%N %F %T'; cat /proc/diskstats; }
+
+# measure STACK WORKLOAD TOPS COMMAND...: STACK.WORKLOAD.diskstats, a sample before COMMAND and one after, and
+# .truth, what the kernel counted between them; a line in measured.txt, with the status COMMAND ended with.
+# TOPS are the names to ask stackmap for, by commas.
+measure() {
+    local stack=$1 workload=$2 tops=$3 status=0; shift 3
+    quiet
+    truth_on
+    sample > "$stack.$workload.diskstats"
+    "$@" > /tmp/said 2>&1 || status=$?
+    quiet
+    sample >> "$stack.$workload.diskstats"
+    truth_off "$stack.$workload.truth"
+    [ $status = 0 ] || { echo "!! $stack $workload ended with $status"; cat /tmp/said; }
+    echo "$stack $workload $tops $status" >> measured.txt
+    echo "$SECONDS s: $stack $workload"
+}
+
+# dump STACK: STACK.tar, this machine as `stackmap --from` reads it: a copy of sysfs, udev's database and what
+# dmsetup says. What `stackmap record` would keep and more, at a tenth of the time that takes here.
+dump() {
+    local dir=/tmp/dump disk
+    rm -rf $dir; mkdir -p $dir/{cmd,proc/sys/kernel,run/udev,sys}
+    udevadm settle --timeout=30
+    cp /proc/version /proc/diskstats /proc/uptime /proc/swaps $dir/proc/
+    cp -r /run/udev/data $dir/run/udev/
+    for disk in /sys/block/*; do
+        case $disk in */ram*|*/loop*) continue;; esac
+        # A link to where the device is. Some attributes can only be written.
+        cp -P --parents "$disk" $dir
+        cp -r --parents "$(readlink -f "$disk")" $dir 2>/dev/null || true
+    done
+    dmsetup table > $dir/cmd/dmsetup-table.txt
+    dmsetup status --noflush > $dir/cmd/dmsetup-status.txt
+    tar -C $dir -cf "$1.tar" .
 }

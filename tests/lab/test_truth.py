@@ -25,6 +25,8 @@ Totals:
 ## block_bio_remap
 { dev:    8388624, old_dev:  266338307, rwbs: WS                 } hitcount:         17  nr_sector:       1900
 { dev:    8388624, old_dev:  266338307, rwbs: WSM                } hitcount:         19  nr_sector:         23
+## block_split
+{ dev:  266338312, rwbs: WS                } hitcount:         29
 """
 
 
@@ -50,6 +52,16 @@ def test_requests_are_told_from_bios(counted):
 def test_remaps_of_one_kind_add_up(counted):
     """Sync and metadata writes are writes."""
     assert counted.remaps == {("254:3", "8:16", "W"): truth.Sent(17 + 19, 1923 * 512)}
+
+
+def test_what_a_driver_takes_are_the_pieces_and_the_empty_ones_too(counted):
+    """A cut adds a piece, and no byte."""
+    assert counted.taken("254:8", "W") == truth.Sent(5 + 7 + 11 + 29, (5 * 40 + 7 * 8) * 512)
+
+
+def test_what_was_passed_on_is_told_by_both_ends(counted):
+    assert counted.remapped("254:3", "8:16", "W").count == 17 + 19
+    assert counted.remapped("8:16", "254:3", "W") == truth.Sent()
 
 
 def test_a_histogram_that_was_full_is_no_truth():

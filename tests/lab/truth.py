@@ -1,9 +1,10 @@
 """
 What the kernel itself counted: histograms of block tracepoints, as ``truth_off`` in guest.sh writes them.
 
-Three of them: every bio queued (what a device was sent), every request issued
-(what a driver was given, after merging), and every bio remapped from one
-device to another. Empty flushes are among them, with a size of 0.
+Four of them: every bio queued (what a device was sent), every request issued
+(what a driver was given, after merging), every bio remapped from one device
+to another, and every bio cut in two. Empty flushes are among them, with a
+size of 0.
 
 As a program: ``truth.py TRUTH BEFORE AFTER`` prints them beside what
 /proc/diskstats says of the same time.
@@ -21,7 +22,7 @@ SECTOR = 512
 
 _LINE = re.compile(
     r"\{ dev:\s*(?P<dev>\d+),"
-    r" (?:nr_sector:\s*(?P<size>\d+)|old_dev:\s*(?P<old>\d+)),"
+    r"(?: nr_sector:\s*(?P<size>\d+),| old_dev:\s*(?P<old>\d+),)?"
     r" rwbs: (?P<rwbs>\w+)\s*\}"
     r" hitcount:\s*(?P<count>\d+)"
     r"(?:\s+nr_sector:\s*(?P<total>\d+))?"
@@ -50,16 +51,31 @@ class Truth:
     """
     What was counted, by device ("253:8"), kind ("R", "W", "D", "F") and size in bytes.
 
-    ``remaps``: (from, to, kind) → how many, and their bytes.
+    ``remaps``: (from, to, kind) → how many, and their bytes. ``splits``: how
+    often a bio was cut in two.
     """
 
     bios: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     remaps: dict[tuple[str, str, str], Sent] = field(default_factory=dict)
+    splits: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def arrived(self, device: str, kind: str) -> Sent:
         """Bios sent to *device*; empty ones, which only flush, left out."""
         return _total(self.bios, device, kind)
+
+    def taken(self, device: str, kind: str) -> Sent:
+        """Bios as a driver of *device* took them, empty ones and each piece of a cut one too."""
+        more = self.empty(device, kind) + self.splits[device, kind]
+        return self.arrived(device, kind) + Sent(more)
+
+    def empty(self, device: str, kind: str) -> int:
+        """How many bios sent to *device* only flush."""
+        return self.bios[device, kind, 0]
+
+    def remapped(self, above: str, below: str, kind: str) -> Sent:
+        """Bios that *above* passed on to *below*, empty ones too."""
+        return self.remaps.get((above, below, kind), Sent())
 
     def issued(self, device: str, kind: str) -> Sent:
         """Requests given to the driver of *device*; none for dm and md, which take bios."""
@@ -100,7 +116,9 @@ def parse(text: str) -> Truth:
 
 def _add(truth: Truth, event: str, kind: str, match: re.Match[str]) -> None:
     device, count = _number(match["dev"]), int(match["count"])
-    if match["old"] is not None:
+    if event == "block_split":
+        truth.splits[device, kind] += count
+    elif match["old"] is not None:
         key = (_number(match["old"]), device, kind)
         sent = Sent(count, int(match["total"]) * SECTOR)
         truth.remaps[key] = truth.remaps.get(key, Sent()) + sent
