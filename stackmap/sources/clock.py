@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 def utc(text: str) -> float | None:
     """Return the seconds since the epoch of "2026-11-21 07:45:50", said to be UTC."""
     try:
-        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp()
+        return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None
 
@@ -16,6 +16,6 @@ def utc(text: str) -> float | None:
 def zoned(text: str) -> float | None:
     """Return the seconds since the epoch of "2026-11-21T07:43:44+0000"."""
     try:
-        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+        return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None

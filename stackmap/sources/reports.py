@@ -61,10 +61,10 @@ class Report:
 
 
 class Reports:
-    """The report that rows are added to, and those that are complete."""
+    """The report that rows are added to, and those that are complete (``done``)."""
 
     def __init__(self) -> None:
-        self._done: list[Interval] = []
+        self.done: list[Interval] = []
         self._current: Report | None = None
         self._sar = False
         self._summaries: dict[str, Report] = {}  # sar's averages, by their word for it
@@ -90,14 +90,16 @@ class Reports:
 
     def row(self, row: Row, load: Load, heading: Heading) -> Report:
         """Take a row under *heading*, and what it tells; return the report it went to."""
-        report = self._report_of(row.name, row.before, heading)
+        name, report = row.name, self._current
+        if report is None or heading.sar or name in self._seen:
+            report = self._report_of(name, row.before, heading)
         if not row.usual:
             if not believable(load):
-                load = unbelievable(report, row.name)
+                load = unbelievable(report, name)
             if is_rounded(row.words):
                 report.note([APPROXIMATE])
-        report.add(row.name, load)
-        self._seen.add(row.name)
+        report.add(name, load)
+        self._seen.add(name)
         return report
 
     def stamp(self, stamp: str) -> None:
@@ -122,7 +124,7 @@ class Reports:
     def close(self) -> None:
         """End the current report; without rows it counts for iostat (-z), for sar there is none."""
         if self._current is not None:
-            self._done.append(self._current.interval())
+            self.done.append(self._current.interval())
         self._current = None
 
     def end(self) -> None:
@@ -131,12 +133,12 @@ class Reports:
         extremes = list(self._summaries.values())[:-1]  # sar -x: minimum, maximum, average
         for report in extremes:
             report.note([EXTREMES])
-        self._done += [report.interval() for report in self._summaries.values()]
+        self.done += [report.interval() for report in self._summaries.values()]
         self._summaries.clear()
 
     def taken(self) -> list[Interval]:
         """Return the reports that are complete, each once."""
-        done, self._done = self._done, []
+        done, self.done = self.done, []
         return done
 
     def _begin(self, heading: Heading, stamp: str | None = None) -> Report:

@@ -47,7 +47,8 @@ def read(lines: Lines, passed_by: Callable[[str], bool]) -> Iterator[Interval]:
         if not tables.take(line) and passed_by(line):
             lines.put_back(line)
             break
-        yield from tables.reports.taken()
+        if tables.reports.done:
+            yield from tables.reports.taken()
     tables.end()
     yield from tables.reports.taken()
 
@@ -70,7 +71,8 @@ class Tables:
         if heading is not None and not self._pending:
             known = self._rows.get(line)
             if known is not None:
-                self._row(*known, heading)
+                self.reports.row(*known, heading)
+                self._open, self._adjacent = False, True
                 return True
             row = heading.row(line.split())
             if row is not None:
@@ -195,7 +197,7 @@ class Tables:
 
     def _take_landmark(self, line: str, words: list[str]) -> bool:
         reports = self.reports
-        if landmarks.BANNER.search(line):
+        if "Linux " in line and landmarks.BANNER.search(line):
             reports.banner()
         elif landmarks.is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
@@ -203,7 +205,9 @@ class Tables:
             reports.event(" ".join(words))
         elif line.lstrip().startswith(landmarks.OSWATCHER):
             reports.stamp(line.strip().removeprefix(landmarks.OSWATCHER))
-        elif landmarks.ELISION.match(line) or landmarks.SKIPS_FIRST.search(line):
+        elif landmarks.ELISION.match(line) or (
+            "iostat" in line and landmarks.SKIPS_FIRST.search(line)
+        ):
             reports.first_is_past()
         else:
             if landmarks.is_other_heading(words) or self._leaves_example(line):
