@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stackmap.errors import InputError
+from stackmap.model.load import Flow, Load
 from stackmap.sources.statistics import intervals
 
 SAMPLES = Path(__file__).parents[2] / "shared" / "samples"
@@ -89,6 +90,42 @@ def test_damaged_anywhere(path):
     for cut in range(0, len(text), max(1, len(text) // 7)):
         with suppress(InputError):
             list(intervals([text[:cut]], path.name))
+
+
+# The articles this project grew from, and the rows of the tables in each.
+ARTICLES = {"000": 2, "001": 6, "003": 22, "004": 37}
+SEEDS = SAMPLES.parent / "seeds"
+
+
+@pytest.mark.skipif(not SEEDS.exists(), reason=f"no articles in {SEEDS}")
+@pytest.mark.parametrize("number", ARTICLES)
+def test_articles(number):
+    """An article is read as it is: its tables are found in the prose, its benchmarks are not."""
+    (path,) = SEEDS.glob(f"{number}_*.txt")
+    found = list(intervals([path.read_bytes()], path.name))
+    assert sum(len(interval.loads) for interval in found) == ARTICLES[number]
+    assert not any(interval.since_boot for interval in found)
+
+
+@pytest.mark.skipif(not SEEDS.exists(), reason=f"no articles in {SEEDS}")
+def test_article_as_printed():
+    """sdd of the last article's first table, and its LV under both of its names."""
+    (path,) = SEEDS.glob("004_*.txt")
+    first, sar, _, reading, _ = intervals([path.read_bytes()], path.name)
+    assert first.loads["sdd"] == Load(
+        Flow(89.2, 1521.0, 7244.8 * 1024, 89.2 * 21.08),
+        Flow(66.8, 2099.4, 9675.1 * 1024, 66.8 * 31.81),
+        aqu=3.88,
+        busy=81.68 / 100,
+    )
+    assert sar.loads["dev253-89"] == Load(
+        Flow(bytes=3496.57 * 512),
+        Flow(bytes=2559.05 * 512),
+        whole=Flow(ios=375.29, wait=375.29 * 1107.75),
+        aqu=423.86,
+        busy=58.64 / 100,
+    )
+    assert reading.loads["dm-89"].read == Flow(363.2, 0.0, 23244.8 * 1024, 363.2 * 32.54)
 
 
 MISLABELLED = {
