@@ -15,12 +15,13 @@ request completed or merged into another: what was sent from above.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from stackmap.analysis.attribution import sent, shares
+from stackmap.analysis.attribution import shares
 from stackmap.analysis.background import background
-from stackmap.analysis.doubt import closure_doubt
+from stackmap.analysis.closing import Account
+from stackmap.analysis.doubt import closes, closure_doubt
 from stackmap.analysis.expected import NOTHING_CHANGES, Expected, expected
 from stackmap.analysis.layers import Layer, layers
 from stackmap.analysis.parity import Parity, caused_reads, parity
@@ -85,20 +86,39 @@ class StackFigures:
         return self.layers[0].share.total.ios == 0
 
 
-def stack_figures(
-    topology: Topology, loads: Mapping[str, Load], top: str, seconds: float | None = None
-) -> StackFigures:
+def figures_of(
+    topology: Topology,
+    loads: Mapping[str, Load],
+    tops: Iterable[str],
+    seconds: float | None = None,
+) -> list[StackFigures]:
     """
-    Return the figures of the stack of *top*; *loads* as ``corrections`` left them.
+    Return the figures of the stacks of *tops*; *loads* as ``corrections`` left them.
 
     *seconds*: how long the interval was, to judge what was in flight at its edges.
     """
+    account = Account(topology, loads)
+    return [_stack(topology, loads, top, account, seconds) for top in tops]
+
+
+def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> StackFigures:
+    """Return the figures of one stack."""
+    return figures_of(topology, loads, [top])[0]
+
+
+def _stack(
+    topology: Topology,
+    loads: Mapping[str, Load],
+    top: str,
+    account: Account,
+    seconds: float | None,
+) -> StackFigures:
     owned = shares(topology, loads, top)
     head = owned[top]
     work = background(topology, top)
     likely = _expected(topology, layers(topology, top))
     found = tuple(
-        _figures(topology, loads, layer, owned, head, work, likely[layer], seconds)
+        _figures(topology, loads, layer, owned, head, work, likely[layer], account, seconds)
         for layer in layers(topology, top)
     )
     raid = _parity_device(topology, top)
@@ -153,12 +173,13 @@ def _figures(
     head: Share,
     work: Mapping[str, str],
     likely: Expected | None,
+    account: Account,
     seconds: float | None,
 ) -> LayerFigures:
     share = sum_shares([owned[name] for name in layer.devices])
     own = _own(loads, layer.devices)
     aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
-    closing = {d: _closure(topology, loads, layer, d) for d in DIRECTIONS}
+    closing = {d: account.of(layer.devices, d) for d in DIRECTIONS}
     reason = next((work[name] for name in layer.devices if name in work), "")
     rated = () if reason else DIRECTIONS
     iops = {d: ratio(share.part(d).arrivals, head.part(d).ios) for d in rated}
@@ -176,7 +197,9 @@ def _figures(
         shrink={d: ratio(iops[d], size[d]) for d in rated},
         coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
         closure={d: ratio(*flows) for d, flows in closing.items()},
-        doubt=closure_doubt(*closing["total"], _in_flight(topology, loads, layer), seconds),
+        doubt=""
+        if closes(*closing["total"])
+        else closure_doubt(*closing["total"], _in_flight(topology, loads, layer), seconds),
     )
 
 
@@ -201,18 +224,6 @@ def _step(above: Device, so_far: Expected | None) -> Expected | None:
 
 def _own(loads: Mapping[str, Load], names: tuple[str, ...]) -> dict[str, Flow]:
     return {d: sum_flows(flow_of(loads.get(n, Load()), d) for n in names) for d in DIRECTIONS}
-
-
-def _closure(
-    topology: Topology, loads: Mapping[str, Load], layer: Layer, direction: str
-) -> tuple[float | None, float | None]:
-    """Return what arrived at the layer's devices and what was sent to them, by whoever stands on them."""
-    edges = [edge for name in layer.devices for edge in topology.above(name)]
-    requests = [sent(topology, loads, edge, direction) for edge in edges]
-    if not edges or None in requests:
-        return None, None
-    arrived = sum_flows(flow_of(loads.get(n, Load()), direction) for n in layer.devices).arrivals
-    return arrived, sum(filter(None, requests))
 
 
 def _in_flight(topology: Topology, loads: Mapping[str, Load], layer: Layer) -> float | None:

@@ -11,6 +11,11 @@ from __future__ import annotations
 TOLERANCE = 0.01
 
 
+def closes(arrived: float | None, sent: float | None) -> bool:
+    """Whether the two agree, or nothing is known."""
+    return not arrived or not sent or abs(arrived / sent - 1) <= TOLERANCE
+
+
 def closure_doubt(
     arrived: float | None, sent: float | None, in_flight: float | None, seconds: float | None
 ) -> str:
@@ -21,7 +26,7 @@ def closure_doubt(
     at the layer and above it: those may be counted on one side of the
     interval's edge and not on the other.
     """
-    if not arrived or not sent or abs(arrived / sent - 1) <= TOLERANCE:
+    if closes(arrived, sent) or arrived is None or sent is None:
         return ""
     missed = abs(arrived - sent) * (seconds or 0.0)
     if in_flight is not None and seconds and missed <= 2 * in_flight + 1:

@@ -80,7 +80,7 @@ Show = Callable[[Iterator["Interval"]], Iterator[str]]
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
-    from stackmap.analysis.amplification import heads, stack_figures, stack_tops
+    from stackmap.analysis.amplification import figures_of, heads, stack_tops
     from stackmap.render.layers import layers_table
     from stackmap.render.layers_json import layers_json
     from stackmap.render.notes import notes
@@ -88,13 +88,10 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     def show(reports: Iterator[Interval]) -> Iterator[str]:
         for report in reports:
             right, done = corrected(topology, report)
-            wanted = chosen or heads(topology, right.loads)
+            wanted = chosen or _busy(right, heads(topology, right.loads))
             tops = chain.from_iterable(stack_tops(topology, right.loads, top) for top in wanted)
-            stacks = [
-                stack_figures(topology, right.loads, top, right.seconds)
-                for top in dict.fromkeys(tops)
-            ]
-            if not chosen or looks.skip_idle:
+            stacks = figures_of(topology, right.loads, dict.fromkeys(tops), right.seconds)
+            if looks.skip_idle:
                 stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
             if looks.as_json:
                 yield json.dumps(layers_json(stacks, right, done)) + "\n"
@@ -103,6 +100,11 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             yield "\n".join(tables) + notes(right, done, why=looks.why) + "\n"
 
     return show
+
+
+def _busy(interval: Interval, tops: list[str]) -> list[str]:
+    """Return those of *tops* that did something; the first, to say that none did."""
+    return [top for top in tops if not interval.loads[top].idle] or tops[:1]
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
