@@ -148,6 +148,23 @@ def test_a_thin_pool_does_not_count():
     assert Kind.THIN == topology["dm-3"].kind
 
 
+@pytest.mark.parametrize(
+    ("cow", "target", "kind"),
+    [("vg-lv-cow", "snapshot", Kind.SNAPSHOT), ("vg-s-cow", "snapshot-merge", Kind.VOLUME)],
+)
+def test_a_snapshot_and_a_merge(cow, target, kind):
+    """On its own cow a device is a snapshot; on another's, that one is merged into it."""
+    files = (
+        SDA
+        | mapped(0, "vg-lv-real", lvm_uuid(1, "real"), below=("sda",))
+        | mapped(1, cow, lvm_uuid(2, "cow"), below=("sda",))
+        | mapped(2, "vg-lv", lvm_uuid(1), below=("dm-0", "dm-1"))
+    )
+    topology = discover(DrawnHost(files))
+    assert (target, kind) == (topology["dm-2"].target, topology["dm-2"].kind)
+    assert {Role.ORIGIN, Role.COW} == {edge.role for edge in topology.below("dm-2")}
+
+
 def test_nvme_paths_stand_below_their_head():
     """nvme0c1n1 is a path of nvme0n1; the head takes bios as they come."""
     files = {}

@@ -36,6 +36,8 @@ def render_tree(
     own, *exact* with sizes in bytes. *columns*: the usual ones if none are
     given, without those that say nothing here.
     """
+    if not topology.devices:
+        return ""
     wanted = list(columns or choose(""))
     drawn = list(rows(topology, inverse=inverse, expand=expand))
     cells = [[_cell(row, column, look, exact=exact) for column in wanted] for row in drawn]

@@ -93,6 +93,10 @@ def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
     endings = {other.lv.ending for other in below if other.lv}
     fitting = (said for ending, said in _TARGETS_BY_BELOW.items() if ending in endings)
     target, kind = next(fitting, ("", Kind.VOLUME))
+    cows = {other.lv.lv for other in below if other.lv and other.lv.ending == "cow"}
+    if target == "snapshot" and mapped.lv.lv not in cows:
+        # Another's cow: that snapshot is being merged back into this, its origin.
+        target, kind = "snapshot-merge", Kind.VOLUME
     if mapped.uuid.endswith("-pool"):
         return Guess("linear", Kind.THIN_POOL)
     if mapped.lv.hidden and kind is not Kind.THIN_POOL:
@@ -110,6 +114,6 @@ def role(below: Mapped, target: str) -> Role:
     if below.lv is None or not below.lv.hidden or target == "linear":
         return plain_role(target)
     # "-real" is both what an origin's data became and what a snapshot is of.
-    if below.lv.ending == "real" and target == "snapshot":
+    if below.lv.ending == "real" and target in ("snapshot", "snapshot-merge"):
         return Role.ORIGIN
     return below.lv.role

@@ -107,6 +107,10 @@ def test_a_circle_ends():
     ]
 
 
+def test_nothing_is_nothing():
+    assert "" == render_tree(Topology([]))
+
+
 def test_a_role_other_than_data_is_said():
     parts = Topology(
         [Device("c", Kind.CACHE, ""), Device("sda", Kind.DISK, ""), Device("sdb", Kind.DISK, "")],
