@@ -22,7 +22,7 @@ from stackmap.analysis.attribution import shares
 from stackmap.analysis.background import background
 from stackmap.analysis.closing import Account
 from stackmap.analysis.doubt import closes, closure_doubt
-from stackmap.analysis.expected import NOTHING_CHANGES, Expected, expected
+from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers
 from stackmap.analysis.parity import Parity, caused_reads, parity
 from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of, sum_shares
@@ -116,7 +116,7 @@ def _stack(
     owned = shares(topology, loads, top)
     head = owned[top]
     work = background(topology, top)
-    likely = _expected(topology, layers(topology, top))
+    likely = by_layer(topology, layers(topology, top))
     found = tuple(
         _figures(topology, loads, layer, owned, head, work, likely[layer], account, seconds)
         for layer in layers(topology, top)
@@ -201,25 +201,6 @@ def _figures(
         if closes(*closing["total"])
         else closure_doubt(*closing["total"], _in_flight(topology, loads, layer), seconds),
     )
-
-
-def _expected(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
-    """Return what is expected of each layer, where all above its devices expect one thing of it."""
-    found: dict[Layer, Expected | None] = {stack[0]: NOTHING_CHANGES}
-    so_far: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, NOTHING_CHANGES)
-    for layer in stack[1:]:
-        for name in layer.devices:
-            above = {edge.above for edge in topology.above(name)} & so_far.keys()
-            steps = {_step(topology[each], so_far[each]) for each in above}
-            so_far[name] = steps.pop() if len(steps) == 1 else None
-        all_here = {so_far[name] for name in layer.devices}
-        found[layer] = all_here.pop() if len(all_here) == 1 else None
-    return found
-
-
-def _step(above: Device, so_far: Expected | None) -> Expected | None:
-    here = expected(above)
-    return None if here is None or so_far is None else so_far.times(here)
 
 
 def _own(loads: Mapping[str, Load], names: tuple[str, ...]) -> dict[str, Flow]:

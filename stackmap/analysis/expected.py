@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackmap.analysis.layers import Layer
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.targets import passes
+from stackmap.model.topology import Topology
 
 Range = tuple[float, float | None]
 
@@ -63,6 +65,25 @@ def expected(device: Device) -> Expected | None:
     if passes(device):
         return NOTHING_CHANGES
     return TARGETS.get(device.target)
+
+
+def by_layer(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
+    """Return what is expected of each layer, where all above its devices expect one thing of it."""
+    found: dict[Layer, Expected | None] = {stack[0]: NOTHING_CHANGES}
+    so_far: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, NOTHING_CHANGES)
+    for layer in stack[1:]:
+        for name in layer.devices:
+            above = {edge.above for edge in topology.above(name)} & so_far.keys()
+            steps = {_step(topology[each], so_far[each]) for each in above}
+            so_far[name] = steps.pop() if len(steps) == 1 else None
+        all_here = {so_far[name] for name in layer.devices}
+        found[layer] = all_here.pop() if len(all_here) == 1 else None
+    return found
+
+
+def _step(above: Device, so_far: Expected | None) -> Expected | None:
+    here = expected(above)
+    return None if here is None or so_far is None else so_far.times(here)
 
 
 def _of_layout(layout: Layout) -> Expected:
