@@ -111,13 +111,14 @@ def replaced(line: bytes, start: int, name: bytes, label: bytes, place: Place, w
         return before.rstrip(b" ") + label.rjust(_sar_run(before, name, label, width)) + after
     if width:
         field = line[end : start + IOSTAT_WIDTH]
-        rest = after if field.strip() else line[max(end, start + IOSTAT_WIDTH) :]
+        rest = after if field.strip(b" ") else line[max(end, start + IOSTAT_WIDTH) :]
         return before + label.ljust(width) + rest
     figures = after.lstrip(b" ")
     if not figures.strip():
         return before + label + after
-    blanks = len(after) - len(figures) + len(name) - len(label)
-    return before + label + b" " * max(1, blanks) + figures
+    gap = len(after) - len(figures)
+    blanks = max(gap + len(name) - len(label), min(gap, 1))
+    return before + label + b" " * blanks + figures
 
 
 def _sar_run(before: bytes, name: bytes, label: bytes, width: int) -> int:

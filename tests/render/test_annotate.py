@@ -79,6 +79,12 @@ def test_not_aligned():
     assert b"\nvghdd/vm-disk1 (dm-89) 11.00   13.00" in annotated(IOSTAT, aligned=False)
 
 
+def test_tabs_stay():
+    """A table that was pasted from a spreadsheet keeps its tabs."""
+    table = b"Device\tr/s\tw/s\ndm-2\t2.00\t3.00\nsdz\t5.00\t7.00\n"
+    assert annotated(table, aligned=False) == table.replace(b"dm-2", b"vg/root (dm-2)")
+
+
 def test_sar():
     """sar's dev253-89 is a device number, told by nothing else."""
     assert annotated(SAR).splitlines() == [
