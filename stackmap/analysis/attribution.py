@@ -19,6 +19,7 @@ from stackmap.analysis.layers import carriers
 from stackmap.analysis.share import (
     DIRECTIONS,
     NOTHING,
+    UNKNOWN,
     Portion,
     Share,
     all_of,
@@ -76,7 +77,7 @@ def _share(
     if name != top and all(passes(topology[edge.above]) for edge in senders):
         # A metadata device's own traffic stays out of the data below it.
         ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
-        return _sent_share(topology, loads.get(name, Load()), ours, found)
+        return _sent_share(topology, loads, name, ours, found)
     load = loads.get(name)
     if load is None:
         return Share(reason=f"{topology[name].title}: not among the counters")
@@ -105,20 +106,62 @@ def _idle(load: Load | None) -> bool:
 
 
 def _sent_share(
-    topology: Topology, load: Load, ours: list[Edge], found: Mapping[str, Share]
+    topology: Topology,
+    loads: Mapping[str, Load],
+    name: str,
+    ours: list[Edge],
+    found: Mapping[str, Share],
 ) -> Share:
     """Return what *ours*, devices that pass requests on, sent to *name*."""
     reason = next((found[e.above].reason for e in ours if found[e.above].reason), "")
-    if reason:
-        return Share(reason=reason)
-    parts = {}
     estimated = any(found[edge.above].estimated for edge in ours)
+    parts: dict[str, Portion] = {}
     for direction in DIRECTIONS:
-        sent_here = (_forwarded(topology, e, found[e.above].part(direction)) for e in ours)
-        arrived = sum(sent_here, start=NOTHING)
-        parts[direction], divided = _completed(arrived, flow_of(load, direction))
-        estimated |= divided
-    return Share(parts, estimated=estimated)
+        arrived = sum(
+            (
+                _forwarded(topology, e, found[e.above].part(direction), found[e.above].reason)
+                for e in ours
+            ),
+            start=NOTHING,
+        )
+        whole = flow_of(loads.get(name, Load()), direction)
+        both = parts["read"] + parts["write"] if direction == "total" else UNKNOWN
+        if not arrived.arrivals or not _cuts(topology, loads, name, direction):
+            parts[direction], divided = _completed(arrived, whole)
+            estimated |= divided
+        elif both.ios is not None:
+            parts[direction] = both
+        elif _is_all(arrived, whole):
+            parts[direction] = replace(arrived, ios=whole.ios, wait=whole.wait)
+        else:
+            parts[direction] = replace(arrived, ios=None, wait=None)
+            reason = reason or _pieces(topology, name)
+    return Share(parts, estimated=estimated, reason=reason)
+
+
+def _cuts(topology: Topology, loads: Mapping[str, Load], name: str, direction: str) -> bool:
+    """
+    Whether *name* made several requests of one: it counted more than it was sent, and no more bytes.
+
+    What is cut at a chunk or a segment's end is counted by the piece (KERNEL
+    1.2). Where requests merge, counters cannot tell.
+    """
+    edges = topology.above(name)
+    if topology[name].merges or not edges:
+        return False
+    portions = [sent_portion(topology, loads, edge, direction) for edge in edges]
+    known = sum((portion or UNKNOWN for portion in portions), start=NOTHING)
+    whole = flow_of(loads.get(name, Load()), direction)
+    if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
+        return False
+    more = ratio(whole.ios, known.arrivals) or 0.0
+    return more > 1 + OTHERS and _is_all(known, whole)
+
+
+def _is_all(arrived: Portion, whole: Flow) -> bool:
+    """Whether *arrived* has the bytes of *whole*, but for a few."""
+    part = ratio(arrived.bytes, whole.bytes)
+    return part is not None and part > 1 - OTHERS
 
 
 def _completed(arrived: Portion, whole: Flow) -> tuple[Portion, bool]:
@@ -135,15 +178,17 @@ def _completed(arrived: Portion, whole: Flow) -> tuple[Portion, bool]:
     return replace(arrived, ios=whole.ios * part, wait=wait), divided
 
 
-def _forwarded(topology: Topology, edge: Edge, portion: Portion) -> Portion:
+def _forwarded(topology: Topology, edge: Edge, portion: Portion, unknown: str = "") -> Portion:
     """
     Return what a passing device sends down *edge*: each completion is a request of its own.
 
     A partition is the exception: it shares its disk's queue, and the kernel
     counts one and the same merge for both (KERNEL 1.1). Of a device that is
-    not among the counters, what arrived is known to be passed on.
+    not among the counters, what arrived is known to be passed on; *unknown*
+    says why it is not.
     """
-    merged_below = topology[edge.above].kind is Kind.PARTITION or portion.ios is None
+    uncounted = portion.ios is None and not unknown
+    merged_below = topology[edge.above].kind is Kind.PARTITION or uncounted
     arrivals = portion.arrivals if merged_below else portion.ios
     return replace(portion, arrivals=arrivals).scaled(_part(topology, edge))
 
@@ -170,4 +215,11 @@ def _undivided(topology: Topology, name: str) -> str:
     return (
         f"{topology[name].title} serves several volumes through {', '.join(sorted(set(above)))}: "
         "its counters do not say whose I/O it was"
+    )
+
+
+def _pieces(topology: Topology, name: str) -> str:
+    return (
+        f"{topology[name].title} cuts requests of several volumes: "
+        "its counters do not say whose pieces they were"
     )

@@ -153,6 +153,42 @@ def test_a_volume_whose_neighbours_were_idle_owns_the_array():
     assert not home.layers[2].share.estimated
 
 
+# Two volumes on a striped one of two disks, that cuts what is larger than its chunks.
+STRIPED = (
+    [passing("spread", target="striped"), passing("left"), passing("right")],
+    [
+        Edge("left", "spread", Role.DATA),
+        Edge("right", "spread", Role.DATA),
+        *(Edge("spread", name, Role.DATA, length=1 << 20) for name in DISKS[:2]),
+    ],
+)
+
+
+def test_what_a_volume_alone_sends_is_passed_on_by_the_piece():
+    """5 writes of 8 chunks are 40 requests below."""
+    loads = dict.fromkeys(("sdc", "sdd", "right"), IDLE)
+    loads |= {"left": moved(write=did(5, 65536)), "spread": moved(write=did(40, 8192))}
+    loads |= {name: moved(write=did(11, 8192, 9)) for name in DISKS[:2]}
+    _, spread, disks = stack_figures(topology(STRIPED), loads, "left").layers
+
+    assert (5, 40) == (spread.share.write.arrivals, spread.share.write.ios)
+    assert disks.iops_amplification["write"] == disks.iops_amplification["total"] == 8.0
+    assert disks.byte_amplification["write"] == 1.0
+
+
+def test_pieces_of_two_volumes_are_not_divided():
+    """7 small writes of one and 5 of the other cut in 8: 47 pieces, and only the bytes are known."""
+    loads = dict.fromkeys(("sdc", "sdd"), IDLE)
+    loads |= {"left": moved(write=did(5, 65536)), "right": moved(write=did(7, 4096))}
+    loads["spread"] = moved(write=did(47, (5 * 65536 + 7 * 4096) / 47))
+    loads |= {name: moved(write=did(23.5, 7584)) for name in DISKS[:2]}
+    for top, size in (("left", 5 * 65536), ("right", 7 * 4096)):
+        disks = stack_figures(topology(STRIPED), loads, top).layers[-1]
+        assert disks.share.write.bytes == size
+        assert disks.share.write.arrivals is None
+        assert "cuts requests of several volumes" in disks.share.reason
+
+
 def test_a_partition_shares_its_disks_merges():
     """The kernel counts one merge at both: 20 sent, 15 of them merged, are 20 arrivals at each."""
     devices = [Device("sda1", Kind.PARTITION, "8:1", merges=True), passing("root")]
