@@ -78,7 +78,8 @@ def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Inte
     if empty:
         wanted = "" if which in ("all", "last") else f" number {which}"
         raise InputError(
-            f"{where}: no interval{wanted} to report: a rate takes two samples, or a report of rates"
+            f"{where}: no interval{wanted} to report: a rate takes two samples, or a report of "
+            "rates (of one sample, --since-boot shows averages)"
         )
 
 

@@ -1,5 +1,11 @@
 """What all tests share."""
 
+from hypothesis import settings
+
+# How long an example takes is the machine's business: budgets live in ./run bench.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
+
 
 def pytest_addoption(parser):
     parser.addoption(

@@ -182,7 +182,9 @@ def _figures(
     closing = {d: account.of(layer.devices, d) for d in DIRECTIONS}
     reason = next((work[name] for name in layer.devices if name in work), "")
     rated = () if reason else DIRECTIONS
-    iops = {d: ratio(share.part(d).arrivals, head.part(d).ios) for d in rated}
+    # Of the top itself it is 1, however much of what arrives there merges: COAL says that.
+    came = {d: head.part(d).ios if share == head else share.part(d).arrivals for d in rated}
+    iops = {d: ratio(came[d], head.part(d).ios) for d in rated}
     size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in rated}
     return LayerFigures(
         layer=layer,

@@ -59,10 +59,26 @@ def sent_portion(
     its traffic is divided by the length of its segments, an estimate for each
     device, exact for all of them together.
     """
-    above = topology[edge.above]
-    if not passes(above) or edge.above not in loads:
+    if not passes(topology[edge.above]):
         return None
+    if edge.above not in loads:
+        return _handed_on(topology, loads, edge, direction)
     return _forwarded(topology, edge, portion_of(flow_of(loads[edge.above], direction)))
+
+
+def _handed_on(
+    topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str
+) -> Portion | None:
+    """Return what a passing device that is not among the counters was sent, and so sent on."""
+    total = NOTHING
+    for upper in topology.above(edge.above):
+        portion = sent_portion(topology, loads, upper, direction)
+        if portion is None:
+            return None
+        total = total + portion
+    if not topology.above(edge.above):
+        return None
+    return _forwarded(topology, edge, replace(total, ios=None, wait=None))
 
 
 def _share(

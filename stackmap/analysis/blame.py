@@ -10,13 +10,14 @@ came from no device above: a direct reader, udev's probing, the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from stackmap.analysis.attribution import divides, sent_portion, shares
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.share import NOTHING, Portion, flow_of, portion_of
 from stackmap.model.load import Load, plus, ratio
+from stackmap.model.targets import passes
 from stackmap.model.topology import Edge, Topology
 
 APART = ("read", "write", "discard")
@@ -94,7 +95,7 @@ def blame(topology: Topology, loads: Mapping[str, Load], name: str) -> Blame:
     kinds = [kind for kind in APART if flow_of(load, kind).ios is not None] or list(TOGETHER)
     whole = {kind: portion_of(flow_of(load, kind)) for kind in kinds}
     found: dict[tuple[tuple[str, ...], str, bool], Loader] = {}
-    for edge in topology.above(name):
+    for edge in _senders(topology, loads, name):
         key = _whose(topology, loads, edge.above)
         loader = _loader(topology, loads, edge, key, kinds)
         found[key] = _plus(found[key], loader) if key in found else loader
@@ -127,6 +128,21 @@ def targets(topology: Topology, loads: Mapping[str, Load], top: str) -> list[Tar
         for name in leaves
     ]
     return sorted(found, key=lambda each: -(each.part.arrivals or 0.0))
+
+
+def _senders(topology: Topology, loads: Mapping[str, Load], name: str) -> Iterator[Edge]:
+    """
+    Yield the edges that say what was sent to *name*, and for whom.
+
+    One that serves several volumes and only passes on what they send is
+    replaced by theirs: their own counters tell them apart.
+    """
+    for edge in topology.above(name):
+        tops, _, _ = _whose(topology, loads, edge.above)
+        if len(tops) > 1 and passes(topology[edge.above]) and not divides(topology, edge):
+            yield from _senders(topology, loads, edge.above)
+        else:
+            yield edge
 
 
 def _whose(

@@ -89,5 +89,8 @@ def _has_below(topology: Topology, name: str, data: frozenset[str]) -> bool:
 
 def _role(topology: Topology, names: list[str]) -> str:
     """Return what people call these devices together: "disks", "members", "partitions+disks"."""
-    kinds = dict.fromkeys(topology[name].kind for name in names)
-    return "+".join(ROLES.get(kind, str(kind)) for kind in kinds)
+    devices = [topology[name] for name in names]
+    roles = (
+        d.target or "dm" if d.kind is Kind.DM else ROLES.get(d.kind, str(d.kind)) for d in devices
+    )
+    return "+".join(dict.fromkeys(roles))

@@ -14,10 +14,15 @@ import click
 
 from stackmap import __version__
 from stackmap.errors import StackmapError
+from stackmap.render.text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stackmap.host import Host
     from stackmap.model.topology import Topology
+
+SOME_MISSING = 64  # of several names, as lsblk has it; none of them is ``NameNotFound``
 
 # A command's module is imported when it runs, so that each pays only for what it uses.
 COMMANDS = {
@@ -68,6 +73,16 @@ class Session:
         if self._host is None:
             self._host = self._open()
         return self._host
+
+    @staticmethod
+    def tell_missing(topology: Topology, names: Iterable[str]) -> int:
+        """Say on stderr which of *names* no device bears; return lsblk's exit status for it."""
+        from stackmap.find import missing
+
+        lacking = missing(topology, names)
+        for name in lacking:
+            click.echo(f"stackmap: no device is named {safe(name)}", err=True)
+        return SOME_MISSING if lacking else 0
 
     @staticmethod
     def tell_unknown(topology: Topology) -> None:

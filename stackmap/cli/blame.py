@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -46,6 +47,7 @@ def command(
     names, seconds, count = split_words(words)
     topology = discover(session.host)
     chosen = find_all(topology, names) or [d.name for d in topology if not topology.below(d.name)]
+    status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     disks = [name for name in chosen if not topology.below(name)]
     volumes = [name for name in chosen if topology.below(name)]
@@ -55,12 +57,13 @@ def command(
         blamed = [blame(topology, right.loads, name) for name in seen]
         loading = [(top, targets(topology, right.loads, top)) for top in volumes]
         if as_json:
-            click.echo(json.dumps(blame_json(topology, blamed, loading, right)))
+            click.echo(json.dumps(blame_json(topology, blamed, loading, right, done)))
             continue
         look = not no_heading
         pages = [blame_table(topology, each, right, heading=look) for each in blamed]
         pages += [targets_table(topology, *each, right, heading=look) for each in loading]
         click.echo("\n".join(pages) + notes(right, done, why=why))
+    sys.exit(status)
 
 
 def _idle(load: Load | None) -> bool:

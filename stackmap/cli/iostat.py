@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -47,7 +48,12 @@ class Looks:
     help="Sums of the host, at the tops and at the disks: never of layers.",
 )
 @click.option("--why", is_flag=True, help="Say why counters were corrected.")
-@click.option("-y", "skip_first", is_flag=True, help="As iostat's, and always so here.")
+@click.option(
+    "-y",
+    "skip_first",
+    is_flag=True,
+    help="Accepted as iostat's: here no report is since boot unless asked for.",
+)
 @click.pass_obj
 def command(
     session: Session,
@@ -66,14 +72,20 @@ def command(
     measured; with INTERVAL one after another, COUNT of them or until
     interrupted.
     """
+    if looks["per_layer"] and (looks["extended"] or looks["totals"]):
+        raise click.UsageError(
+            "--extended and --totals are of devices, not of layers (--per-layer)"
+        )
     names, seconds, count = split_words(words)
     topology = discover(session.host)
     chosen = find_all(topology, names)
+    status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     show = _layers if looks["per_layer"] else _devices
     wanted = Wanted(seconds, count, text, report, boot).intervals(session, topology)
     for page in show(topology, chosen, Looks(**looks))(wanted):
         click.echo(page, nl=False)
+    sys.exit(status)
 
 
 Show = Callable[[Iterator["Interval"]], Iterator[str]]
@@ -112,12 +124,13 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.render.iostat import iostat_json, iostat_table
     from stackmap.render.notes import notes
 
-    rows = list((topology.select(chosen) if chosen else topology).rows())
+    part = topology.select(chosen) if chosen else topology
+    rows = list(part.rows())
 
     def show(reports: Iterator[Interval]) -> Iterator[str]:
         for report in reports:
             right, done = corrected(topology, report)
-            sums = totals(topology, right.loads) if looks.totals else ()
+            sums = totals(part, right.loads) if looks.totals else ()
             if looks.as_json:
                 yield json.dumps(iostat_json(rows, right, sums)) + "\n"
                 continue

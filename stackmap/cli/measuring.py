@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
@@ -99,12 +100,17 @@ class Wanted:
 
     def intervals(self, session: Session, topology: Topology) -> Iterator[Interval]:
         """Yield them, as they come; ``InputError`` if there is none."""
+        if self.boot and self.text is not None:
+            raise click.UsageError("--since-boot is of a machine: --input has its own reports")
         recorded = self.text is not None or not session.live
         which = self.report or ("average" if recorded and self.seconds is None else "all")
         found = self._source(session, topology)
         if which == "average":
             found, which = average(found), "all"
-        return choose(found, which, "capture" if self.text is None else self.text.name)
+        if self.text is not None:
+            found = islice(found, self.count)
+            return choose(found, which, self.text.name)
+        return choose(found, which, "this machine" if session.live else "the capture")
 
     def _source(self, session: Session, topology: Topology) -> Iterator[Interval]:
         if self.text is not None:

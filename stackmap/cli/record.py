@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ from stackmap.discover import discover
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.sampling import samples
+from stackmap.sources import uptime
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -22,17 +24,16 @@ if TYPE_CHECKING:
 @click.pass_obj
 def command(session: Session, out: str, interval: float, count: int) -> None:
     """
-    Record the topology, and the counters COUNT times INTERVAL seconds apart.
+    Record the topology, and the counters of COUNT intervals of INTERVAL seconds (10 of 1).
 
     OUT is a new directory; ``stackmap --from OUT`` reads it back.
     """
     with RecordingHost(session.host, out) as host:
         discover(host, metadata=True)
+        uptime.read(host)  # for --since-boot
         discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
-        taken = 0
-        try:
-            for _ in samples(host, interval, count + 1):
-                taken += 1
-        except KeyboardInterrupt:
-            pass  # what was taken so far is a capture
-    click.echo(f"{out}: {max(0, taken - 1)} intervals of {interval:g} s", err=True)
+        times: list[float] = []
+        with contextlib.suppress(KeyboardInterrupt):  # what was taken so far is a capture
+            times.extend(sample.time for sample in samples(host, interval, count + 1))
+    spent = times[-1] - times[0] if times else 0.0
+    click.echo(f"{out}: {max(0, len(times) - 1)} intervals, {spent:.1f} s", err=True)

@@ -15,8 +15,8 @@ from stackmap.render.units import kib, number, percent, rate
 
 SCHEMA = "stackmap.blame/1"
 NOBODY = "not from any device above"
-DISK_COLUMNS = ("LOADED BY", "IO/s", "KiB/s", "REQUESTS", "BYTES", "USED BY")
-VOLUME_COLUMNS = ("LOADS", "IO/s", "KiB/s", "OF ITS REQUESTS", "OF THE DISK'S")
+DISK_COLUMNS = ("LOADED BY", "SENT/s", "KiB/s", "REQUESTS", "BYTES", "USED BY")
+VOLUME_COLUMNS = ("LOADS", "SENT/s", "KiB/s", "OF ITS REQUESTS", "OF THE DISK'S")
 
 
 def blame_table(
@@ -41,7 +41,7 @@ def blame_table(
         f"closure {number(blame.closure, 3)}: what arrived here for each request sent from above"
     )
     lines = [title, table(DISK_COLUMNS, rows, words=1, heading=heading), closure]
-    return "\n".join(lines if heading else lines[1:2]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def targets_table(
@@ -64,8 +64,7 @@ def targets_table(
         for each in targets
     ]
     title = "  ".join(filter(None, (safe(topology[top].title), span(interval))))
-    lines = [title] if heading else []
-    return "\n".join([*lines, table(VOLUME_COLUMNS, rows, words=1, heading=heading)]) + "\n"
+    return "\n".join([title, table(VOLUME_COLUMNS, rows, words=1, heading=heading)]) + "\n"
 
 
 def blame_json(
@@ -73,11 +72,13 @@ def blame_json(
     blamed: Iterable[Blame],
     loading: Iterable[tuple[str, Sequence[Target]]],
     interval: Interval,
+    corrections: Sequence[str],
 ) -> dict[str, object]:
     """Return the object of ``blame -J``."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
+        "corrections": list(corrections),
         "devices": [
             {
                 "device": each.device,

@@ -94,12 +94,19 @@ def _step(layer: LayerFigures, direction: str, done: float) -> str:
     if merged is not None and merged >= MERGED and completed is not None:
         after = (completed + (0.0 if caused is None else caused.ios or 0.0)) / done
         mark = " (estimate)" if layer.share.estimated else ""
-        return f"{after:.2g} {where} after merging{mark}"
+        return f"{_short(after)} {where} after merging{mark}"
     here = arrivals / done
+    if merged is None:
+        where += ", before merging"
     if caused is None or caused.arrivals is None:
         return f"{here:.2f} {where}"
     reads = caused.arrivals / done
     return f"{here + reads:.2f} {where} ({reads:.2f} reads + {here:.2f} writes)"
+
+
+def _short(value: float) -> str:
+    """Return two digits that matter: 0.065, 2.1, 14, 120."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _parity(cost: Parity, title: str, layout: Layout) -> list[str]:

@@ -103,3 +103,22 @@ def test_a_partition_hands_on_what_arrived():
 
     assert found.loaders[0].arrivals == 20
     assert found.closure == 1.0
+
+
+def test_volumes_on_one_crypt_are_told_apart():
+    """It passes on what they send, so each volume's own counters say who it was: 13 and 29."""
+    parts = (
+        [passing("luks", Kind.CRYPT, "crypt"), passing("root"), passing("home")],
+        [
+            Edge("root", "luks", Role.DATA),
+            Edge("home", "luks", Role.DATA),
+            Edge("luks", "sda", Role.DATA),
+        ],
+    )
+    loads = {name: moved(did(ios, 512)) for name, ios in (("root", 13), ("home", 29), ("luks", 42))}
+    found = blame(topology(parts), loads | {"sda": moved(did(42, 512))}, "sda")
+
+    assert [(each.tops, each.arrivals) for each in found.loaders[:2]] == [
+        (("home",), 29),
+        (("root",), 13),
+    ]
