@@ -2,8 +2,8 @@
 Putting counters right that the kernel is known to get wrong, before anything is derived from them.
 
 A table of rules keyed on what is present (the target, an attribute, figures
-that cannot be true together), each with its source; what a rule did is named
-in the report. A figure that no rule can mend is made unknown.
+that cannot be true together; KERNEL 1.3 to 1.6 has the measurements); what a
+rule did is named in the report. A figure that no rule can mend is made unknown.
 """
 
 from __future__ import annotations
@@ -142,29 +142,29 @@ def _release(kernel: str) -> tuple[int, ...]:
 RULES = (
     Rule(
         "never-merges",
-        "bio-based dm and md devices merge nothing (KERNEL 1.1): a text that does not say has 0",
+        "bio-based dm and md devices merge nothing: a text that does not say has 0",
         _never_merges,
         told=False,
     ),
     Rule(
         "dm-raid-doubled",
         "where queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume "
-        "twice, once in dm and once in md (KERNEL 1.4): its figures are halved",
+        "twice, once in dm and once in md: its figures are halved",
         _raid_doubled,
     ),
     Rule(
         "not-counted",
-        "queue/iostats is 0 and the counters stand still: what it did is unknown, not 0 (KERNEL 1.5)",
+        "queue/iostats is 0 and the counters stand still: what it did is unknown, not 0",
         _uncounted,
     ),
     Rule(
         "head-not-counted",
-        "before Linux 6.2 a multipath NVMe head counts nothing, its hidden paths do (KERNEL 1.1)",
+        "before Linux 6.2 a multipath NVMe head counts nothing, its hidden paths do",
         _head_uncounted,
     ),
     Rule(
         "flush-as-read",
-        "an empty flush is a read of 0 sectors on a multipath path (KERNEL 1.6): taken out",
+        "an empty flush is a read of 0 sectors on a multipath path: taken out",
         _flush_reads,
     ),
     Rule(
@@ -175,7 +175,7 @@ RULES = (
     ),
     Rule(
         "md-untimed",
-        "this kernel counts md's requests but not their time (KERNEL 1.3): no await, no queue",
+        "this kernel counts md's requests but not their time: no await, no queue",
         _untimed,
     ),
 )

@@ -29,6 +29,7 @@ class Looks:
     per_layer: bool
     extended: bool
     skip_idle: bool
+    time: bool
     as_json: bool
     no_heading: bool
     totals: bool
@@ -40,6 +41,7 @@ class Looks:
 @click.option("-l", "--per-layer", is_flag=True, help="A row a layer: what it does to the I/O.")
 @click.option("-x", "--extended", is_flag=True, help="Merges, discards, flushes and busy% too.")
 @click.option("-z", "--skip-idle", is_flag=True, help="Leave out what did nothing.")
+@click.option("-t", "--time", is_flag=True, help="The time before each report, ISO 8601.")
 @click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object an interval.")
 @click.option("-n", "--no-heading", is_flag=True, help="No headings.")
 @click.option(
@@ -93,6 +95,7 @@ Show = Callable[[Iterator["Interval"]], Iterator[str]]
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.analysis.amplification import figures_of, heads, stack_tops
+    from stackmap.render.intervals import clock
     from stackmap.render.layers import layers_table
     from stackmap.render.layers_json import layers_json
     from stackmap.render.notes import notes
@@ -108,8 +111,13 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             if looks.as_json:
                 yield json.dumps(layers_json(stacks, right, done)) + "\n"
                 continue
-            tables = (layers_table(s, right, heading=not looks.no_heading) for s in stacks)
-            yield "\n".join(tables) + notes(right, done, why=looks.why) + "\n"
+            tables = [layers_table(s, right, heading=not looks.no_heading) for s in stacks]
+            yield (
+                (clock(right) if looks.time else "")
+                + "\n".join(tables)
+                + notes(right, done, why=looks.why)
+                + "\n"
+            )
 
     return show
 
@@ -121,6 +129,7 @@ def _busy(interval: Interval, tops: list[str]) -> list[str]:
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.analysis.totals import totals
+    from stackmap.render.intervals import clock
     from stackmap.render.iostat import iostat_json, iostat_table
     from stackmap.render.notes import notes
 
@@ -134,7 +143,7 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             if looks.as_json:
                 yield json.dumps(iostat_json(rows, right, sums)) + "\n"
                 continue
-            yield iostat_table(
+            yield (clock(right) if looks.time else "") + iostat_table(
                 rows,
                 right,
                 sums,

@@ -17,6 +17,11 @@ def span(interval: Interval) -> str:
     return ", ".join(parts)
 
 
+def clock(interval: Interval) -> str:
+    """Return a line with the instant the interval ended, ISO 8601; the text's own if it has no other."""
+    return f"{_time(interval) or '-'}\n"
+
+
 def interval_json(interval: Interval) -> dict[str, object]:
     """Return what every object about an interval says of it."""
     return {

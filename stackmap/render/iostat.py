@@ -34,8 +34,8 @@ def iostat_table(
     """
     metrics = [metric for metric in METRICS if extended or not metric.extended]
     named = [
-        (INDENT * depth + _name(device, depth), load)
-        for device, depth in rows
+        (INDENT * depth + name, load)
+        for (device, depth), name in zip(rows, _names(rows), strict=True)
         if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
     named += [(f"sum of {len(total.devices)} {total.cut}", total.load) for total in sums]
@@ -70,12 +70,18 @@ def _values(load: Load) -> dict[str, float | None]:
     return {metric.key: metric.value(load) for metric in METRICS}
 
 
-def _name(device: Device, depth: int) -> str:
-    """Return what people call it and the kernel's name; below its LV, a sub-LV is known by its role."""
-    title = safe(device.title)
-    if depth and device.kind is Kind.MEMBER:
-        title = title.rpartition("/")[2]
-    return title if title == device.name else f"{title} ({device.name})"
+def _names(rows: Sequence[tuple[Device, int]]) -> list[str]:
+    """Return what people call each device; below its LV, a hidden one is known by its role."""
+    names = []
+    top = ""
+    for device, depth in rows:
+        title = safe(device.title)
+        if not depth:
+            top = title
+        elif device.kind is Kind.MEMBER and title.startswith(f"{top}_"):
+            title = title.removeprefix(f"{top}_")
+        names.append(title if title == device.name else f"{title} ({device.name})")
+    return names
 
 
 def _cell(metric: Metric, load: Load) -> str:
