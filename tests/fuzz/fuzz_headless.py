@@ -2,7 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.sources import headless
+from stackmap.sources.statistics import headless
 
 
 def target(raw: bytes) -> None:

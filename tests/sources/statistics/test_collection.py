@@ -1,7 +1,7 @@
 """Copies of /proc/diskstats under their stamps."""
 
-from stackmap.sources import collection
 from stackmap.sources.diskstats import Sample
+from stackmap.sources.statistics import collection
 
 LINE = "   8       0 sda 2 3 5 7 11 13 17 19 23 29 31 37 41 43 47 53 59"
 OTHER = LINE.replace("sda", "sdb")

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stackmap.model.interval import Interval
-from stackmap.sources import collection, diskstats
+from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
-from stackmap.sources.headings import heading
-from stackmap.sources.lines import Lines
+from stackmap.sources.statistics import collection
+from stackmap.sources.statistics.headings import heading
+from stackmap.sources.statistics.lines import Lines
 
 DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
 PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.errors import InputError
-from stackmap.sources.lines import LONGEST, Lines
+from stackmap.sources.statistics.lines import LONGEST, Lines
 
 
 @given(st.lists(st.binary(max_size=9), max_size=9))

@@ -8,8 +8,8 @@ import pytest
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.sources.reports import SINCE_BOOT
 from stackmap.sources.statistics import intervals
+from stackmap.sources.statistics.reports import SINCE_BOOT
 
 DEVICE = {
     "disk_device": "vg-lv",

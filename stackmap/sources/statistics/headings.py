@@ -14,8 +14,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import Load
-from stackmap.sources.columns import COLUMNS, Layout
-from stackmap.sources.figures import figures, is_fraction, plain
+from stackmap.sources.statistics.columns import COLUMNS, Layout
+from stackmap.sources.statistics.figures import figures, is_fraction, plain
 
 DEVICE = frozenset({"Device", "Device:"})
 DEV = "DEV"

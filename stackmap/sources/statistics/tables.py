@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
-from stackmap.sources import landmarks
-from stackmap.sources.columns import COLUMNS
-from stackmap.sources.figures import figures, is_figure
-from stackmap.sources.headings import (
+from stackmap.sources.statistics import landmarks
+from stackmap.sources.statistics.columns import COLUMNS
+from stackmap.sources.statistics.figures import figures, is_figure
+from stackmap.sources.statistics.headings import (
     DEV,
     DEVICE,
     MOST_BEFORE,
@@ -25,8 +25,8 @@ from stackmap.sources.headings import (
     joined,
     unquoted,
 )
-from stackmap.sources.lines import Lines
-from stackmap.sources.reports import Reports
+from stackmap.sources.statistics.lines import Lines
+from stackmap.sources.statistics.reports import Reports
 
 TITLES = (*DEVICE, DEV)
 

@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterator
 
 from stackmap.model.interval import Interval
-from stackmap.sources.clock import utc
-from stackmap.sources.columns import EARLY_KEYS, KEYS, Layout, believable
-from stackmap.sources.landmarks import instant
-from stackmap.sources.lines import LONGEST, Lines
-from stackmap.sources.mislabelled import MISLABELLED, PERHAPS_SECTORS, Row, units
-from stackmap.sources.reports import Report, unbelievable
+from stackmap.sources.statistics.clock import utc
+from stackmap.sources.statistics.columns import EARLY_KEYS, KEYS, Layout, believable
+from stackmap.sources.statistics.landmarks import instant
+from stackmap.sources.statistics.lines import LONGEST, Lines
+from stackmap.sources.statistics.mislabelled import MISLABELLED, PERHAPS_SECTORS, Row, units
+from stackmap.sources.statistics.reports import Report, unbelievable
 
 BEGINNING = re.compile(
     r'"(?:disk_device|disk-device)"|"(?:sysstat|statistics|avg-cpu)"\s*:|"disk"\s*:\s*\['

@@ -14,10 +14,10 @@ from functools import reduce
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.sources.columns import COLUMNS, Layout, Spots
-from stackmap.sources.figures import plain
-from stackmap.sources.headings import MOST_BEFORE, Heading
-from stackmap.sources.reports import Reports
+from stackmap.sources.statistics.columns import COLUMNS, Layout, Spots
+from stackmap.sources.statistics.figures import plain
+from stackmap.sources.statistics.headings import MOST_BEFORE, Heading
+from stackmap.sources.statistics.reports import Reports
 
 BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")
 

@@ -13,8 +13,15 @@ from dataclasses import dataclass
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
-from stackmap.sources import collection, headless, pasted_diskstats, sadf, sysstat_json, tables
-from stackmap.sources.lines import Lines
+from stackmap.sources.statistics import (
+    collection,
+    headless,
+    pasted_diskstats,
+    sadf,
+    sysstat_json,
+    tables,
+)
+from stackmap.sources.statistics.lines import Lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stackmap.sources.columns import KIB, MOST, SECTOR, Column
+from stackmap.sources.statistics.columns import KIB, MOST, SECTOR, Column
 
 # "2.4M", "5,4%", "-nan". Letters are sysstat's, base 1024; "?" is its overflow.
 FIGURE = re.compile(r"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d{1,3})?([sBkMGTP?%]?)$")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stackmap.sources.clock import zoned
-from stackmap.sources.figures import is_figure
+from stackmap.sources.statistics.clock import zoned
+from stackmap.sources.statistics.figures import is_figure
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once a run.
 BANNER = re.compile(r"\bLinux \S+ \(\S*\)\s+\S*\d")

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from html import unescape
 
 from stackmap.model.interval import Interval
-from stackmap.sources.clock import utc
-from stackmap.sources.columns import COLUMNS, KEYS, Layout, believable
-from stackmap.sources.figures import figures
-from stackmap.sources.landmarks import CLOCK, instant
-from stackmap.sources.lines import Lines
-from stackmap.sources.reports import Report, unbelievable
+from stackmap.sources.statistics.clock import utc
+from stackmap.sources.statistics.columns import COLUMNS, KEYS, Layout, believable
+from stackmap.sources.statistics.figures import figures
+from stackmap.sources.statistics.landmarks import CLOCK, instant
+from stackmap.sources.statistics.lines import Lines
+from stackmap.sources.statistics.reports import Report, unbelievable
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
 RESTART = "LINUX-RESTART"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf, log2
 
-from stackmap.sources.columns import (
+from stackmap.sources.statistics.columns import (
     DISCARD,
     GIB,
     KIB,

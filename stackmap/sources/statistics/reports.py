@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
-from stackmap.sources.columns import believable
-from stackmap.sources.figures import is_rounded
-from stackmap.sources.headings import QUOTES, Heading, Row
-from stackmap.sources.landmarks import instant
+from stackmap.sources.statistics.columns import believable
+from stackmap.sources.statistics.figures import is_rounded
+from stackmap.sources.statistics.headings import QUOTES, Heading, Row
+from stackmap.sources.statistics.landmarks import instant
 
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
