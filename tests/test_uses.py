@@ -94,9 +94,10 @@ def test_what_is_written_on_an_idle_device():
 
 def test_a_device_in_use_is_not_asked_what_is_written_on_it():
     """A PV with LVs is used by them."""
-    host = DrawnHost(VOLUME, udev={"8:0": {"ID_FS_TYPE": "LVM2_member"}})
-    assert () == discover(host)["sda"].uses
-    assert "udev 8:0" not in host.asked
+    files = block("vda", "254:0") | mapped(0, "vg-lv", lvm_uuid(7), below=("vda",))
+    host = DrawnHost(files, udev={"254:0": {"ID_FS_TYPE": "LVM2_member"}})
+    assert () == discover(host)["vda"].uses
+    assert "udev 254:0" not in host.asked
 
 
 def test_mounts_swap_and_all_their_places():

@@ -29,15 +29,13 @@ def read(seen: Scan, block: Block) -> Found:
     members = array.members or tuple(
         Member(name, None, frozenset({"in_sync"})) for name in sysfs.below(seen.host, block)
     )
-    return Found(
-        device,
-        edges=tuple(_edge(block, array, member) for member in members),
-        states={member.name: member.state for member in members},
-    )
+    # To a container every disk is a spare; the arrays made of them know better.
+    states = {} if array.is_container else {member.name: member.state for member in members}
+    edges = tuple(_edge(block, array, member) for member in members)
+    return Found(device, edges, states)
 
 
 def _edge(block: Block, array: Array, member: Member) -> Edge:
-    # A container (imsm, ddf) only holds the disks that arrays of its own are made of.
-    role = Role.SPARE if array.attributes["level"] == "container" else member.role
+    role = Role.SPARE if array.is_container else member.role
     start = None if member.offset is None else member.offset * SECTOR
     return Edge(block.name, member.name, role, start)

@@ -25,7 +25,7 @@ def identity(host: Host, block: Block) -> Identity:
     Return what *block* is called by its maker.
 
     udev, a library and a file a disk, is asked only where it knows more: of
-    SCSI disks, which are all that have a vendor by name.
+    SCSI disks, and where sysfs has nothing (a partial copy of it).
     """
     path = f"{block.path}/device"
     entries = frozenset(names_in(host, path)) if "device" in block.entries else frozenset()
@@ -35,7 +35,8 @@ def identity(host: Host, block: Block) -> Identity:
 
     vendor, model = ask("vendor"), ask("model") or ask("name")
     serial = ask("serial") or _own(host, block, "serial") or _page_80(host, path, entries)
-    if vendor and not vendor.startswith("0x") and (not serial or vendor == "ATA"):
+    scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
+    if scsi or ("device" in block.entries and not entries - {"block"}):
         said = udev.identity(udev.properties(host, block.number))
         model, serial = said.model or model, said.serial or serial
         vendor = "" if said.model else vendor

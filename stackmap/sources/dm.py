@@ -113,7 +113,7 @@ def role(below: Mapped, target: str) -> Role:
     """Return what *below* is for to a device with *target*, by its name."""
     if below.lv is None or not below.lv.hidden or target == "linear":
         return plain_role(target)
-    # "-real" is both what an origin's data became and what a snapshot is of.
-    if below.lv.ending == "real" and target in ("snapshot", "snapshot-merge"):
+    # "-real" is both what an origin's data became and what others are copies of.
+    if below.lv.ending == "real" and target in ("snapshot", "snapshot-merge", "thin"):
         return Role.ORIGIN
     return below.lv.role

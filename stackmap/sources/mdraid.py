@@ -74,6 +74,13 @@ class Array:
     members: tuple[Member, ...]
 
     @property
+    def is_container(self) -> bool:
+        """Whether it only holds the disks (imsm, ddf) that other arrays are made of."""
+        # "external:imsm" keeps its own metadata, "external:/md127/0" is an array in it.
+        kept, _, where = self.attributes["metadata_version"].partition(":")
+        return kept == "external" and not where.startswith("/")
+
+    @property
     def layout(self) -> Layout | None:
         """How it spreads data; None for a container, or a level with no geometry."""
         said = self.attributes
@@ -92,7 +99,8 @@ class Array:
     def state(self) -> str | None:
         """What is wrong or under way, "active" if nothing; None where md does not say."""
         said = self.attributes
-        state = said["array_state"]
+        # A container is always "inactive": it has no I/O.
+        state = "" if self.is_container else said["array_state"]
         if state and state not in _BUSY:
             return {"readonly": "read-only"}.get(state, state)
         if not state:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from stackmap.host import Host
 
 
+# Where a serial is, lsblk's order: what SCSI says is printed on the disk, ID_SERIAL_SHORT may be its WWN.
+SERIALS = ("SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A disk by what is printed on it; "" where nothing is known."""
@@ -39,6 +43,6 @@ def identity(said: dict[str, str]) -> Identity:
     model = unmangled(said.get("ID_MODEL_ENC", "")) or said.get("ID_MODEL", "")
     return Identity(
         model=model.strip(),
-        serial=said.get("ID_SERIAL_SHORT") or said.get("ID_SCSI_SERIAL") or "",
+        serial=next((said[key] for key in SERIALS if said.get(key)), ""),
         wwn=said.get("ID_WWN_WITH_EXTENSION") or said.get("ID_WWN") or "",
     )

@@ -67,7 +67,8 @@ def test_layout_of_an_array(name):
 
 def test_a_container_has_no_layout():
     """imsm's container holds disks; the arrays made of them are others."""
-    assert array(level="container", raid_disks="0").layout is None
+    container = array(level="", metadata_version="external:imsm", array_state="inactive")
+    assert (None, None) == (container.layout, container.state)
 
 
 MEMBERS = {
