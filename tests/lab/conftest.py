@@ -3,7 +3,8 @@ The lab: a fixture that boots a kernel, runs a scenario in it, and hands over wh
 
 Which tests run is said by STACKMAP_LAB, as ``./run lab`` sets it: "short" (or
 1), or "all" for those marked ``lab("all")`` too. A boot takes 10 to 60 s, so
-without it none runs.
+without it none runs. Where STACKMAP_LAB_OUT names a folder, what scenarios
+leave is kept there, and one that left something is not booted again.
 """
 
 from __future__ import annotations
@@ -15,12 +16,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tabulate import tabulate
+
+from tests.lab.judged import Figure, Verdict
 
 HERE = Path(__file__).parent
 BOOT = HERE / "boot"
 SCENARIOS = HERE / "scenarios"
 
 Lab = Callable[..., Path]
+
+VERDICTS = pytest.StashKey[list[tuple[str, Verdict]]]()
+HEADINGS = (
+    "kernel", "workload", "top", "layer", "", "requests", "counted", "KiB", "counted",
+    "×requests", "counted", "×bytes", "counted", "off %", "",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
@@ -50,15 +60,55 @@ def lab(tmp_path_factory) -> Lab:
         arguments = [f(x) for k, v in options.items() for f, x in ((_option, k), (str, v))]
         key = (scenario, *arguments)
         if key not in done:
-            require_lab(str(options.get("kernel", "6.1")))
-            out = tmp_path_factory.mktemp(scenario)
-            done[key] = _boot(script, out, arguments)
+            kernel = str(options.get("kernel", "6.1"))
+            require_lab(kernel)
+            kept = os.environ.get("STACKMAP_LAB_OUT")
+            out = Path(kept, f"{scenario}-{kernel}") if kept else tmp_path_factory.mktemp(scenario)
+            done[key] = out if _is_done(out) else _boot(script, out, arguments)
         outcome = done[key]
         if isinstance(outcome, str):
             pytest.fail(outcome, pytrace=False)
         return outcome
 
     return run
+
+
+@pytest.fixture
+def verdict_table(request) -> list[tuple[str, Verdict]]:
+    """What is printed when all have run: of each kernel, its verdicts."""
+    return request.config.stash.setdefault(VERDICTS, [])
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    rows = [_row(kernel, verdict) for kernel, verdict in config.stash.get(VERDICTS, [])]
+    if rows:
+        terminalreporter.section("what stackmap says, and what the kernel counted")
+        terminalreporter.write_line(tabulate(rows, HEADINGS, disable_numparse=True))
+
+
+def _row(kernel: str, verdict: Verdict) -> tuple[str, ...]:
+    figures = (
+        (verdict.requests, ".0f", 1),
+        (verdict.bytes, ".0f", 1024),
+        (verdict.iops_ratio, ".3f", 1),
+        (verdict.bytes_ratio, ".3f", 1),
+    )
+    off = "-" if verdict.off is None else f"{verdict.off:.2%}"
+    words = ["ok" if verdict.right(0.01) else "OFF"]
+    words += ["estimated"] if verdict.estimated else []
+    words += [verdict.reason] if verdict.reason else []
+    return (
+        kernel, verdict.workload, verdict.top, verdict.role, verdict.direction,
+        *(text for figure, form, unit in figures for text in _both(figure, form, unit)),
+        off, ", ".join(words),
+    )  # fmt: skip
+
+
+def _both(figure: Figure | None, form: str, unit: int) -> tuple[str, str]:
+    if figure is None:
+        return "", ""
+    said = "-" if figure.said is None else format(figure.said / unit, form)
+    return said, format(figure.counted / unit, form)
 
 
 def require_lab(kernel: str) -> None:
@@ -71,6 +121,11 @@ def require_lab(kernel: str) -> None:
 
 def _option(name: str) -> str:
     return f"--{name}"
+
+
+def _is_done(out: Path) -> bool:
+    status = out / ".lab" / "status"
+    return status.exists() and status.read_text() == "0\n"
 
 
 def _boot(script: Path, out: Path, arguments: list[str]) -> Path | str:

@@ -56,33 +56,38 @@ sample() { date +'TS %s.%N %F %T'; cat /proc/diskstats; }
 # .truth, what the kernel counted between them; a line in measured.txt, with the status COMMAND ended with.
 # TOPS are the names to ask stackmap for, by commas.
 measure() {
-    local stack=$1 workload=$2 tops=$3 status=0; shift 3
     quiet
     truth_on
-    sample > "$stack.$workload.diskstats"
+    sampled "$@"
+    truth_off "$1.$2.truth"
+}
+
+# sampled STACK WORKLOAD TOPS COMMAND...: the same without the truth, which takes its time
+sampled() {
+    local name=$1.$2 line="$1 $2 $3" status=0; shift 3
+    sample > "$name.diskstats"
     "$@" > /tmp/said 2>&1 || status=$?
     quiet
-    sample >> "$stack.$workload.diskstats"
-    truth_off "$stack.$workload.truth"
-    [ $status = 0 ] || { echo "!! $stack $workload ended with $status"; cat /tmp/said; }
-    echo "$stack $workload $tops $status" >> measured.txt
-    echo "$SECONDS s: $stack $workload"
+    sample >> "$name.diskstats"
+    [ $status = 0 ] || { echo "!! $name ended with $status"; cat /tmp/said; }
+    echo "$line $status" >> measured.txt
+    echo "$SECONDS s: $name"
 }
 
 # dump STACK: STACK.tar, this machine as `stackmap --from` reads it: a copy of sysfs, udev's database and what
 # dmsetup says. What `stackmap record` would keep and more, at a tenth of the time that takes here.
 dump() {
-    local dir=/tmp/dump disk
+    local dir=/tmp/dump
     rm -rf $dir; mkdir -p $dir/{cmd,proc/sys/kernel,run/udev,sys}
     udevadm settle --timeout=30
     cp /proc/version /proc/diskstats /proc/uptime /proc/swaps $dir/proc/
     cp -r /run/udev/data $dir/run/udev/
-    for disk in /sys/block/*; do
-        case $disk in */ram*|*/loop*) continue;; esac
-        # A link to where the device is. Some attributes can only be written.
-        cp -P --parents "$disk" $dir
-        cp -r --parents "$(readlink -f "$disk")" $dir 2>/dev/null || true
-    done
+    # Links to where the devices are, and there what tells of them. Some attributes can only be written.
+    find /sys/block -type l ! -name 'ram*' ! -name 'loop*' > /tmp/links
+    # shellcheck disable=SC2046
+    find $(xargs readlink -f < /tmp/links) \
+        \( -name power -o -name trace -o -name mq -o -name integrity \) -prune -o ! -type d -print |
+        cat /tmp/links - | xargs cp -P --parents -t $dir 2>/dev/null || true
     dmsetup table > $dir/cmd/dmsetup-table.txt
     dmsetup status --noflush > $dir/cmd/dmsetup-status.txt
     tar -C $dir -cf "$1.tar" .

@@ -59,6 +59,11 @@ def test_what_a_driver_takes_are_the_pieces_and_the_empty_ones_too(counted):
     assert counted.taken("254:8", "W") == truth.Sent(5 + 7 + 11 + 29, (5 * 40 + 7 * 8) * 512)
 
 
+def test_those_that_flush_first_and_carry_something_are_told(counted):
+    """Device-mapper makes two of each: a flush, and the rest."""
+    assert counted.flushing == {("254:8", "W"): 7}
+
+
 def test_what_was_passed_on_is_told_by_both_ends(counted):
     assert counted.remapped("254:3", "8:16", "W").count == 17 + 19
     assert counted.remapped("8:16", "254:3", "W") == truth.Sent()

@@ -52,13 +52,15 @@ class Truth:
     What was counted, by device ("253:8"), kind ("R", "W", "D", "F") and size in bytes.
 
     ``remaps``: (from, to, kind) → how many, and their bytes. ``splits``: how
-    often a bio was cut in two.
+    often a bio was cut in two. ``flushing``: bios with something in them that
+    ask for a flush first.
     """
 
     bios: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
     remaps: dict[tuple[str, str, str], Sent] = field(default_factory=dict)
     splits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    flushing: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def arrived(self, device: str, kind: str) -> Sent:
         """Bios sent to *device*; empty ones, which only flush, left out."""
@@ -123,8 +125,11 @@ def _add(truth: Truth, event: str, kind: str, match: re.Match[str]) -> None:
         sent = Sent(count, int(match["total"]) * SECTOR)
         truth.remaps[key] = truth.remaps.get(key, Sent()) + sent
     else:
+        size = int(match["size"]) * SECTOR
         counts = truth.bios if event == "block_bio_queue" else truth.requests
-        counts[device, kind, int(match["size"]) * SECTOR] += count
+        counts[device, kind, size] += count
+        if size and counts is truth.bios and match["rwbs"].startswith("F"):
+            truth.flushing[device, kind] += count
 
 
 def _number(dev: str) -> str:

@@ -1,0 +1,203 @@
+"""
+stackmap's figures of a measured workload beside the kernel's own count of it.
+
+``measured(folder)`` reads what ``measure`` and ``dump`` in guest.sh left: of
+each workload the machine, its counters before and after, and the histograms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from tests.lab import truth
+from tests.lab.truth import Sent, Truth
+
+KINDS = {"R": "read", "W": "write"}
+FEW = 20  # of so few requests, one that straddles an edge of the span is more than 1 %
+
+# What makes requests that the kernel does not tell as remaps of those above (KERNEL 5.1).
+MAKERS = frozenset({"raid", "thin", "thin-pool", "cache", "mirror", "snapshot", "writecache"})
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One load on one stack; ``tops`` are what it was sent to, ``folder / name.*`` what is known."""
+
+    folder: Path
+    stack: str
+    name: str
+    tops: tuple[str, ...]
+    status: int
+
+    @property
+    def counted(self) -> Truth:
+        return truth.read(self.folder / f"{self.stack}.{self.name}.truth")
+
+    def said(self, top: str) -> dict[str, Any]:
+        """Return what stackmap makes of it: the stack of *top*."""
+        samples = self.folder / f"{self.stack}.{self.name}.diskstats"
+        report = layers(self.folder / f"{self.stack}.tar", samples, top)
+        return {**report["stacks"][0], "seconds": report["seconds"]}
+
+
+def measured(folder: Path) -> dict[str, Workload]:
+    """Return the workloads of a scenario by "STACK.WORKLOAD"."""
+    lines = (folder / "measured.txt").read_text().splitlines()
+    found = {}
+    for stack, name, tops, status in map(str.split, lines):
+        found[f"{stack}.{name}"] = Workload(
+            folder, stack, name, tuple(tops.split(",")), int(status)
+        )
+    return found
+
+
+def layers(machine: Path, samples: Path, *names: str) -> dict[str, Any]:
+    """Return ``iostat --per-layer -J`` of the samples, on the machine as it was dumped."""
+    return asked(machine, "iostat", "--per-layer", "-J", "--input", str(samples), *names)
+
+
+@cache
+def devices(machine: Path) -> dict[str, dict[str, Any]]:
+    """Return ``tree -J``'s devices by kernel name."""
+    return {device["name"]: device for device in asked(machine, "tree", "-J")["devices"]}
+
+
+def asked(machine: Path, *words: str) -> dict[str, Any]:
+    """Return what stackmap prints as JSON, asked of a dump."""
+    result = CliRunner().invoke(stackmap, ["--from", str(machine), *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return dict(json.loads(result.stdout))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What stackmap says (None: that it cannot tell) and what the kernel counted."""
+
+    said: float | None
+    counted: float
+
+    @property
+    def off(self) -> float | None:
+        """The difference as a share of the truth."""
+        if self.said is None:
+            return None
+        return abs(self.said - self.counted) / self.counted
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Reads or writes at a layer of a stack, under a workload."""
+
+    workload: str
+    top: str
+    role: str
+    direction: str
+    requests: Figure
+    bytes: Figure
+    iops_ratio: Figure | None
+    bytes_ratio: Figure | None
+    estimated: bool
+    reason: str
+
+    @property
+    def off(self) -> float | None:
+        """The greatest difference; None where there is no figure."""
+        figures = filter(None, (self.requests, self.bytes, self.iops_ratio, self.bytes_ratio))
+        return max((figure.off for figure in figures if figure.off is not None), default=None)
+
+    def right(self, within: float) -> bool:
+        """Whether every figure is the kernel's, or a reason says why there is none."""
+        if self.requests.said is None and self.bytes.said is None:
+            return bool(self.reason)
+        return self.off is not None and self.off <= within
+
+
+def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
+    """Yield a verdict for each layer of the stack of *top* and each direction that was busy."""
+    known = devices(workload.folder / f"{workload.stack}.tar")
+    said, counted = workload.said(top), workload.counted
+    seconds = said["seconds"]
+    for kind, direction in KINDS.items():
+        above: list[str] = []
+        sent = _taken(known[said["device"]], counted, kind)
+        for layer in said["layers"]:
+            parts = (_arrived(known, counted, above, name, kind) for name in layer["devices"])
+            here = sum(parts, Sent())
+            above += layer["devices"]
+            if here.count < FEW:
+                continue
+            told, ratios = layer[direction], layer["amplification"]
+            rated = sent.count >= FEW
+            iops, size = ratios["iops"][direction], ratios["bytes"][direction]
+            yield Verdict(
+                f"{workload.stack}.{workload.name}",
+                top,
+                layer["role"],
+                direction,
+                Figure(_times(told["arrivals"], seconds), here.count),
+                Figure(_times(told["bytes"], seconds), here.bytes),
+                Figure(iops, here.count / sent.count) if rated else None,
+                Figure(size, here.bytes / sent.bytes) if rated else None,
+                layer["estimated"],
+                layer["reason"] or "",
+            )
+
+
+def cost(workload: Workload, top: str) -> float:
+    """Return the bytes below parity that a byte written to *top* cost: written, and read because of it."""
+    known = devices(workload.folder / f"{workload.stack}.tar")
+    said, counted = workload.said(top), workload.counted
+    volume = known[said["device"]]
+    below = [each["name"] for each in volume["below"] if each["role"] == "data"]
+    there = {
+        kind: sum(_arrived(known, counted, [volume["name"]], name, kind).bytes for name in below)
+        for kind in KINDS
+    }
+    above = {kind: counted.arrived(volume["dev"], kind).bytes for kind in KINDS}
+    return (there["W"] + there["R"] - above["R"]) / above["W"]
+
+
+def _arrived(
+    known: dict[str, dict[str, Any]], counted: Truth, above: list[str], name: str, kind: str
+) -> Sent:
+    """Return what the data devices *above* sent to *name*, or all it took where they make requests."""
+    senders = [
+        device
+        for device in (known[each] for each in above)
+        if any(below["name"] == name for below in device["below"])
+    ]
+    number = known[name]["dev"]
+    if not senders or any(device["target"] in MAKERS for device in senders):
+        return _taken(known[name], counted, kind)
+    passed = (counted.remapped(device["dev"], number, kind) for device in senders)
+    # md sends a flush to each member without telling of a remap. Nobody else sends empty bios:
+    # those of its superblocks and bitmaps carry something, and are not of the data path.
+    by_md = any(device["kind"] == "array" for device in senders)
+    return sum(passed, Sent(counted.empty(number, kind) if by_md else 0))
+
+
+def _taken(device: dict[str, Any], counted: Truth, kind: str) -> Sent:
+    """Return what *device* took, piece by piece, as each driver counts it (KERNEL 1.2, 1.6)."""
+    number, layout = device["dev"], device["layout"]
+    if device["target"]:
+        return counted.taken(number, kind) + Sent(counted.flushing[number, kind])
+    if device["kind"] != "array":
+        return counted.taken(number, kind)
+    # md counts no empty flush, and cuts at its chunks without telling; all writes here are aligned.
+    whole = counted.arrived(number, kind)
+    if layout["level"] == "raid1" or (layout["parity"] and kind == "W"):
+        return whole
+    pieces = (n * -(-size // layout["chunk"]) for size, n in counted.sizes(number, kind).items())
+    return Sent(sum(pieces), whole.bytes)
+
+
+def _times(rate: float | None, seconds: float) -> float | None:
+    return None if rate is None else rate * seconds
