@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -134,6 +132,8 @@ def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) 
 
 
 def _json(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
+    import json
+
     from stackmap.render.json import tree_json
 
     return json.dumps(tree_json(topology)) + "\n"
@@ -180,6 +180,8 @@ def _graphml(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
 
 
 def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: bool) -> str:
+    import json
+
     from stackmap.analysis.differences import differences
     from stackmap.host.capture import CapturedHost
     from stackmap.render.differences import differences_json, render_differences
@@ -204,11 +206,17 @@ FORMS: dict[str | None, Form] = {
 }
 
 
+def _columns_of_terminal() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
 def _look(session: Session, *, plain: bool) -> Look:
     """Return the look this terminal can show: ASCII where its encoding has no lines."""
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()
-    width = shutil.get_terminal_size().columns if terminal else None
+    width = _columns_of_terminal() if terminal else None
     colour = terminal and not os.environ.get("NO_COLOR")
     return (UNICODE if unicode else ASCII).within(
         width, colour=colour if session.color is None else session.color

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.discover import arrays, disks, mapped
+from stackmap.discover import disks, mapped
 from stackmap.discover.found import Found
 from stackmap.discover.metadata import enriched
 from stackmap.discover.scan import Scan, scan
@@ -32,7 +32,7 @@ def discover(
 
     *metadata* also asks LVM and md themselves, through libblockdev: slow, and
     needs root. *geometry* reads the ``queue/`` attributes of every device, not
-    only of those whose layout is told by them. *counters*: False where none
+    only of those whose layout is told by them, and how each queue is set. *counters*: False where none
     will be read, so that what tells whether to believe them need not be asked.
     """
     seen = scan(host, geometry=geometry, counters=counters)
@@ -65,6 +65,8 @@ def _read(seen: Scan, block: Block) -> Found:
     if "dm" in block.entries:
         return mapped.read(seen, block)
     if "md" in block.entries:
+        from stackmap.discover import arrays  # 3 ms that a host without md does not pay
+
         return arrays.read(seen, block)
     return disks.read(seen, block)
 

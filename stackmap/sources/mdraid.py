@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.model.device import Role
 from stackmap.model.raid import Layout, layout
-from stackmap.sources.dm_targets.raid import condition
-from stackmap.sources.dm_targets.segment import percent
+from stackmap.sources.progress import condition, percent
 from stackmap.sources.sysfs import Block, attribute, names_in, number, unescaped
 
 if TYPE_CHECKING:

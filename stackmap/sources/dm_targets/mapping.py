@@ -10,9 +10,9 @@ from stackmap.sources.dm_targets.segment import (
     Told,
     is_device,
     options,
-    percent,
     sectors,
 )
+from stackmap.sources.progress import percent
 
 _META_DEVICE = "meta_device:"
 _FEC_DEVICE = "use_fec_from_device"

@@ -9,10 +9,10 @@ from stackmap.sources.dm_targets.segment import (
     Told,
     is_device,
     options,
-    percent,
     sectors,
     share,
 )
+from stackmap.sources.progress import percent
 
 _MODES = {"rw": "active", "ro": "read-only", "out_of_data_space": "out of data space"}
 _BROKEN = {

@@ -13,13 +13,12 @@ from stackmap.sources.dm_targets.segment import (
     Told,
     is_device,
     options,
-    percent,
     sectors,
     share,
 )
+from stackmap.sources.progress import condition, percent
 
 _TYPE = re.compile(r"(raid\d+)(?:_(.+))?")
-_IDLE = ("idle", "frozen")
 _LETTERS = {"A": "active", "a": "out of sync", "D": "failed"}
 _LEG_LETTERS = {"A": "active"}
 
@@ -124,15 +123,6 @@ def mirror_status(status: Segment) -> Told:
             )
         ),
     )
-
-
-def condition(*, failed: bool, action: str, progress: str) -> str:
-    """Return the state in words: a failed member first, then what is under way."""
-    # A recovery is told by itself: it says that a member is not whole yet.
-    words = ["degraded"] if failed and action != "recover" else []
-    if action not in _IDLE:
-        words.append(f"{action} {progress}".strip())
-    return ", ".join(words) or "active"
 
 
 def _after(words: tuple[str, ...], key: str) -> str | None:

@@ -59,11 +59,6 @@ def sectors(word: str) -> int:
     return int(word) * SECTOR
 
 
-def percent(part: float, whole: float) -> str:
-    """Return *part* of *whole* as people read it; of nothing, all is done."""
-    return f"{100 * part / whole if whole else 100:.1f} %"
-
-
 def share(word: str) -> tuple[int, int]:
     """Return both numbers of a *word* like ``1024/4096``."""
     done, _, total = word.partition("/")
