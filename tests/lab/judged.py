@@ -59,6 +59,7 @@ def measured(folder: Path) -> dict[str, Workload]:
     return found
 
 
+@cache
 def layers(machine: Path, samples: Path, *names: str) -> dict[str, Any]:
     """Return ``iostat --per-layer -J`` of the samples, on the machine as it was dumped."""
     return asked(machine, "iostat", "--per-layer", "-J", "--input", str(samples), *names)
@@ -175,6 +176,10 @@ def _arrived(
         if any(below["name"] == name for below in device["below"])
     ]
     number = known[name]["dev"]
+    if senders and known[name]["kind"] == "partition":
+        # Each event names its disk instead, but for the one that leaves the partition.
+        (disk,) = known[name]["below"]
+        return counted.remapped(number, known[disk["name"]]["dev"], kind)
     if not senders or any(device["target"] in MAKERS for device in senders):
         return _taken(known[name], counted, kind)
     passed = (counted.remapped(device["dev"], number, kind) for device in senders)

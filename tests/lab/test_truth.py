@@ -61,7 +61,7 @@ def test_what_a_driver_takes_are_the_pieces_and_the_empty_ones_too(counted):
 
 def test_those_that_flush_first_and_carry_something_are_told(counted):
     """Device-mapper makes two of each: a flush, and the rest."""
-    assert counted.flushing == {("254:8", "W"): 7}
+    assert counted.flushing["254:8", "W"] == 7
 
 
 def test_what_was_passed_on_is_told_by_both_ends(counted):

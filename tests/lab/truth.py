@@ -53,7 +53,7 @@ class Truth:
 
     ``remaps``: (from, to, kind) → how many, and their bytes. ``splits``: how
     often a bio was cut in two. ``flushing``: bios with something in them that
-    ask for a flush first.
+    ask for a flush first; ``metadata``: those that are marked so.
     """
 
     bios: Counter[tuple[str, str, int]] = field(default_factory=Counter)
@@ -61,6 +61,7 @@ class Truth:
     remaps: dict[tuple[str, str, str], Sent] = field(default_factory=dict)
     splits: Counter[tuple[str, str]] = field(default_factory=Counter)
     flushing: Counter[tuple[str, str]] = field(default_factory=Counter)
+    metadata: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def arrived(self, device: str, kind: str) -> Sent:
         """Bios sent to *device*; empty ones, which only flush, left out."""
@@ -128,8 +129,9 @@ def _add(truth: Truth, event: str, kind: str, match: re.Match[str]) -> None:
         size = int(match["size"]) * SECTOR
         counts = truth.bios if event == "block_bio_queue" else truth.requests
         counts[device, kind, size] += count
-        if size and counts is truth.bios and match["rwbs"].startswith("F"):
-            truth.flushing[device, kind] += count
+        if size and counts is truth.bios:
+            truth.flushing[device, kind] += count * match["rwbs"].startswith("F")
+            truth.metadata[device, kind] += count * match["rwbs"].endswith("M")
 
 
 def _number(dev: str) -> str:

@@ -1,0 +1,26 @@
+# Two thousand mapped devices on one disk: what a look at them costs, beside lsblk's. For test_many.py.
+. /lab/guest.sh
+set -e
+DEVICES=2000
+# udev would look into each of them, for minutes.
+udevadm control --stop-exec-queue
+for ((i = 0; i < DEVICES; i++)); do
+    printf 'many%d,LAB-%d,,rw,0 8 linear /dev/sda %d;' $i $i $((i * 8))
+done > /tmp/tables
+# One command line holds not all of them.
+for ((i = 1; i <= DEVICES; i += 200)); do
+    dmsetup create --noudevsync --concise "$(cut -d';' -f$i-$((i + 199)) /tmp/tables)"
+done
+ls -d /sys/block/dm-* | wc -l > devices
+echo "$SECONDS s: they stand"
+TIMEFORMAT=%R
+for _ in 1 2 3 4 5; do
+    { time lsblk > /dev/null; } 2>> lsblk.seconds
+    { time stackmap tree > tree.txt; } 2>> tree.seconds
+done
+python3 - stackmap tree > tree.kib <<'END'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+END
+echo "$SECONDS s: done"

@@ -1,0 +1,156 @@
+"""
+Every kind of stack under every kind of load: what stackmap makes of the counters, and what the
+kernel counted, layer by layer, on two kernels. The table of it is printed at the end of the run.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab import judged
+
+pytestmark = pytest.mark.lab("all")
+
+KERNELS = ("6.1", "6.12")
+EXACT = 0.01  # of the kernel's count
+ALIKE = 0.02  # between kernels
+
+# Each as STACK.WORKLOAD of scenarios/stacks.sh.
+WORKLOADS = (
+    "md5n3.rand4k-write",
+    "md5n3.stripe-write",
+    "md5n3.rand4k-read",
+    "md5n4.rand4k-write-qd16",
+    "md5n4.stripe-write",
+    "md5n4.rand16k-mixed",
+    "md5n5.seq1m-write",
+    "md5n5.rand64k-read",
+    "md5n8.rand4k-write",
+    "md5n8.ext4-fsync",
+    "md6n4.rand4k-write",
+    "md6n4.stripe-write",
+    "md6n8.rand8k-write",
+    "md6n8.seq1m-read",
+    "md4n5.rand16k-write",
+    "md10n2.rand4k-mixed",
+    "md10n2.seq256k-write",
+    "md10f2.rand4k-mixed",
+    "md10f2.seq256k-write",
+    "md10o2.rand4k-mixed",
+    "md10o2.seq256k-write",
+    "md1n3.seq256k-write",
+    "lab.r5-rand4k-write",
+    "lab.r5-stripe-write",
+    "lab.r5-seq20k-write",
+    "lab.r5-rand64k-mixed",
+    "lab.r5wide-rand4k-write",
+    "lab.r5wide-seq1m-read",
+    "lab.r4-rand8k-write",
+    "lab.r6-rand16k-write",
+    "lab.r6-stripe-write",
+    "lab.r10-rand16k-mixed",
+    "lab.r10-seq1m-write",
+    "lab.r1-rand4k-mixed",
+    "lab.plain-seq128k-read",
+    "lab.thin-first-write",
+    "lab.thin-again",
+    "lab.cached-rand4k-mixed",
+    "lab.crypt-rand16k-mixed",
+    "lab.crypt-seq1m-write",
+    "lab.spread-seq256k-write",
+    "lab.spread-rand4k-mixed",
+    "lab.two-at-once",
+    "lab.three-at-once",
+    "lab.two-thins",
+    "lab.r5-ext4-fsync",
+    "pair.one",
+)
+PAIR = "pair.both"
+BITMAP = "md1n3.rand4k-mixed"
+# How these fare in the stripe cache, or in a cache's own time, is not the same twice.
+UNLIKE = {
+    "md5n4.rand16k-mixed",
+    "lab.r5-rand64k-mixed",
+    "lab.cached-rand4k-mixed",
+    "lab.three-at-once",
+}
+
+
+def scenario(lab, kernel):
+    return judged.measured(lab("stacks", kernel=kernel, disks=10, nvme=1, timeout=1500))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_workload_was_measured(lab, kernel):
+    found = scenario(lab, kernel)
+    assert set(found) == {*WORKLOADS, PAIR, BITMAP}
+    assert [name for name, workload in found.items() if workload.status] == []
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_layer_is_what_the_kernel_counted(lab, verdict_table, kernel, name):
+    """Requests, bytes and both ratios of each layer, reads and writes apart, within 1 %."""
+    workload = scenario(lab, kernel)[name]
+    found = [verdict for top in workload.tops for verdict in judged.verdicts(workload, top)]
+    verdict_table.extend((kernel, verdict) for verdict in found)
+    assert found
+    assert [v for v in found if not v.right(EXACT)] == []
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_bitmap_on_the_members_is_among_their_writes(lab, verdict_table, kernel):
+    """No counter has md's own writes apart: some requests more, hardly any bytes."""
+    workload = scenario(lab, kernel)[BITMAP]
+    found = list(judged.verdicts(workload, *workload.tops))
+    verdict_table.extend((kernel, verdict) for verdict in found)
+    disks = next(v for v in found if (v.role, v.direction) == ("disks", "write"))
+    marked = sum(workload.counted.metadata[number, "W"] for number in ("8:0", "8:16", "8:32"))
+    assert 0 < disks.requests.said - disks.requests.counted <= marked
+    assert disks.bytes.off < EXACT
+    assert all(verdict.right(EXACT) for verdict in found if verdict is not disks)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_pieces_of_two_volumes_over_one_striped_table_are_nobodys(lab, kernel):
+    """The table cuts what both send: at the disks the bytes of each are known, and no more."""
+    workload = scenario(lab, kernel)[PAIR]
+    known = judged.devices(workload.folder / "pair.tar")
+    for top in workload.tops:
+        said = workload.said(top)
+        number = known[said["device"]]["dev"]
+        disks = said["layers"][-1]
+        sent = workload.counted.arrived(number, "W").bytes
+        assert disks["write"]["bytes"] * said["seconds"] == pytest.approx(sent, rel=EXACT)
+        assert disks["write"]["arrivals"] is None
+        assert disks["amplification"]["iops"]["write"] is None
+        assert "cuts requests of several volumes" in disks["reason"]
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name not in UNLIKE])
+def test_both_kernels_amplify_alike(lab, name):
+    """6.12 counts LVM's RAID twice, and all bios at their end: no figure shows it."""
+    ratios = [list(_ratios(scenario(lab, kernel)[name])) for kernel in KERNELS]
+    assert ratios[0] == [pytest.approx(ratio, rel=ALIKE) for ratio in ratios[1]]
+
+
+def _ratios(workload):
+    for top in workload.tops:
+        for layer in workload.said(top)["layers"]:
+            for ratios in (layer["amplification"]["iops"], layer["amplification"]["bytes"]):
+                yield {direction: ratios[direction] for direction in ("read", "write")}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_cost_of_parity_is_what_the_kernel_counted(lab, kernel):
+    """Bytes written below, and read because of it, for a byte written: within 1 %."""
+    off = {}
+    for name, workload in scenario(lab, kernel).items():
+        for top in workload.tops:
+            cost = (workload.said(top)["parity"] or {}).get("cost_bytes_per_byte")
+            if cost is None:
+                continue
+            counted = judged.cost(workload, top)
+            if cost != pytest.approx(counted, rel=EXACT):
+                off[name, top] = (cost, counted)
+    assert off == {}

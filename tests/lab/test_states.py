@@ -1,0 +1,63 @@
+"""No figure where none can be known, and the reason why."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.lab import judged
+
+pytestmark = pytest.mark.lab("all")
+
+# What stands in the reason, by the state that the load was measured in.
+REASONS = {
+    "md-recover": "recover",
+    "md-resync": "resync",
+    "md-check": "check",
+    "md-degraded": "degraded",
+    "dm-resync": "resync",
+    "dm-check": "check",
+    "dm-degraded": "degraded",
+}
+
+
+@pytest.fixture(params=["6.1", "6.12"])
+def out(lab, request):
+    return lab("states", kernel=request.param, disks=5, timeout=600)
+
+
+@pytest.mark.parametrize("state", REASONS)
+def test_parity_cannot_be_told(out, state):
+    """The members do more than the load: no range, no cost, and in words why."""
+    workload = judged.measured(out)[f"{state}.load"]
+    parity = workload.said(workload.tops[0])["parity"]
+    assert REASONS[state] in (parity["reason"] or "")
+    assert parity["full_stripe"] == {"low": None, "high": None}
+    assert parity["cost_bytes_per_byte"] is None
+
+
+def test_a_device_that_was_replaced_has_no_interval(out):
+    """Another that bears its name did more: its counters did not even go back."""
+    assert (out / "replaced.status").read_text() == "0\n", (out / "replaced.err").read_text()
+    reports = [json.loads(line) for line in (out / "replaced.json").read_text().splitlines()]
+    assert len(reports) == 4
+    for report in reports[1:]:
+        for layer in report["stacks"][0]["layers"]:
+            assert layer["write"]["bytes"] is None
+    events = [event for report in reports for event in report["events"]]
+    assert any("replaced by another device" in event for event in events)
+
+
+def test_counters_that_went_back_have_no_interval(out, tmp_path):
+    """Also where only one of them did: a wrap, or a device that began anew."""
+    text = (out / "md-check.load.diskstats").read_text()
+    before, after = text.split("TS ")[1:]
+    ahead = re.sub(r"( md\d+ \d+ \d+ \d+ \d+) \d+", r"\1 987654321", before)
+    assert ahead != before
+    samples = tmp_path / "samples"
+    samples.write_text(f"TS {ahead}TS {after}")
+    report = judged.layers(out / "md-check.tar", samples, "states")
+    assert report["stacks"][0]["layers"][0]["write"]["iops"] is None
+    assert any("went back" in event for event in report["events"])
