@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -63,14 +64,16 @@ def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Inte
     """
     Yield those of *reports* that *which* asks for: a number from 1, "last" or "all".
 
+    A text's own averages are reports only where it has no others.
     ``InputError`` naming *where* if there is none.
     """
+    found = _without_summaries(reports)
     if which == "all":
-        chosen: Iterable[Interval] = reports
+        chosen: Iterable[Interval] = found
     elif which == "last":
-        chosen = list(reports)[-1:]
+        chosen = deque(found, maxlen=1)
     else:
-        chosen = islice(reports, int(which) - 1, int(which))
+        chosen = islice(found, int(which) - 1, int(which))
     empty = True
     for report in chosen:
         empty = False
@@ -81,6 +84,20 @@ def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Inte
             f"{where}: no interval{wanted} to report: a rate takes two samples, or a report of "
             "rates (of one sample, --since-boot shows averages)"
         )
+
+
+def _without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
+    """Yield the intervals as they come; if there is none, the averages that the text gave itself."""
+    summaries: list[Interval] = []
+    found = False
+    for report in reports:
+        if not report.summary:
+            found = True
+            summaries.clear()
+            yield report
+        elif not found:
+            summaries.append(report)
+    yield from summaries
 
 
 def _replaced(name: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
-from stackmap.sampling import of_the_same
+from stackmap.sampling import choose, of_the_same
 from tests.machine import DrawnHost
 
 SEQNUM = "/sys/kernel/uevent_seqnum"
@@ -51,3 +51,12 @@ def test_without_a_count_each_is_looked_at_each_time(host, reports):
     next(same)
     host.files["/sys/class/block/sda/uevent"] = "DISKSEQ=13\n"
     assert set(next(same).loads) == {"dm-3"}
+
+
+@pytest.mark.parametrize("which", ["last", "all", "1"])
+def test_a_texts_own_averages_are_reports_only_where_it_has_no_others(which):
+    """``sar`` ends with its averages: the last report is the last interval, not these."""
+    interval, own = Interval({}, stamp="07:10:11"), Interval({}, stamp="Average:", summary=True)
+
+    assert [interval] == list(choose([own, interval, own], which, "text"))
+    assert [own] == list(choose([own], which, "text"))

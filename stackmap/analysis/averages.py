@@ -1,60 +1,119 @@
-"""Several intervals as one: what was done over all of them, a second."""
+"""
+Several intervals as one: what was done over all of them, a second.
+
+A text of hours repeats itself: idle rows, and in a log of a test whole
+reports. Its reader gives what is the same as the same object, so loads are
+counted here, and added up only once each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, plus
+
+MOST_HELD = 20_000  # loads not yet added up: some 20 MB
+
+
+@dataclass(slots=True)
+class Held:
+    """Loads of intervals that had the very same, and the seconds of these intervals together."""
+
+    loads: Mapping[str, Load]
+    weight: float = 0.0
 
 
 class Average:
     """
     A running average of intervals, weighted by their length, in constant memory.
 
-    Averages since boot are left out wherever a current rate follows them. A
-    device that some interval lacks is unknown in the average, as its rate over
-    the whole span is.
+    A text's own averages count only where there are no rates (the last of
+    them, for sar gives its minimum and maximum before), and averages since
+    boot only where there is nothing else. A device that some interval lacks is
+    unknown in the average, as its rate over the whole span is.
     """
 
     def __init__(self) -> None:
-        self._sums: dict[str, Load] = {}
-        self._weight = 0.0
+        self._begin()
         self._last: Interval | None = None
+        self._rank = 0
         self._events: dict[str, None] = {}
+
+    def _begin(self) -> None:
+        """Forget what was taken: something better came."""
+        self._sums: dict[str, Load] | None = None
+        self._held: dict[int, Held] = {}  # by the identity of the loads
+        self._size = 0
+        self._weight = 0.0
         self._notes: dict[str, None] = {}
         self.count = 0
 
     def add(self, interval: Interval) -> None:
         """Take one more interval in."""
-        if self._last is not None and self._last.since_boot and not interval.since_boot:
-            self._sums, self._weight, self.count = {}, 0.0, 0
-        weight = interval.seconds or 1.0
-        weighted = {name: _times(load, weight) for name, load in interval.loads.items()}
-        if self.count:
-            shared = self._sums.keys() & weighted.keys()
-            self._sums = {n: _plus(self._sums[n], weighted[n]) for n in weighted if n in shared}
-        else:
-            self._sums = weighted
-        self._weight += weight
-        self._last = interval
-        self.count += 1
         self._events.update(dict.fromkeys(interval.events))
-        self._notes.update(dict.fromkeys(interval.notes))
+        rank = _rank(interval)
+        if rank < self._rank:
+            return
+        if rank > self._rank or interval.summary:
+            self._begin()
+        self._rank, self._last = rank, interval
+        weight = interval.seconds or 1.0
+        self._weight += weight
+        self.count += 1
+        if interval.notes:
+            self._notes.update(dict.fromkeys(interval.notes))
+        held = self._held.get(id(interval.loads))
+        if held is None:
+            held = self._held[id(interval.loads)] = Held(interval.loads)
+            self._size += len(interval.loads)
+        held.weight += weight
+        if self._size > MOST_HELD:
+            self._sums, self._held, self._size = self._summed(), {}, 0
 
     def result(self) -> Interval | None:
         """Return the average so far; None if nothing was added."""
         if self._last is None:
             return None
         return Interval(
-            {name: _times(load, 1 / self._weight) for name, load in self._sums.items()},
+            {name: _times(load, 1 / self._weight) for name, load in self._summed().items()},
             time=self._last.time,
             seconds=None if self._last.seconds is None else self._weight,
             stamp=self._last.stamp if self.count == 1 else f"average of {self.count} intervals",
             since_boot=self._last.since_boot,
+            summary=self._last.summary,
             notes=tuple(self._notes),
             events=tuple(self._events),
         )
+
+    def _summed(self) -> dict[str, Load]:
+        """Return the sum of all, of the devices that none lacks."""
+        every = [held.loads.keys() for held in self._held.values()]
+        if self._sums is not None:
+            every.append(self._sums.keys())
+        if not every:
+            return {}
+        shared = frozenset(every[0]).intersection(*every[1:])
+        return {name: self._sum_of(name) for name in every[-1] if name in shared}
+
+    def _sum_of(self, name: str) -> Load:
+        weights: dict[int, tuple[Load, float]] = {}
+        for held in self._held.values():
+            load = held.loads[name]
+            weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + held.weight
+        total = None if self._sums is None else self._sums[name]
+        for load, weight in weights.values():
+            part = _times(load, weight)
+            total = part if total is None else _plus(total, part)
+        return IDLE if total is None else total
+
+
+def _rank(interval: Interval) -> int:
+    """Return how good a source of rates *interval* is; 0 is for none."""
+    if interval.since_boot:
+        return 1
+    return 2 if interval.summary else 3
 
 
 def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
