@@ -28,6 +28,9 @@ SECTOR = 512  # bytes; the unit of this file whatever the disk's own sector size
 # How many words a line has: 3 of name, 11 counters; then 4 of discards, then 2 of flushes.
 BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
 
+TOO_MUCH = 10**20  # no counter of 64 bits has more digits, and a float has an end
+LONGEST = 200  # of a line in a message
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -55,12 +58,17 @@ def parse_line(line: str) -> tuple[str, Counters]:
     """Return the device's name and counters; ``ParseError`` for a line that is none."""
     words = line.split()
     if len(words) < BASE:
-        raise ParseError(f"{PATH}: {len(words)} fields where at least {BASE} are due: {line!r}")
+        raise ParseError(
+            f"{PATH}: {len(words)} fields where at least {BASE} are due: {line[:LONGEST]!r}"
+        )
     try:
-        # The twelfth counter is requests in flight, a gauge.
-        r, rm, rs, rt, w, wm, ws, wt, _, busy, weighted, *more = map(int, words[3:WITH_FLUSHES])
+        numbers = [*map(int, words[3:WITH_FLUSHES])]
     except ValueError as error:
-        raise ParseError(f"{PATH}: not a number in {line!r}") from error
+        raise ParseError(f"{PATH}: not a number in {line[:LONGEST]!r}") from error
+    if max(numbers) >= TOO_MUCH or min(numbers) <= -TOO_MUCH:
+        raise ParseError(f"{PATH}: more than a counter holds in {line[:LONGEST]!r}")
+    # The twelfth word is requests in flight, a gauge.
+    r, rm, rs, rt, w, wm, ws, wt, _, busy, weighted, *more = numbers
     discards = flushes = None
     if len(words) >= WITH_DISCARDS:
         discards = more[:4]

@@ -32,9 +32,18 @@ def test_fields_are_known_by_how_many_there_are(fields, discards, flushes):
     assert (discards, flushes) == (counters.discards, counters.flushes)
 
 
-@pytest.mark.parametrize("line", ["", "8 0 sda 1 2 3", "8 0 sda 2 3 5 7 11 13 x 19 23 29 31"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "8 0 sda 1 2 3",
+        "8 0 sda 2 3 5 7 11 13 x 19 23 29 31",
+        LINE.replace(" 11 ", f" {'9' * 400} "),
+        LINE.replace(" 11 ", f" -{'9' * 21} "),
+    ],
+)
 def test_a_line_that_is_none_says_so(line):
-    """The message holds the line."""
+    """The message holds the line; what no counter of the kernel's holds is no number of it."""
     with pytest.raises(ParseError, match="diskstats"):
         diskstats.parse_line(line)
 
