@@ -29,7 +29,7 @@ def command(session: Session, out: str, interval: float, count: int) -> None:
     OUT is a new directory; ``stackmap --from OUT`` reads it back.
     """
     with RecordingHost(session.host, out) as host:
-        discover(host, metadata=True)
+        discover(host, metadata=True, geometry=True)
         uptime.read(host)  # for --since-boot
         discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
         times: list[float] = []

@@ -26,7 +26,10 @@ def common(seen: Scan, block: Block, *, geometry: bool = False, size: int | None
     # Whether the kernel counts at all is needed of each (KERNEL 1.4, 1.5).
     wanted: tuple[str, ...] = ("iostats",) if seen.counters else ()
     wanted += sysfs.GEOMETRY if geometry or seen.geometry else ()
+    wanted += sysfs.SETTINGS if seen.geometry else ()
     queue = sysfs.queue(seen.host, block, wanted)
+    if seen.geometry:
+        queue |= sysfs.alignment(seen.host, block)
     rotational = queue.get("rotational")
     return Common(
         name=block.name,

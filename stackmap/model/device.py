@@ -65,7 +65,8 @@ class Device:
     ``state`` is "active" or what is wrong or under way ("degraded", "resync
     12.5 %", "suspended"); None where nothing told. ``counted`` is False where
     I/O passes without touching this device's own counters (a thin pool).
-    ``queue`` holds the ``queue/`` attributes that were asked for.
+    ``queue`` holds the ``queue/`` attributes that were asked for, and where
+    its geometry was, ``alignment_offset``, which stands beside them.
     ``facts`` holds what only its kind has (cipher, cache use), for display.
     """
 

@@ -9,7 +9,8 @@ span devices have a number of their own (major 0), so their source counts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,12 +23,17 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mount: the device's ``number``, where (``point``), what (``kind``), and from what name."""
+    """
+    A mount: the device's ``number``, where (``point``), what (``kind``), and from what name.
+
+    ``options``: those of the file system itself that have a value (ext4's ``stripe=48``).
+    """
 
     number: str
     point: str
     kind: str
     source: str
+    options: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 def read(host: Host) -> list[Mount]:
@@ -42,7 +48,10 @@ def parse(text: str) -> list[Mount]:
         front, separator, back = line.partition(" - ")
         fields, source = front.split(" "), back.split(" ")
         if separator and len(fields) >= 5 and len(source) >= 2:
-            found.append(Mount(fields[2], unescaped(fields[4]), source[0], unescaped(source[1])))
+            given = dict(word.split("=", 1) for word in source[-1].split(",") if "=" in word)
+            found.append(
+                Mount(fields[2], unescaped(fields[4]), source[0], unescaped(source[1]), given)
+            )
     return found
 
 

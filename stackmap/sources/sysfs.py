@@ -31,6 +31,9 @@ GEOMETRY = (
     "rotational",
 )
 
+# Attributes of queue/ that say how it treats what it is sent.
+SETTINGS = ("scheduler", "nr_requests", "read_ahead_kb", "write_cache", "max_sectors_kb")
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -120,6 +123,12 @@ def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:
         return {}
     found = {name: attribute(host, f"{block.path}/queue/{name}") for name in names}
     return {name: value for name, value in found.items() if value}
+
+
+def alignment(host: Host, block: Block) -> dict[str, str]:
+    """Return how many bytes past its disk's own boundary *block* begins, as the kernel has it."""
+    said = attribute(host, f"{block.path}/alignment_offset")
+    return {"alignment_offset": said} if said else {}
 
 
 def unescaped(name: str) -> str:
