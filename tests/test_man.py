@@ -201,6 +201,8 @@ def keys_of(value):
         ["iostat", "--totals"],
         ["iostat", "--per-layer"],
         ["blame", "sda", "vm-disk1"],
+        ["explain"],
+        ["check"],
     ],
     ids=lambda words: " ".join(words[:2]),
 )
@@ -241,9 +243,10 @@ def exit_statuses():
     """Return every status that is returned on purpose."""
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     from stackmap.cli.tree import SOME_MISSING
+    from stackmap.cli.verdict import STATUSES
 
     raised = {kind.exit_code for kind in classes if issubclass(kind, errors.StackmapError)}
-    return {0, USAGE, SOME_MISSING, *raised}
+    return {0, USAGE, SOME_MISSING, *STATUSES.values(), *raised}
 
 
 def test_exit_statuses_are_told():

@@ -30,6 +30,8 @@ COMMANDS = {
     "iostat": "counters by device with the names people use; what each layer does to I/O",
     "annotate": "iostat, sar or sadf text in, the same text out with LV names",
     "blame": "who loads a disk: its requests and bytes by volume; which disks a volume loads",
+    "explain": "is it the workload, the layout, or a sick disk: findings with their evidence",
+    "check": "do the layers fit each other: starts, chunks, stripes, sectors",
     "record": "topology and counters into a capture that --from reads back",
 }
 

@@ -1,0 +1,64 @@
+"""``stackmap check``: do the layers fit each other?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.analysis.findings.finding import Severity
+from stackmap.analysis.geometry.check import Ground
+from stackmap.analysis.geometry.checks import lines
+from stackmap.cli.verdict import exit_with
+from stackmap.discover import discover
+from stackmap.errors import SourceError
+from stackmap.find import find_all
+from stackmap.render.check import check_json, check_text
+from stackmap.sources import mountinfo
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.model.topology import Topology
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option("-p", "--problems", is_flag=True, help="Only what is not as it should be.")
+@click.option("--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for worse.")
+@click.pass_obj
+def command(
+    session: Session, names: tuple[str, ...], as_json: bool, problems: bool, exit_code: bool
+) -> None:
+    """
+    Check each layer's starts, chunks, stripes and sectors against the one below.
+
+    No device is opened: what sysfs, tables and mounts tell is what is checked.
+    """
+    topology = discover(session.host, geometry=True)
+    chosen = topology.select(find_all(topology, names)) if names else topology
+    session.tell_unknown(topology)
+    found = lines(Ground(chosen, _mounted(session, chosen)))
+    if problems:
+        found = [line for line in found if line.severity is not Severity.GOOD]
+    if as_json:
+        click.echo(json.dumps(check_json(chosen, found)))
+    else:
+        click.echo(check_text(chosen, found), nl=False)
+    if exit_code:
+        exit_with(line.severity for line in found)
+
+
+def _mounted(session: Session, topology: Topology) -> dict[str, dict[str, str]]:
+    """Return what each mounted file system was told of its stripes, by the device it is on."""
+    numbers = {device.number: name for name, device in topology.devices.items()}
+    try:
+        mounts = mountinfo.read(session.host)
+    except SourceError:
+        return {}
+    return {
+        numbers[mount.number]: {"type": mount.kind, **mount.options}
+        for mount in mounts
+        if mount.number in numbers
+    }

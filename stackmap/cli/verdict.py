@@ -1,0 +1,17 @@
+"""The exit status that says how bad it is, for monitoring: 0 clean, 10 warning, 11 critical."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from stackmap.analysis.findings.finding import Severity
+
+STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
+
+
+def exit_with(severities: Iterable[Severity]) -> None:
+    """Exit with the status of the worst of *severities*; return if none of them matters."""
+    status = max((STATUSES.get(each, 0) for each in severities), default=0)
+    if status:
+        sys.exit(status)

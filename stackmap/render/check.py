@@ -1,0 +1,82 @@
+"""What the checks say, layer by layer: as text, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from stackmap.analysis.findings.finding import Severity
+from stackmap.analysis.geometry.check import Line
+from stackmap.model.topology import Topology
+from stackmap.render.filled import filled, title, words_of
+
+SCHEMA = "stackmap.check/1"
+WIDTH = 80
+MARKS = {
+    Severity.CRITICAL: "CRITICAL",
+    Severity.WARNING: "WARNING",
+    Severity.INFO: "info",
+    Severity.GOOD: "ok",
+}
+NOTHING = "Nothing to check: no start, chunk or stripe is known of these devices.\n"
+
+
+def check_text(topology: Topology, lines: Sequence[Line], *, width: int = WIDTH) -> str:
+    """Return the devices top down, each with its lines; what is not right says why and what to do."""
+    if not lines:
+        return NOTHING
+    parts = []
+    for name, group in groupby(lines, key=lambda line: line.device):
+        parts.append(title(topology, name))
+        parts += [_line(topology, line, width) for line in group]
+    return "\n".join(parts) + "\n"
+
+
+def _line(topology: Topology, line: Line, width: int) -> str:
+    words = words_of(topology, line.seen)
+    mark = f"  {MARKS[line.severity]:<8} "
+    good = line.severity is Severity.GOOD
+    what = line.check.fine if good and line.check.fine else line.check.says
+    says = _wrapped(mark, f"{filled(what, words)} ({line.check.id})", width)
+    if good:
+        return says
+    rest = (
+        ("should be: ", line.check.should),
+        ("because: ", line.check.why),
+        ("do: ", line.check.advice),
+    )
+    indent = " " * len(mark)
+    more = (_wrapped(indent + what, filled(text, words), width) for what, text in rest)
+    return "\n".join([says, *more])
+
+
+def _wrapped(mark: str, text: str, width: int) -> str:
+    indent = " " * (len(mark) - len(mark.lstrip()) + 2) if mark.startswith("     ") else " " * 11
+    return textwrap.fill(
+        text, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def check_json(topology: Topology, lines: Iterable[Line]) -> dict[str, object]:
+    """Return the object of ``check -J``."""
+    return {"schema": SCHEMA, "checks": [_json(topology, line) for line in lines]}
+
+
+def _json(topology: Topology, line: Line) -> dict[str, object]:
+    words, check = words_of(topology, line.seen), line.check
+    return {
+        "id": check.id,
+        "name": check.name,
+        "severity": "ok" if line.severity is Severity.GOOD else str(line.severity),
+        "device": line.device,
+        "label": topology[line.device].title,
+        "is": filled(check.says, words),
+        "should": filled(check.should, words),
+        "why": filled(check.why, words),
+        "advice": filled(check.advice, words),
+        "evidence": [
+            {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
+            for name, it in line.seen.evidence.items()
+        ],
+    }

@@ -1,0 +1,112 @@
+"""Findings as text for a tired reader, as Markdown for a ticket, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
+from stackmap.render.filled import filled, shown, title, words_of
+from stackmap.render.intervals import interval_json, span
+from stackmap.render.text import safe
+
+SCHEMA = "stackmap.explain/1"
+WIDTH = 80
+NOTHING = "Nothing found: no rule applies to what was measured."
+HEALTHY = "Nothing to worry about: only remarks follow."
+
+
+def explain_text(
+    topology: Topology, found: Sequence[Finding], interval: Interval, *, width: int = WIDTH
+) -> str:
+    """Return *found*, the worst first: what, what speaks against it, what to do."""
+    head = "  ".join(filter(None, (_summary(found), safe(span(interval)))))
+    return "\n".join([head, *(_one(topology, each, width) for each in found)]) + "\n"
+
+
+def _summary(found: Sequence[Finding]) -> str:
+    if not found:
+        return NOTHING
+    counts = Counter(each.severity for each in found)
+    if not counts[Severity.CRITICAL] and not counts[Severity.WARNING]:
+        return HEALTHY
+    return ", ".join(f"{counts[each]} {each}" for each in Severity if counts[each])
+
+
+def _one(topology: Topology, finding: Finding, width: int) -> str:
+    words, rule = words_of(topology, finding.seen), finding.rule
+    device = title(topology, finding.device)
+    heading = f"\n{finding.severity.upper()}: {rule.name} ({rule.id}), {device}"
+    parts = [("  ", rule.says)]
+    if finding.severity is not Severity.GOOD:
+        parts += [("  But: ", rule.against), ("  Do:  ", rule.advice)]
+    return "\n".join(
+        [heading, *(_wrapped(mark, filled(text, words), width) for mark, text in parts)]
+    )
+
+
+def _wrapped(mark: str, text: str, width: int) -> str:
+    return textwrap.fill(
+        text, width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False
+    )
+
+
+def explain_markdown(topology: Topology, found: Sequence[Finding], interval: Interval) -> str:
+    """Return *found* for a ticket, each with its evidence as a table."""
+    lines = [f"## {_summary(found)}", "", safe(span(interval))]
+    for each in found:
+        words, rule = words_of(topology, each.seen), each.rule
+        lines += [
+            "",
+            f"### {each.severity}: {rule.name} ({rule.id}), {_cell(title(topology, each.device))}",
+            "",
+        ]
+        lines += [_cell(filled(rule.says, words)), ""]
+        if each.seen.evidence:
+            lines += ["| evidence | device | value |", "|---|---|--:|"]
+            lines += [
+                f"| {name} | {_cell(title(topology, it.device))} | {shown(it.value, it.unit)} |"
+                for name, it in each.seen.evidence.items()
+            ]
+            lines.append("")
+        lines += [f"- **But:** {_cell(filled(rule.against, words))}"]
+        lines += [f"- **Do:** {_cell(filled(rule.advice, words))}", f"- **Rule:** {rule.source}"]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Return *text* with what Markdown would read as markup taken literally."""
+    return "".join(f"\\{letter}" if letter in "|*_`<" else letter for letter in text)
+
+
+def explain_json(
+    topology: Topology, found: Iterable[Finding], interval: Interval
+) -> dict[str, object]:
+    """Return the object of ``explain -J``."""
+    return {
+        "schema": SCHEMA,
+        **interval_json(interval),
+        "findings": [_json(topology, each) for each in found],
+    }
+
+
+def _json(topology: Topology, finding: Finding) -> dict[str, object]:
+    words, rule = words_of(topology, finding.seen), finding.rule
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "severity": str(finding.severity),
+        "device": finding.device,
+        "label": topology[finding.device].title if finding.device in topology else finding.device,
+        "sentence": filled(rule.says, words),
+        "evidence": [
+            {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
+            for name, it in finding.seen.evidence.items()
+        ],
+        "against": filled(rule.against, words),
+        "advice": filled(rule.advice, words),
+        "source": rule.source,
+    }

@@ -1,0 +1,58 @@
+"""A template and what was seen → a sentence: each number with its unit, each device by its title."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from stackmap.analysis.findings.finding import Seen
+from stackmap.model.topology import Topology
+from stackmap.render.text import safe
+from stackmap.render.units import UNKNOWN, number, percent, rate, size
+
+UNITS: dict[str, Callable[[float], str]] = {
+    "ms": lambda value: f"{number(value, 0 if value >= 100 else 1 if value >= 1 else 2)} ms",
+    "bytes": size,
+    "bytes/s": lambda value: f"{size(value)}/s",
+    "requests/s": lambda value: f"{rate(value)}/s",
+    "requests": lambda value: number(value, 1 if value < 100 else 0),
+    "share": percent,
+    "times": lambda value: number(value, 2 if value < 10 else 1),
+    "count": lambda value: f"{value:g}",
+}
+
+
+def shown(value: float, unit: str) -> str:
+    """
+    Return *value* as people read it.
+
+    >>> shown(434.31, "ms"), shown(65536, "bytes/s"), shown(1.25, "times")
+    ('434 ms', '64 KiB/s', '1.25')
+    """
+    return UNITS[unit](value)
+
+
+class Words(dict[str, str]):
+    """What a template may name; of what could not be known, "-"."""
+
+    def __missing__(self, key: str) -> str:
+        return UNKNOWN
+
+
+def words_of(topology: Topology, seen: Seen) -> Mapping[str, str]:
+    """Return what the templates of a rule may name."""
+    words = Words(device=safe(topology[seen.device].title))
+    words.update({name: safe(word) for name, word in seen.words.items()})
+    for name, figure in seen.evidence.items():
+        words[name] = shown(figure.value, figure.unit)
+    return words
+
+
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Return *template* with *words* in it."""
+    return template.format_map(words)
+
+
+def title(topology: Topology, name: str) -> str:
+    """Return what people call a device, the kernel's name with it where it is another."""
+    label = safe(topology[name].title) if name in topology else safe(name)
+    return label if label == name else f"{label} ({name})"

@@ -1,0 +1,34 @@
+"""The tables of rules and checks, as text: ids, thresholds and where they come from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from stackmap.analysis.findings.finding import Rule
+from stackmap.analysis.geometry.check import Check
+from stackmap.render.filled import shown
+
+WIDTH = 80
+
+
+def rules_text(rules: Iterable[Rule | Check]) -> str:
+    """Return a paragraph a rule."""
+    return "\n".join(_paragraph(rule) for rule in rules)
+
+
+def threshold(rule: Rule | Check, name: str) -> str:
+    """Return one of a rule's thresholds as text: ``slower 4.00 times``."""
+    unit = rule.units[name]
+    value = shown(rule.limits[name], unit)
+    return f"{name} {value} times" if unit == "times" else f"{name} {value}"
+
+
+def _paragraph(rule: Rule | Check) -> str:
+    limits = ", ".join(threshold(rule, name) for name in rule.limits) or "none"
+    lines = [f"{rule.id} {rule.name}: {rule.severity}"]
+    for what, text in (("thresholds", limits), ("source", rule.source)):
+        lines.append(
+            textwrap.fill(f"{what}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        )
+    return "\n".join(lines) + "\n"
