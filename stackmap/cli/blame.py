@@ -13,11 +13,18 @@ from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, measuring, split_words
 from stackmap.discover import discover
 from stackmap.find import find_all
-from stackmap.render.blame import blame_json, blame_table, targets_table
+from stackmap.model.charge import charged
+from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
 from stackmap.render.notes import notes
+from stackmap.sources import cgroup
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stackmap.cli import Session
+    from stackmap.host import Host
+    from stackmap.model.charge import GroupLoad
+    from stackmap.model.interval import Interval
     from stackmap.model.load import Load
 
 
@@ -51,19 +58,32 @@ def command(
     session.tell_unknown(topology)
     disks = [name for name in chosen if not topology.below(name)]
     volumes = [name for name in chosen if topology.below(name)]
-    for interval in Wanted(seconds, count, text, report, boot).intervals(session, topology):
+    wanted = Wanted(seconds, count, text, report, boot).intervals(session, topology)
+    for interval, groups in _with_groups(None if text or boot else session.host, wanted):
         right, done = corrected(topology, interval)
         seen = [name for name in disks if names or not _idle(right.loads.get(name))]
         blamed = [blame(topology, right.loads, name) for name in seen]
         loading = [(top, targets(topology, right.loads, top)) for top in volumes]
         if as_json:
-            click.echo(json.dumps(blame_json(topology, blamed, loading, right, done)))
+            click.echo(json.dumps(blame_json(topology, blamed, loading, groups, right, done)))
             continue
         look = not no_heading
         pages = [blame_table(topology, each, right, heading=look) for each in blamed]
         pages += [targets_table(topology, *each, right, heading=look) for each in loading]
+        pages += filter(None, [groups_table(topology, chosen, groups, heading=look)])
         click.echo("\n".join(pages) + notes(right, done, why=why))
     sys.exit(status)
+
+
+def _with_groups(
+    host: Host | None, intervals: Iterator[Interval]
+) -> Iterator[tuple[Interval, list[GroupLoad]]]:
+    """Yield each interval with what the control groups did in it; [] where nobody can be asked."""
+    before = cgroup.read(host) if host else {}
+    for interval in intervals:
+        after = cgroup.read(host) if host else {}
+        yield interval, charged(before, after, interval.seconds or 1.0)
+        before = after
 
 
 def _idle(load: Load | None) -> bool:

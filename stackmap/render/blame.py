@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.analysis.share import Portion
+from stackmap.model.charge import GroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.render.intervals import interval_json, span
@@ -16,6 +17,7 @@ from stackmap.render.units import kib, number, percent, rate
 SCHEMA = "stackmap.blame/1"
 NOBODY = "not from any device above"
 DISK_COLUMNS = ("LOADED BY", "SENT/s", "KiB/s", "REQUESTS", "BYTES", "USED BY")
+GROUP_COLUMNS = ("CONTROL GROUP", "CHARGED AT", "SENT/s", "KiB/s")
 VOLUME_COLUMNS = ("LOADS", "SENT/s", "KiB/s", "OF ITS REQUESTS", "OF THE DISK'S")
 
 
@@ -67,10 +69,25 @@ def targets_table(
     return "\n".join([title, table(VOLUME_COLUMNS, rows, words=1, heading=heading)]) + "\n"
 
 
+def groups_table(
+    topology: Topology, names: Iterable[str], groups: Iterable[GroupLoad], *, heading: bool = True
+) -> str:
+    """Return what control groups sent to *names* and what stands on them, "" if nothing did."""
+    above = {each for name in names for each in topology.stands_on(name)}
+    titles = {topology[name].number: topology[name].title for name in above}
+    rows = [
+        (safe(each.group), safe(titles[each.number]), rate(each.ios), kib(each.bytes))
+        for each in groups
+        if each.number in titles
+    ]
+    return table(GROUP_COLUMNS, rows, words=2, heading=heading) + "\n" if rows else ""
+
+
 def blame_json(
     topology: Topology,
     blamed: Iterable[Blame],
     loading: Iterable[tuple[str, Sequence[Target]]],
+    groups: Iterable[GroupLoad],
     interval: Interval,
     corrections: Sequence[str],
 ) -> dict[str, object]:
@@ -88,6 +105,10 @@ def blame_json(
                 "unseen": [loader_name(topology, loader) for loader in each.unseen],
             }
             for each in blamed
+        ],
+        "groups": [
+            {"group": each.group, "number": each.number, "iops": each.ios, "bytes": each.bytes}
+            for each in groups
         ],
         "volumes": [
             {

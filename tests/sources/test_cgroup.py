@@ -1,0 +1,61 @@
+"""io.stat of control groups."""
+
+from typing import ClassVar
+
+from stackmap.errors import SourceDenied, SourceMissing
+from stackmap.model.charge import Charge, GroupLoad, charged
+from stackmap.sources import cgroup
+
+LINE = "254:8 rbytes=2 wbytes=3 rios=5 wios=7 dbytes=11 dios=13"
+
+
+class Groups:
+    """A host with a tree of groups; one of them may not be read, one is gone."""
+
+    FILES: ClassVar = {
+        "": ["cgroup.procs", "io.stat", "system.slice", "machine.slice", "init.scope"],
+        "/system.slice": ["cgroup.procs", "cpu.stat", "db.service", "io.service"],
+        "/system.slice/db.service": ["cgroup.procs", "io.stat", "memory.max"],
+        "/system.slice/io.service": ["io.stat"],
+        "/machine.slice": ["io.max"],
+        "/init.scope": ["io.stat"],
+    }
+
+    def names_in(self, path):
+        return self.FILES[path.removeprefix(cgroup.ROOT)]
+
+    def read(self, path):
+        if "machine" in path:
+            raise SourceMissing(path)
+        if "init" in path:
+            raise SourceDenied(path)
+        return f"{LINE}\n"
+
+
+def test_the_innermost_groups_are_asked():
+    """A group's figures hold those of the groups in it: only the innermost are told apart."""
+    found = cgroup.read(Groups())
+
+    assert set(found) == {
+        ("/system.slice/db.service", "254:8"),
+        ("/system.slice/io.service", "254:8"),
+    }
+
+
+def test_fields_are_told_by_name():
+    """Each is another prime; a line with none of them, as the kernel prints for an idle device, is left."""
+    assert cgroup.parse(f"8:0 \n{LINE}\n9:1 rbytes=x wbytes=1 rios=1 wios=1\n") == {
+        "254:8": Charge(reads=5, read_bytes=2, writes=7, write_bytes=3)
+    }
+
+
+def test_what_grew_is_a_rate():
+    """17 requests and 19 bytes in half a second; a group that is new, or was made again, has none."""
+    before = {("/a", "8:0"): Charge(2, 3, 5, 7), ("/back", "8:0"): Charge(9, 9, 9, 9)}
+    after = {
+        ("/a", "8:0"): Charge(13, 12, 11, 17),
+        ("/new", "8:0"): Charge(99, 99, 99, 99),
+        ("/back", "8:0"): Charge(1, 1, 99, 99),
+    }
+
+    assert charged(before, after, 0.5) == [GroupLoad("/a", "8:0", 34.0, 38.0)]
