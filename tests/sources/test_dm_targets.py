@@ -1,7 +1,12 @@
 """What each target's words mean; the strings are a kernel's own where it could be made to print them."""
 
-import pytest
+from contextlib import suppress
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackmap.discover.mapped import DAMAGE
 from stackmap.model.device import Role
 from stackmap.sources import dmsetup
 from stackmap.sources.dm_targets import TARGETS, target
@@ -225,3 +230,18 @@ def test_members_have_states_of_their_own():
     line = segment("raid raid5_ls 4 AaD- 1/2 idle 0 0 -")
     expected = ("active", "out of sync", "failed", "missing")
     assert expected == target("raid").status(line).members
+
+
+@given(st.sampled_from([*TABLES, *STATUSES]), st.data())
+def test_damage_is_one_of_few_errors(words, data):
+    """Whatever is cut from a line or put in it, reading it fails in a way that discover knows."""
+    parts = words.split(" ")
+    place = data.draw(st.integers(1, len(parts)))
+    other = data.draw(st.sampled_from(["", "0", "-1", "x", "8:0", "1/0", "99999"]))
+    line = segment(
+        " ".join([*parts[:place], other, *parts[place + data.draw(st.integers(0, 2)) :]])
+    )
+    kind = target(line.target)
+    for read in (kind.below, kind.layout, kind.facts, kind.status):
+        with suppress(*DAMAGE):
+            read(line)

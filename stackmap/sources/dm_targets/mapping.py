@@ -142,7 +142,7 @@ def log_writes(segment: Segment) -> list[Below]:
 
 def vdo(segment: Segment) -> list[Below]:
     """``V4 DEV physical_blocks …``: the device follows the version in all of them."""
-    return [Below(next(word for word in segment.words if is_device(word)), Role.DATA, 0)]
+    return [Below(below.number, Role.DATA, 0) for below in every_device(segment)[:1]]
 
 
 def vdo_status(status: Segment) -> Told:
