@@ -71,10 +71,12 @@ def command(
     chosen = set(topology.select(find_all(topology, names)).devices) if names else None
     session.tell_unknown(topology)
     before = None if baseline is None else baseline_of(topology, baseline)
-    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), text, "all", boot)
+    together = report in (None, "average")
+    which = "all" if together else report
+    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), text, which, boot)
     caps = tuple(limits.read(session.host, topology))
     severities = []
-    for whole, series in _judged(wanted.intervals(session, topology), report):
+    for whole, series in _judged(wanted.intervals(session, topology), together=together):
         right, done = corrected(topology, whole)
         parts = tuple(corrected(topology, each)[0] for each in series)
         found = findings(Context(topology, right, parts, before, done, caps))
@@ -86,21 +88,16 @@ def command(
 
 
 def _judged(
-    reports: Iterator[Interval], which: str | None
+    reports: Iterator[Interval], *, together: bool
 ) -> Iterator[tuple[Interval, tuple[Interval, ...]]]:
-    """Yield what to judge as one, with its parts: all reports together, or each that *which* means."""
-    if which == "all":
+    """Yield what to judge as one, with its parts: all reports *together*, or each by itself."""
+    if not together:
         yield from ((each, ()) for each in reports)
         return
     taken = list(reports)
-    if which == "last":
-        yield taken[-1], ()
-    elif which is not None and which.isdecimal():
-        yield from ((each, ()) for each in taken[int(which) - 1 : int(which)])
-    else:
-        current = [each for each in taken if not each.since_boot and not each.summary] or taken
-        series = tuple(current) if len(current) > 1 else ()
-        yield from ((whole, series) for whole in average(current))
+    current = [each for each in taken if not each.since_boot] or taken
+    series = tuple(current) if len(current) > 1 else ()
+    yield from ((whole, series) for whole in average(current))
 
 
 def _page(

@@ -143,12 +143,17 @@ def unequal(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
     """Yield a member that gets far more than its siblings, where the layout spreads data evenly."""
     told: set[str] = set()
     for raid, names in context.siblings:
-        layout = raid.layout
+        layout, tops = raid.layout, context.topology.tops_of(raid.name)
         if layout is None or layout.level == "linear" or raid.name in told:
             continue
+        if any(context.topology.tops_of(name) != tops for name in names):
+            continue  # others load these disks too: what is unequal may be theirs
         # Which copy is read is chosen by queue and position: only writes must be equal there.
         direction = "write" if layout.copies > 1 else "total"
-        rates = {name: flow_of(context.load(name), direction).bytes or 0.0 for name in names}
+        moved = {name: flow_of(context.load(name), direction).bytes for name in names}
+        rates = {name: rate for name, rate in moved.items() if rate is not None}
+        if len(rates) < len(names) or not any(rates.values()):
+            continue
         most = max(names, key=lambda name: rates[name])
         others = median(rate for name, rate in rates.items() if name != most)
         done = flow_of(context.load(most), direction).ios

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from stackmap.analysis.findings import (
     alignment,
     beside,
+    concurrency,
     copying,
     counters,
     disk,
@@ -16,7 +19,7 @@ from stackmap.analysis.findings import (
     throttle,
 )
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Finding, Rule, Severity
+from stackmap.analysis.findings.finding import Finding, Rule, Seen, Severity
 
 # Causes before what they cause: of two findings that matter as much, the earlier is told first.
 RULES: tuple[Rule, ...] = (
@@ -32,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     sizes.NOT_MERGED,
     disk.UNEQUAL,
     *saturation.RULES,
+    *concurrency.RULES,
     *settings.RULES,
     *counters.RULES,
     sizes.MERGED,
@@ -40,7 +44,7 @@ RULES: tuple[Rule, ...] = (
 
 def findings(context: Context) -> list[Finding]:
     """Return what *context* shows, the worst first."""
-    found = [Finding(rule, seen) for rule in RULES for seen in rule.find(context, rule.limits)]
+    found = [finding for rule in RULES for finding in _found(rule, context)]
     said = {(each.rule.id, each.device) for each in found}
     kept = [
         each
@@ -58,6 +62,11 @@ def findings(context: Context) -> list[Finding]:
     )
 
 
-def worst(found: list[Finding]) -> Severity | None:
-    """Return how much the worst matters; None if nothing was found."""
-    return found[0].severity if found else None
+def _found(rule: Rule, context: Context) -> Iterable[Finding]:
+    """Return what *rule* finds, of each device that which weighs most."""
+    heaviest: dict[str, Seen] = {}
+    for seen in rule.find(context, rule.limits):
+        before = heaviest.get(seen.device)
+        if before is None or seen.weight > before.weight:
+            heaviest[seen.device] = seen
+    return [Finding(rule, seen) for seen in heaviest.values()]

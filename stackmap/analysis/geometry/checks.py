@@ -18,14 +18,6 @@ def lines(ground: Ground) -> list[Line]:
     return sorted(found, key=lambda line: (place[line.device], _rank(line.severity)))
 
 
-def worst(found: list[Line]) -> list[Line]:
-    """Return those of *found* that are not as they should be, the worst first."""
-    return sorted(
-        (line for line in found if line.severity is not Severity.GOOD),
-        key=lambda line: _rank(line.severity),
-    )
-
-
 def _all(ground: Ground) -> Iterator[Line]:
     for check in CHECKS:
         for seen in check.find(ground, check.limits):

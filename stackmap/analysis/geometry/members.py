@@ -40,14 +40,16 @@ def twice(ground: Ground, _: Mapping[str, float]) -> Iterator[Seen]:
             )
 
 
-def bitmaps(ground: Ground, _: Mapping[str, float]) -> Iterator[Seen]:
+def bitmaps(ground: Ground, limits: Mapping[str, float]) -> Iterator[Seen]:
     """Yield arrays of md with no record of what was being written."""
     for raid in ground.topology:
         redundant = raid.layout is not None and raid.layout.level in REDUNDANT
         if raid.kind is not Kind.ARRAY or not redundant or "consistency" not in raid.facts:
             continue
         policy = raid.facts["consistency"]
-        severity = None if policy == "resync" else Severity.GOOD
+        large = (raid.size or 0) >= limits["size"]
+        lacking = None if large else Severity.INFO  # mdadm gives none to smaller ones
+        severity = lacking if policy == "resync" else Severity.GOOD
         yield Seen(raid.name, {}, {"policy": policy}, severity=severity)
 
 
@@ -112,6 +114,8 @@ BITMAPS = Check(
     advice="mdadm --grow --bitmap=internal",
     source="md(4); KERNEL 2.4",
     find=bitmaps,
+    limits={"size": 100 * 1024**3},
+    units={"size": "bytes"},
 )
 STRIPE_CACHES = Check(
     "SM914",

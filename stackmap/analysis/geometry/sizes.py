@@ -12,7 +12,7 @@ from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Topology
 
 BASIC = 512  # bytes: the unit of XFS' sunit and swidth in mount options
-BLOCK = 4096  # bytes: ext4's block on all but tiny file systems; its stripe counts blocks
+BLOCKS = (4096, 2048, 1024)  # bytes: ext4's stripe counts its blocks, whose size no mount tells
 
 
 def sectors(ground: Ground, _: Mapping[str, float]) -> Iterator[Seen]:
@@ -63,26 +63,30 @@ def file_systems(ground: Ground, _: Mapping[str, float]) -> Iterator[Seen]:
         below = _array_below(ground.topology, name)
         if below is None or below.layout is None or not below.layout.stripe:
             continue
-        known = _width(options)
-        if known is None:
+        widths = _widths(options)
+        if not widths:
             continue
-        good = known == below.layout.stripe
+        good = below.layout.stripe in widths
         yield Seen(
             name,
-            numbers(name, width=known, stripe=below.layout.stripe),
+            numbers(
+                name,
+                width=below.layout.stripe if good else widths[0],
+                stripe=below.layout.stripe,
+            ),
             {"array": below.title, "fs": options.get("type", "file system")},
             severity=Severity.GOOD if good else None,
         )
 
 
-def _width(options: Mapping[str, str]) -> int | None:
-    """Return the stripe a file system believes in, in bytes; 0 for none; None where nothing tells."""
+def _widths(options: Mapping[str, str]) -> list[int]:
+    """Return the stripes a file system may believe in, in bytes; 0 for none, [] where nothing tells."""
     kind = options.get("type", "")
     if kind == "xfs":
-        return _whole(options.get("swidth", "0")) * BASIC
+        return [_whole(options.get("swidth", "0")) * BASIC]
     if kind in ("ext4", "ext3"):
-        return _whole(options.get("stripe", "0")) * BLOCK
-    return None
+        return [_whole(options.get("stripe", "0")) * block for block in BLOCKS]
+    return []
 
 
 def _whole(text: str) -> int:

@@ -1,0 +1,357 @@
+"""What the rules find: the articles' machines, and small ones drawn for a law."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.finding import Severity
+from stackmap.analysis.findings.rules import RULES, findings
+from stackmap.cli import stackmap
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.interval import Interval
+from stackmap.model.limit import Limit
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge
+from tests.drawn import DISKS, did, moved, passing, raid_volume, topology
+
+SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+LOUD = ("critical", "warning")
+
+
+def explained(sample, text="", *more):
+    """Return the findings of ``explain`` on a sample and one of its texts, as JSON has them."""
+    words = ["--from", str(SAMPLES / sample), "explain", "-J", *more]
+    if text:
+        words += ["--input", str(SAMPLES / sample / "input" / text)]
+    result = CliRunner().invoke(stackmap, words, catch_exceptions=False)
+    return json.loads(result.stdout)["findings"]
+
+
+def names(found, *severities):
+    return [
+        (each["name"], each["device"])
+        for each in found
+        if not severities or each["severity"] in severities
+    ]
+
+
+# Seed 004: RAID5 is moved to RAID10.
+
+
+def test_small_writes_on_raid5_are_the_first_finding():
+    """sar 07:10:01: 3.12 disk bytes a written byte where full stripes cost 1.33."""
+    first = explained("raid5-raid10-medusa", "sar-0710.txt")[0]
+    evidence = {each["name"]: each["value"] for each in first["evidence"]}
+
+    assert (first["id"], first["label"]) == ("SM101", "vghdd/vm-disk1")
+    assert (evidence["cost"], evidence["ideal"]) == pytest.approx((3.123, 4 / 3), abs=5e-4)
+
+
+@pytest.mark.parametrize("text", ["iostat-1.txt", "iostat-2.txt", "iostat-3.txt"])
+def test_sdd_is_suspect_in_all_three_tables(text):
+    """Its author never noticed: 1.8, 3.4 and 1.6 times the median of its siblings."""
+    found = explained("raid5-raid10-medusa", text)
+
+    assert [d for name, d in names(found) if name == "slow-member"] == ["sdd"]
+
+
+@pytest.mark.parametrize("text", ["iostat-2.txt", "iostat-3.txt"])
+def test_raid10_has_no_partial_stripes(text):
+    """A layout without parity has none to fill."""
+    assert "partial-stripe" not in dict(names(explained("raid5-raid10-medusa", text)))
+
+
+def test_a_sync_under_the_first_figures_of_raid10():
+    """iostat 2: dm-118 was read nothing, its members 3020.8 KB/s; after the sync nothing is said."""
+    during = explained("raid5-raid10-medusa", "iostat-2.txt")
+    after = explained("raid5-raid10-medusa", "iostat-3.txt")
+    first = during[0]
+    evidence = {each["name"]: each["value"] for each in first["evidence"]}
+
+    assert (first["name"], first["device"]) == ("unasked-reads", "dm-118")
+    assert evidence["unasked"] == pytest.approx(4 * 755.2 * 1024)
+    assert "unasked-reads" not in dict(names(after))
+
+
+# Seed 003: a dusty disk.
+
+
+def test_a_sick_disk_is_not_the_workload_and_its_neighbours_are_innocent():
+    """sdb: 389 ms with 2 in flight for 128 KiB; of nvme0n1 and what stands on it nothing is said."""
+    found = explained("laptop-luks-lvm", "iostat-worst.txt")
+
+    assert names(found, *LOUD) == [("sick-disk", "sdb")]
+    assert "nvme0n1" not in {each["device"] for each in found}
+
+
+def test_a_slow_disk_is_not_sick():
+    """With a hand on its lid: 5.1 ms for 128 KiB is what such a disk takes."""
+    assert names(explained("laptop-luks-lvm", "iostat-faster.txt"), *LOUD) == []
+
+
+# Seeds 000 and 001: busy is not full.
+
+
+@pytest.mark.parametrize("text", ["iostat-one-run.txt", "iostat-two-runs.txt"])
+def test_busy_flash_is_not_full(text):
+    """96 and 98 % busy: no verdict, and how much was in flight: rate x await, by Little."""
+    (only,) = explained("ceph-nvme", text)
+    evidence = {each["name"]: each["value"] for each in only["evidence"]}
+
+    assert (only["name"], only["severity"]) == ("busy-is-not-full", "info")
+    assert evidence["queue"] == pytest.approx(evidence["rate"] * evidence["await"] / 1000, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "loud"),
+    [
+        ("iostat-1-thread.txt", []),
+        ("iostat-4-threads.txt", []),
+        ("iostat-64-threads.txt", [("overloaded", "dm-0")]),
+    ],
+)
+def test_overload_is_judged_by_ones_own_await(text, loud):
+    """Against one thread's 7.83 ms: 13.69 is well, 108.72 is not. Busy was 97, 100 and 100 %."""
+    alone = str(SAMPLES / "mysql-raid" / "input" / "iostat-1-thread.txt")
+
+    assert names(explained("mysql-raid", text, "--baseline", alone), *LOUD) == loud
+    assert names(explained("mysql-raid", text), *LOUD) == []
+
+
+HEALTHY = [
+    ("ceph-nvme", "iostat-one-run.txt"),
+    ("ceph-nvme", "iostat-two-runs.txt"),
+    ("laptop-luks-lvm", "iostat-faster.txt"),
+    ("mysql-raid", "iostat-1-thread.txt"),
+    ("mysql-raid", "iostat-4-threads.txt"),
+]
+
+
+@pytest.mark.parametrize(("sample", "text"), HEALTHY)
+def test_what_is_well_gives_no_alarm(sample, text):
+    """Nothing above info."""
+    assert names(explained(sample, text), *LOUD) == []
+
+
+# Drawn.
+
+
+def context(parts, loads, **more):
+    return Context(topology(*parts), Interval(loads, seconds=10.0), **more)
+
+
+def found(parts, loads, **more):
+    return [(each.rule.name, each.device) for each in findings(context(parts, loads, **more))]
+
+
+RAID10 = raid_volume("vm", "raid10", 8)
+
+
+def on_disks(awaits, rate=100.0):
+    """Four disks that write *rate* requests of 64 KiB, each with its await in ms."""
+    return {
+        name: moved(write=did(rate, 65536, wait=rate * ms), aqu=rate * ms / 1000)
+        for name, ms in zip(DISKS, awaits, strict=True)
+    }
+
+
+def test_one_slow_member_is_told_and_only_the_worst():
+    """29 ms among 7, 11 and 13: 2.6 times their median; a second slow one is not accused beside it."""
+    assert found([RAID10], on_disks([7, 29, 11, 13])) == [("slow-member", "sdb")]
+    assert found([RAID10], on_disks([7, 29, 11, 23])) == [("slow-member", "sdb")]
+
+
+@pytest.mark.parametrize(
+    "awaits", [[7, 11, 13, 16], [1.1, 1.3, 1.7, 5.9], [11, 11, 11, 16]], ids=str
+)
+def test_members_that_differ_a_little_are_not_accused(awaits):
+    """Less than half as long again, or less than 5 ms more."""
+    assert found([RAID10], on_disks(awaits)) == []
+
+
+def test_a_member_with_more_to_do_is_not_accused():
+    """31 % more requests than its siblings explain why it is slower."""
+    loads = on_disks([7, 29, 11, 13])
+    loads["sdb"] = moved(write=did(131, 65536, wait=131 * 29), aqu=3.8)
+
+    assert found([RAID10], loads) == []
+
+
+def test_a_slow_member_is_slow_in_most_parts_of_the_interval():
+    """Once in three is a hiccup; three times is the disk."""
+    slow, well = Interval(on_disks([7, 29, 11, 13])), Interval(on_disks([7, 11, 11, 13]))
+
+    loads = slow.loads
+    assert found([RAID10], loads, series=(slow, slow, slow)) == [("slow-member", "sdb")]
+    assert found([RAID10], loads, series=(slow, well, well)) == []
+
+
+def test_a_slow_device_between_is_told_where_it_is():
+    """A delay under one member: the disks are alike, the device above sdb is not."""
+    loads = on_disks([7, 7, 7, 7]) | {
+        f"vm_rimage_{n}": moved(write=did(100, 65536, wait=100 * ms))
+        for n, ms in enumerate([7, 37, 7, 7])
+    }
+
+    assert found([RAID10], loads) == [("slow-member", "vm_rimage_1")]
+
+
+@pytest.mark.parametrize(
+    ("rotational", "ms", "queue", "sick"),
+    [
+        (True, 97, 1.1, True),
+        (True, 59, 1.1, False),
+        (True, 970, 97.0, False),
+        (False, 29, 1.1, True),
+        (False, 11, 1.1, False),
+        (None, 59, 1.1, False),
+    ],
+)
+def test_sick_is_slow_with_a_short_queue(rotational, ms, queue, sick):
+    """Four times 15.7 ms of a disk that turns, of 5.3 of flash, for 64 KiB; a long queue excuses."""
+    rate = 1000 * queue / ms
+    disk = Device("sdz", Kind.DISK, "8:1", merges=True, rotational=rotational)
+    load = {"sdz": moved(did(rate, 65536, wait=rate * ms), aqu=queue)}
+
+    assert (("sick-disk", "sdz") in found([([disk], [])], load)) == sick
+
+
+def test_what_is_broken_comes_first():
+    """A degraded array is told before its slow member: repair, then look at speed."""
+    devices, edges = RAID10
+    degraded = ([replace(devices[0], state="degraded"), *devices[1:]], edges)
+
+    assert found([degraded], on_disks([7, 29, 11, 13])) == [
+        ("broken", "vm"),
+        ("slow-member", "sdb"),
+    ]
+
+
+@pytest.mark.parametrize("work", ["resync 12.5 %", "check 3.0 %", "recover 7.1 %", "reshape"])
+def test_work_on_its_own_account_is_told(work):
+    """So that nobody judges the workload by it."""
+    devices, edges = RAID10
+    at_work = ([replace(devices[0], state=work), *devices[1:]], edges)
+
+    assert found([at_work], {}) == [("background-work", "vm")]
+
+
+def test_chunks_that_are_touched_first():
+    """Volumes wrote 1 MiB/s in 4 KiB, the pool's data 17 times as much."""
+    pool = passing("pool", Kind.THIN_POOL, target="thin-pool", counted=False)
+    parts = (
+        [passing("lv", Kind.THIN, target="thin"), pool, passing("tdata", Kind.MEMBER)],
+        [Edge("lv", "pool", Role.DATA), Edge("pool", "tdata", Role.DATA)],
+    )
+    loads = {"lv": moved(write=did(256, 4096)), "tdata": moved(write=did(512, 34816))}
+
+    assert ("thin-first-touch", "pool") in found([parts], loads)
+
+
+def test_a_bitmap_that_is_written_with_each_write():
+    """101 writes a second, 97 to the bitmap on each member."""
+    loads = {"vm": moved(write=did(101, 4096))} | {
+        f"vm_rmeta_{n}": moved(write=did(97, 512, wait=97 * 7)) for n in range(4)
+    }
+
+    assert found([RAID10], loads) == [("metadata-writes", "vm")]
+
+
+def test_a_cap_is_told_where_it_acts():
+    """198 of 200 writes a second: held back; 150 are not."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    cap = (Limit("lv", "control group vm", "io.max", (("write_ios", 200.0),)),)
+
+    at_it, below = moved(write=did(198, 4096)), moved(write=did(150, 4096))
+    assert found([parts], {"lv": at_it}, limits=cap) == [("throttled", "lv")]
+    assert found([parts], {"lv": below}, limits=cap) == []
+
+
+def test_a_start_beside_a_chunk_under_load():
+    """A partition 32 KiB into a chunk of 64 KiB."""
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), state="active")
+    parts = (
+        [array, Device("md0p1", Kind.PARTITION, "259:0")],
+        [Edge("md0p1", "md0", Role.DATA, start=32768)],
+    )
+
+    assert found([parts], {"md0p1": moved(write=did(101, 196608))}) == [("misaligned", "md0p1")]
+
+
+def test_a_cache_that_misses():
+    """83 % of what was read came from the slow device."""
+    parts = (
+        [passing("lv", Kind.CACHE, target="cache"), passing("fast"), passing("slow")],
+        [Edge("lv", "fast", Role.CACHE), Edge("lv", "slow", Role.ORIGIN)],
+    )
+    loads = {
+        "lv": moved(did(100, 4096)),
+        "fast": moved(did(17, 4096)),
+        "slow": moved(did(83, 4096)),
+    }
+
+    assert ("cache-misses", "lv") in found([parts], loads)
+
+
+def test_reads_and_writes_in_lockstep():
+    """Seed 002: 3 writes for 7 reads in every interval, whatever their rate; writes are the slow ones."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+
+    def part(n):
+        load = moved(did(7 * n, 4096, wait=7 * n * 0.3), did(3 * n, 262144, wait=3 * n * 5))
+        return Interval({"lv": load, "sda": load}, seconds=1.0)
+
+    series = tuple(part(n) for n in (101, 103, 107, 109, 113))
+    assert ("coupled", "lv") in found([parts], series[2].loads, series=series)
+
+
+def test_the_knee_of_a_disk():
+    """No more than 400 a second from 4 in flight on: what waits beyond only waits."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    points = [(1, 150), (2, 270), (4, 390), (8, 399), (16, 400), (31, 401)]
+    series = tuple(
+        Interval({"sda": moved(did(rate, 4096, wait=1000 * aqu), aqu=float(aqu))}, seconds=1.0)
+        for aqu, rate in points
+    )
+    (told,) = [
+        each
+        for each in findings(context([parts], series[-1].loads, series=series))
+        if each.rule.name == "knee"
+    ]
+
+    assert told.seen.evidence["knee"].value == 4
+
+
+def test_a_stuck_counter_is_no_load():
+    """What the corrections say cannot be believed is said here too."""
+    assert found([RAID10], {}, corrections=("stuck-in-flight: sda",)) == [("stuck-counter", "sda")]
+
+
+def test_a_rule_that_yields_is_silent_where_the_other_speaks():
+    """A sick disk that is busy: one finding, the one with more reason."""
+    disk = Device("sdz", Kind.DISK, "8:1", merges=True, rotational=True)
+    load = {"sdz": moved(did(3, 131072, wait=3 * 499), aqu=1.5, busy=1.0)}
+
+    assert found([([disk], [])], load) == [("sick-disk", "sdz")]
+
+
+def test_the_worst_comes_first():
+    """Severities fall, whatever was found."""
+    order = list(Severity)
+    for sample in ("raid5-raid10-medusa", "vghdd", "laptop-luks-lvm"):
+        for text in [p.name for p in (SAMPLES / sample / "input").glob("*")] or [""]:
+            ranks = [order.index(each["severity"]) for each in explained(sample, text)]
+            assert ranks == sorted(ranks)
+
+
+def test_yields_to_rules_that_there_are():
+    """No rule is silent for one that went."""
+    ids = {rule.id for rule in RULES}
+
+    assert {other for rule in RULES for other in rule.yields_to} <= ids

@@ -1,0 +1,273 @@
+"""
+No finding says a number that the counters do not support.
+
+Each evidence of each finding, on every sample and text, is worked out again
+here from the corrected loads, by a formula of its own: reads, writes, bytes
+and waits, as the kernel counts them, and nothing of the rules' own code.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from pathlib import Path
+from statistics import median
+
+import pytest
+from click.testing import CliRunner
+
+import stackmap.cli.explain as command
+from stackmap.analysis.findings.rules import RULES, findings
+from stackmap.cli import stackmap
+from stackmap.render.filled import filled, words_of
+
+SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+CASES = [
+    (sample.name, text.name)
+    for sample in sorted(SAMPLES.iterdir())
+    for text in sorted(sample.glob("input/*"))
+] + [("vghdd", "")]
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Every context that the command judged, with what was found in it."""
+    seen = []
+
+    def kept(context):
+        found = findings(context)
+        seen.append((context, found))
+        return found
+
+    monkeypatch.setattr(command, "findings", kept)
+    return seen
+
+
+def run(sample, text, *more):
+    words = ["--from", str(SAMPLES / sample), "explain", "-J", *more]
+    if text:
+        words += ["--input", str(SAMPLES / sample / "input" / text)]
+    CliRunner().invoke(stackmap, words, catch_exceptions=False)
+
+
+def both(load, field):
+    """Reads and writes together, or what a text says of them as one."""
+    whole = load.whole and getattr(load.whole, field)
+    if whole is not None:
+        return whole
+    return getattr(load.read, field) + getattr(load.write, field)
+
+
+class Again:
+    """The figures of a finding, worked out again: a method an evidence."""
+
+    def __init__(self, context, finding):
+        self.context = context
+        self.finding = finding
+        self.loads = context.interval.loads
+        self.device = finding.device
+        self.load = self.loads.get(finding.device)
+        self.quiet = None
+        if finding.rule.name == "overloaded":
+            self._two_depths()
+        data = context.topology.below(finding.device)
+        self.members = [
+            self.loads[e.below] for e in data if e.role == "data" and e.below in self.loads
+        ]
+        self.layout = context.topology[finding.device].layout
+
+    def _two_depths(self):
+        """The load with a short queue and the one to judge: from the baseline, or the series' ends."""
+        if self.context.baseline is not None:
+            self.quiet = self.context.baseline.loads[self.device]
+            return
+        parts = [part for part in self.context.series if self.device in part.loads]
+        loads = [part.loads[self.device] for part in parts]
+        many = [x for x in loads if both(x, "ios") * parts[0].seconds >= 10]
+        self.quiet = min(many, key=lambda x: x.aqu)
+        self.load = max(many, key=lambda x: x.aqu)
+
+    def value(self, name, device):
+        if name.startswith("await_"):
+            return self.awaited(device)
+        return getattr(self, f"_{name}")()
+
+    def awaited(self, device):
+        load, what = self.loads[device], self.finding.seen.words.get("what", "request")
+        if what in ("read", "write"):
+            flow = getattr(load, what)
+            return flow.wait / flow.ios
+        return both(load, "wait") / both(load, "ios")
+
+    def _rate(self):
+        what = self.finding.seen.words.get("what")
+        if what in ("read", "write"):
+            return getattr(self.load, what).ios
+        return both(self.load, "ios")
+
+    def _await(self):
+        return both(self.load, "wait") / both(self.load, "ios")
+
+    def _size(self):
+        return both(self.load, "bytes") / both(self.load, "ios")
+
+    def _queue(self):
+        return self.load.aqu
+
+    def _busy(self):
+        return self.load.busy
+
+    def _service(self):
+        return self._await() / max(1.0, self.load.aqu)
+
+    def _usual(self):
+        access, speed = {True: (15, 1e5), False: (5, 2e5), None: (15, 1e5)}[
+            self.context.topology[self.device].rotational
+        ]
+        return access + self._size() / speed
+
+    def _took(self):
+        return self.awaited(self.device)
+
+    def _others(self):
+        names = [n[6:] for n in self.finding.seen.evidence if n.startswith("await_")]
+        return median(self.awaited(name) for name in names)
+
+    def _ratio(self):
+        if self.finding.rule.name == "overloaded":
+            return self._await() / self._before()
+        return self._took() / self._others()
+
+    def _series(self):
+        names = [n[6:] for n in self.finding.seen.evidence if n.startswith("await_")]
+        for part in self.context.series:
+            loads = {n: part.loads[n] for n in (*names, self.device) if n in part.loads}
+            if len(loads) == len(names) + 1 and all(both(x, "ios") for x in loads.values()):
+                yield {n: both(x, "wait") / both(x, "ios") for n, x in loads.items()}, names
+
+    def _judged(self):
+        return len(list(self._series()))
+
+    def _slow(self):
+        limit = self.finding.rule.limits["slower"]
+        return sum(
+            awaits[self.device] >= limit * median(awaits[n] for n in names)
+            for awaits, names in self._series()
+        )
+
+    # Overloaded, against a baseline.
+
+    def _before(self):
+        return both(self.quiet, "wait") / both(self.quiet, "ios")
+
+    def _before_queue(self):
+        return self.quiet.aqu
+
+    def _before_rate(self):
+        return both(self.quiet, "ios")
+
+    # Parity: bytes at the members against the volume's.
+
+    def _written(self):
+        return self.load.write.bytes
+
+    def _cost(self):
+        below = sum(m.read.bytes + m.write.bytes for m in self.members)
+        return (below - self.load.read.bytes) / self.load.write.bytes
+
+    def _ideal(self):
+        return self.layout.members / self.layout.data
+
+    def _extra(self):
+        return (self._cost() - self._ideal()) * self._written()
+
+    def _extra_read(self):
+        read = sum(m.read.bytes for m in self.members) - self.load.read.bytes
+        return read / self.load.write.bytes
+
+    def _pages(self):
+        parity = sum(m.write.bytes for m in self.members) - self.load.write.bytes
+        pages = self.load.write.bytes * self.layout.parity / parity
+        return min(self.layout.data, max(1.0, pages))
+
+    # Reads that nobody asked for.
+
+    def _asked(self):
+        return self.load.read.bytes
+
+    def _members(self):
+        return sum(m.read.bytes for m in self.members)
+
+    def _explained(self):
+        caused = (self.layout.data - 1) * self.load.write.bytes if self.layout.parity else 0.0
+        return self.load.read.bytes + caused
+
+    def _unasked(self):
+        return self._members() - self._explained()
+
+    # Merging, at the disks of the stack.
+
+    def _disks(self):
+        topology = self.context.topology
+        metadata = {e.below for e in topology.edges if e.role == "metadata"}
+        names = [n for n in topology.stack(self.device) if not topology.below(n)]
+        return [self.loads[n] for n in names if n not in metadata]
+
+    def _disk_rate(self):
+        return sum(both(disk, "ios") for disk in self._disks())
+
+    def _disk_size(self):
+        return sum(both(disk, "bytes") for disk in self._disks()) / self._disk_rate()
+
+    def _merged(self):
+        merges = sum(both(disk, "merges") for disk in self._disks())
+        return (merges + self._disk_rate()) / self._disk_rate()
+
+
+@pytest.mark.parametrize(("sample", "text"), CASES)
+def test_evidence_is_what_the_counters_say(sample, text, judged):
+    """All reports as one, and each by itself."""
+    run(sample, text)
+    run(sample, text, "--report", "all")
+
+    assert len(judged) >= 2
+    for context, found in judged:
+        for finding in found:
+            again = Again(context, finding)
+            for name, figure in finding.seen.evidence.items():
+                worked_out = again.value(name, figure.device)
+                assert figure.value == pytest.approx(worked_out, rel=1e-9), (finding.rule.id, name)
+
+
+def test_evidence_against_a_baseline(judged):
+    """Then and now, of one device."""
+    alone = str(SAMPLES / "mysql-raid" / "input" / "iostat-1-thread.txt")
+    run("mysql-raid", "iostat-64-threads.txt", "--baseline", alone)
+    ((context, (finding, *_)),) = judged
+
+    assert finding.rule.name == "overloaded"
+    again = Again(context, finding)
+    for name, figure in finding.seen.evidence.items():
+        assert figure.value == pytest.approx(again.value(name, figure.device)), name
+
+
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+
+
+@pytest.mark.parametrize(("sample", "text"), CASES)
+def test_every_number_of_a_sentence_is_evidence(sample, text, judged):
+    """A sentence is its template and the evidence: no place in it stays empty."""
+    run(sample, text)
+    for context, found in judged:
+        for finding in found:
+            words = words_of(context.topology, finding.seen)
+            for template in (finding.rule.says, finding.rule.against, finding.rule.advice):
+                places = {n for _, n, _, _ in string.Formatter().parse(template) if n}
+                assert places <= set(words), (finding.rule.id, places - set(words))
+                assert "{" not in filled(template, words)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_sentence_has_no_number_of_its_own(rule):
+    """What a rule says of a machine was measured there."""
+    assert NUMBER.findall(rule.says) == []
