@@ -32,8 +32,9 @@ def discover(
 
     *metadata* also asks LVM and md themselves, through libblockdev: slow, and
     needs root. *geometry* reads the ``queue/`` attributes of every device, not
-    only of those whose layout is told by them, and how each queue is set. *counters*: False where none
-    will be read, so that what tells whether to believe them need not be asked.
+    only of those whose layout is told by them, and how each queue is set.
+    *counters*: False where none will be read, so that what tells whether to
+    believe them need not be asked.
     """
     seen = scan(host, geometry=geometry, counters=counters)
     found = [_read(seen, block) for block in seen.blocks.values()]
