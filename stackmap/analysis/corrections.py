@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from stackmap.analysis.flushes import empty_flushes
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load, sum_flows
@@ -69,8 +70,26 @@ def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load])
         or _release(topology.machine.kernel) < (5, 14)
     ):
         return None
-    load = loads[device.name].scaled(0.5)
-    return replace(load, aqu=None if load.aqu is None else load.aqu / 2)
+    load = loads[device.name]
+    half = load.scaled(0.5)
+    return replace(
+        half,
+        write=_plus_ios(half.write, _flushes(topology, device, loads) / 2),
+        aqu=None if load.aqu is None else load.aqu / 2,
+    )
+
+
+def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float:
+    """Return the empty flushes among the writes of a doubled volume: those were counted once."""
+    if device.layout is None or device.state != "active":
+        return 0.0  # other work's writes look like them
+    members = [e.below for e in topology.below(device.name) if e.role is Role.DATA]
+    flows = [loads.get(name, UNKNOWN).write for name in members]
+    return empty_flushes(device.layout, loads[device.name].write, flows)
+
+
+def _plus_ios(flow: Flow, more: float) -> Flow:
+    return flow if flow.ios is None else replace(flow, ios=flow.ios + more)
 
 
 def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

@@ -38,6 +38,25 @@ def test_raid_volumes_counted_twice_are_halved(kernel, iostats, halved):
     assert done == (("dm-raid-doubled: vm",) if halved else ())
 
 
+@pytest.mark.parametrize(
+    ("level", "members"),
+    [
+        # Pages written, and 7 flushes each.
+        ("raid5", [did(13 + 7, 13 * 4096 / 20), did(5 + 7, 5 * 4096 / 12)] * 2),
+        # Two copies of 11 writes, and 7 flushes each.
+        ("raid10", [did(5 + 7, 8192), did(6 + 7, 8192)] * 2),
+    ],
+)
+def test_empty_flushes_were_not_counted_twice(level, members):
+    """11 writes and 7 flushes: the volume counts 29, its members tell the 7."""
+    tree = topology(raid_volume("vm", level, 8, queue={"iostats": "1"}), kernel="6.12.1")
+    loads = {f"vm_rimage_{i}": moved(write=flow) for i, flow in enumerate(members)}
+    loads, _ = mended(tree, loads | {"vm": moved(write=did(2 * 11 + 7, 4096))})
+
+    assert loads["vm"].write.ios == pytest.approx(11 + 7)
+    assert loads["vm"].write.bytes == 29 * 4096 / 2
+
+
 def test_a_disk_that_does_not_count_is_unknown():
     """queue/iostats 0 freezes a disk's counters: what it did is not 0."""
     tree = topology()

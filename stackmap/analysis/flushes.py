@@ -1,0 +1,33 @@
+"""
+How many empty flushes a RAID volume was sent, told by its members.
+
+Each is a write of 0 sectors, at the volume and once at every data member, and
+no counter of device-mapper has them apart. On parity levels a member's write
+carries one page, so what carries none was a flush. On the others, with c
+copies on n members, d writes and e flushes make ``2 d + e`` of a volume that is
+counted twice (flushes are not: KERNEL 1.4) and ``c d + n e`` of its members.
+"""
+
+from __future__ import annotations
+
+from stackmap.analysis.parity import PAGE
+from stackmap.model.load import Flow
+from stackmap.model.raid import Layout
+
+
+def empty_flushes(layout: Layout, volume: Flow, members: list[Flow]) -> float:
+    """
+    Return the empty flushes a second in the writes of a *volume* that is counted twice.
+
+    0 where the counters do not tell.
+    """
+    counted = volume.ios
+    requests = [member.ios for member in members if member.ios is not None]
+    if counted is None or not members or len(requests) < len(members):
+        return 0.0
+    if layout.parity:
+        pages = [(member.bytes or 0.0) / PAGE for member in members]
+        found = min(ios - carried for ios, carried in zip(requests, pages, strict=True))
+    else:
+        found = (2 * sum(requests) - layout.copies * counted) / (2 * len(members) - layout.copies)
+    return min(counted, max(0.0, found))
