@@ -27,6 +27,7 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
+from stackmap.host.places import command_file, decoded, udev_file
 from stackmap.host.tree import open_tree
 
 if TYPE_CHECKING:
@@ -41,26 +42,6 @@ REFUSALS: dict[str, type[SourceError]] = {
     "timeout": SourceTimeout,
     "failed": SourceError,
 }
-
-
-def command_file(command: tuple[str, ...]) -> str:
-    """
-    Return where what *command* prints is kept: its words, without options.
-
-    >>> command_file(("dmsetup", "status", "--noflush"))
-    '/cmd/dmsetup-status.txt'
-    >>> command_file(("lvs", "--all", "--reportformat=json"))
-    '/cmd/lvs.json'
-    """
-    words = "-".join(word for word in command if not word.startswith("-"))
-    return (
-        f"/cmd/{words.replace('/', '-')}{'.json' if '--reportformat=json' in command else '.txt'}"
-    )
-
-
-def udev_file(number: str) -> str:
-    """Return where udev keeps what it knows of the block device with *number*."""
-    return f"/run/udev/data/b{number}"
 
 
 class CapturedHost:
@@ -184,8 +165,3 @@ def parse_udev(text: str) -> dict[str, str]:
     if links:
         properties["DEVLINKS"] = " ".join(links)
     return properties
-
-
-def decoded(content: bytes) -> str:
-    r"""Return *content* as text; bytes that are no UTF-8 stay visible as ``\xNN``."""
-    return content.decode("utf-8", "backslashreplace")

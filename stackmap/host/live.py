@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, SourceTimeout
-from stackmap.host.capture import decoded, udev_file
+from stackmap.host.places import decoded, udev_file
 
 if TYPE_CHECKING:
     import pyudev

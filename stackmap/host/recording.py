@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
-from stackmap.host.capture import FORMAT, LISTING, MANIFEST, REFUSALS, command_file, udev_file
+from stackmap.host.capture import FORMAT, LISTING, MANIFEST, REFUSALS
+from stackmap.host.places import command_file, udev_file
 
 if TYPE_CHECKING:
     from stackmap.host import Host, Json

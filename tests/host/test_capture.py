@@ -5,7 +5,8 @@ import json
 import pytest
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing, SourceTimeout
-from stackmap.host.capture import CapturedHost, command_file, parse_udev
+from stackmap.host.capture import CapturedHost, parse_udev
+from stackmap.host.places import command_file
 from stackmap.host.recording import RecordingHost
 
 
