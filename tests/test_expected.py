@@ -25,11 +25,14 @@ COMMANDS = {
     "tree-inverse-ascii": ["tree", "-s", "-i"],
     "tree-expand": ["tree", "--expand"],
     "tree.json": ["tree", "-J"],
+    "check": ["check"],
 }
 WITH_COUNTERS = {
     "iostat": ["iostat", "-z"],
     "iostat-per-layer": ["iostat", "--per-layer"],
     "iostat-per-layer.json": ["iostat", "--per-layer", "-J"],
+    "explain": ["explain"],
+    "explain-markdown": ["explain", "--markdown"],
 }
 
 

@@ -11,6 +11,7 @@ import click
 from stackmap.analysis.averages import average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.analysis.geometry.checks import CHECKS
 from stackmap.cli.baseline import baseline_of
@@ -75,14 +76,17 @@ def command(
     which = "all" if together else report
     wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), text, which, boot)
     caps = tuple(limits.read(session.host, topology))
-    severities = []
+    severities: list[Severity] = []
     for whole, series in _judged(wanted.intervals(session, topology), together=together):
         right, done = corrected(topology, whole)
         parts = tuple(corrected(topology, each)[0] for each in series)
         found = findings(Context(topology, right, parts, before, done, caps))
         found = [each for each in found if chosen is None or each.device in chosen]
-        severities += [each.severity for each in found]
-        click.echo(_page(topology, found, right, as_json=as_json, markdown=markdown), nl=False)
+        between = "" if not severities or as_json else "\n"
+        severities += [each.severity for each in found] or [Severity.GOOD]
+        click.echo(
+            between + _page(topology, found, right, as_json=as_json, markdown=markdown), nl=False
+        )
     if exit_code:
         exit_with(severities)
 

@@ -11,6 +11,7 @@ from stackmap.discover import discover
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.sampling import samples
+from stackmap.sources import limits
 from stackmap.sources import uptime
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def command(session: Session, out: str, interval: float, count: int) -> None:
     OUT is a new directory; ``stackmap --from OUT`` reads it back.
     """
     with RecordingHost(session.host, out) as host:
-        discover(host, metadata=True, geometry=True)
+        topology = discover(host, metadata=True, geometry=True)
+        tuple(limits.read(host, topology))  # what explain asks besides
         uptime.read(host)  # for --since-boot
         discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
         times: list[float] = []

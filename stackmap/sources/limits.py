@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CGROUPS = "/sys/fs/cgroup"
 DEEPEST = 6  # levels of groups looked into
-MOST = 2000  # groups looked into: a host with more has its caps set by something that knows them
+MOST = 500  # groups looked into: a host with more has its caps set by something that knows them
 KINDS = {"riops": "read_ios", "wiops": "write_ios", "rbps": "read_bytes", "wbps": "write_bytes"}
 IOTUNE = {
     f"{direction}_{unit}_sec": f"{direction}_{ours}"

@@ -8,8 +8,6 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
 from stackmap.model.topology import Topology
 
-NOBODY = "nothing else"
-
 
 def partial_stripes(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
     """Yield arrays whose writes cost far more bytes at the members than full stripes would."""
@@ -38,15 +36,18 @@ def partial_stripes(context: Context, limits: Mapping[str, float]) -> Iterator[S
             pages=(cost.pages_per_row, "times"),
             extra_read=(cost.extra_read_bytes_per_byte, "times"),
         )
-        words = {"others": _others(context.topology, raid.name)}
+        words = {"payers": _payers(context.topology, raid.name)}
         yield Seen(raid.name, evidence, words, weight=(paid - ideal) * written)
 
 
-def _others(topology: Topology, name: str) -> str:
-    """Return the volumes that share a disk with *name*: they wait while it pays."""
+def _payers(topology: Topology, name: str) -> str:
+    """Return in words who waits while *name* pays: the volumes that share a disk with it."""
     below = (each for each in topology.stack(name) if not topology.below(each))
     tops = {top for disk in below for top in topology.tops_of(disk)} - set(topology.tops_of(name))
-    return ", ".join(sorted(topology[top].title for top in tops)) or NOBODY
+    titles = ", ".join(sorted(topology[top].title for top in tops))
+    return (
+        f"On the same disks, and waiting too: {titles}." if titles else "Nobody else pays for it."
+    )
 
 
 PARTIAL_STRIPE = Rule(
@@ -55,11 +56,11 @@ PARTIAL_STRIPE = Rule(
     Severity.WARNING,
     says="Each byte written to {device} costs {cost} bytes at its disks, where full stripes would "
     "cost {ideal}: its writes do not fill a stripe, so old data and parity are read and parity "
-    "is written again. That is {extra} of disk traffic for {written} written.",
+    "is written again. That is {extra} of disk traffic for {written} written. {payers}",
     against="How many of the writes were partial cannot be told from counters, only what they cost. "
     "A larger stripe cache may spare the reads, not the writes.",
-    advice="On the same disks: {others}; whatever is there waits too. Write larger or in sequence, or "
-    "put this load on a layout without parity (RAID10 would cost 2 bytes a byte).",
+    advice="Write larger or in sequence, or put this load on a layout without parity "
+    "(RAID10 would cost 2 bytes a byte).",
     source="KERNEL 2 and 3; J. Young, High Disk I/O Usage, Part Two (2019): 3.12 for 1.33",
     find=partial_stripes,
     limits={"dearer": 1.25, "bytes": 65536},

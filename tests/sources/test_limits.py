@@ -1,0 +1,64 @@
+"""Caps on I/O, as control groups and libvirt write them down."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.model.device import Device, Kind
+from stackmap.model.limit import Limit
+from stackmap.model.topology import Topology
+from stackmap.sources.limits import parse, parse_domain, read
+from tests.machine import DrawnHost
+
+LV = Device("dm-3", Kind.VOLUME, "254:3", label="vg/vm")
+
+
+@pytest.mark.parametrize(
+    ("line", "caps"),
+    [
+        ("254:3 rbps=2 wbps=3 riops=5 wiops=7",
+         (("read_bytes", 2), ("write_bytes", 3), ("read_ios", 5), ("write_ios", 7))),
+        ("254:3 rbps=max wbps=max riops=max wiops=11", (("write_ios", 11),)),
+    ],
+)  # fmt: skip
+def test_a_line_of_io_max(line, caps):
+    """Each cap is told apart; max is none."""
+    assert list(parse(line)) == [("254:3", caps)]
+
+
+def test_a_device_without_a_cap_is_not_limited():
+    """A line of nothing but max, and a file with no line."""
+    assert list(parse("254:3 rbps=max wbps=max riops=max wiops=max\n")) == []
+    assert list(parse("")) == []
+
+
+def test_caps_are_found_in_groups_within_groups():
+    """By device number, under the group's own name; other devices are not ours."""
+    path = "/sys/fs/cgroup/machine.slice/vm.scope/io.max"
+    host = DrawnHost({path: "254:3 wiops=13\n8:0 wiops=17\n", "/sys/fs/cgroup/cpu.stat": ""})
+
+    assert list(read(host, Topology([LV]))) == [
+        Limit("dm-3", "control group machine.slice/vm.scope", path, (("write_ios", 13.0),))
+    ]
+
+
+DOMAIN = """
+<domstatus><domain><name>vm</name><devices><disk>
+  <source dev='/dev/vg/vm'/>
+  <iotune><total_iops_sec>200</total_iops_sec><read_bytes_sec>0</read_bytes_sec></iotune>
+</disk><disk><source file='/a'/></disk></devices></domain></domstatus>
+"""
+
+
+def test_the_iotune_of_a_domain():
+    """By the path of the disk; 0 is no cap, and neither is a text that is no XML."""
+    host = DrawnHost({"/run/libvirt/qemu/vm.xml": DOMAIN})
+
+    assert list(parse_domain(DOMAIN)) == [("/dev/vg/vm", (("total_ios", 200.0),))]
+    assert list(parse_domain("<domain>")) == []
+    assert [limit.device for limit in read(host, Topology([LV]))] == ["dm-3"]
+
+
+def test_a_host_without_groups_has_no_caps():
+    """Where nothing may be read, nothing is said."""
+    assert list(read(DrawnHost({}), Topology([LV]))) == []
