@@ -11,8 +11,7 @@ from stackmap.discover import discover
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.sampling import samples
-from stackmap.sources import limits
-from stackmap.sources import uptime
+from stackmap.sources import limits, uptime
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
