@@ -158,6 +158,7 @@ class Layout:
         self._whole = self.spots.get(WHOLE)
         self._aqu = self._spot("", "aqu")
         self._busy = self._spot("", "busy")
+        self.notes = self._notes()
         self.flat = self.load([0.0] * self.width)  # most rows of most tables
 
     def in_unit(self, unit: float) -> Layout:
@@ -170,9 +171,8 @@ class Layout:
             },
         )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of these figures must know."""
+    def _notes(self) -> tuple[str, ...]:
+        """Return what a reader of these figures must know."""
         notes = []
         if any(spots.unit == SECTOR for spots in self.spots.values()):
             notes.append("sizes were printed in 512-byte sectors")

@@ -42,7 +42,7 @@ class Row(NamedTuple):
     usual: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # each is one of its kind, and a key
 class Heading:
     """
     What the rows below it hold.

@@ -9,37 +9,100 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from operator import length_hint
+from typing import NamedTuple, TypeVar
 
 from stackmap.errors import InputError
 
 LONGEST = 1 << 20  # a line beyond this is cut: no table has one, and memory has an end
+LONGEST_TIME = 40  # and this is short for a line of one
 GZIP = b"\x1f\x8b"
 
 # Colours and other orders to a terminal: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Paragraph(NamedTuple):
+    """
+    Lines that came together.
+
+    ``whole``: all of them to before a blank line, from after one or from after
+    a line that may be a time.
+    """
+
+    text: str
+    whole: bool = False
+
+
+BLANK = Paragraph("")
 
 
 class Lines:
-    """Lines one after the other; the last one can be put back, and its number told."""
+    """
+    Lines one after the other; the last one can be put back, and its number told.
+
+    ``paragraph``: the text of the whole paragraph that the last line is of, ""
+    where it did not come as a whole.
+    """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._lines = _split(_unpacked(chunks))
+        self._paragraphs = _paragraphs(_texts(_unpacked(chunks)))
+        self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
+        self.paragraph = ""
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
         while self._returned:
             self.number += 1
             yield self._returned.pop()
-        for line in self._lines:
-            self.number += 1
-            yield line
+        while True:
+            lines = self._lines
+            for line in lines:
+                self.number += 1
+                yield line
+            # Who was given a line may have had a paragraph begun (``take_known``).
+            if self._lines is lines:
+                following = next(self._paragraphs, None)
+                if following is None:
+                    break
+                self._begin(following)
 
     def put_back(self, line: str) -> None:
         """Have *line*, the last that was taken, come again to the next who asks."""
         self._returned.append(line)
         self.number -= 1
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last line was the end of what came together; another paragraph is next."""
+        return not (self._returned or length_hint(self._lines))
+
+    def take_known(self, known: Mapping[tuple[Key, str], Value], key: Key) -> Value | None:
+        """
+        Where one has ended, take the next paragraph, and its blank line, if it is *known*.
+
+        Blank lines before it are passed over.
+        """
+        following = next(self._paragraphs, None)
+        while following == BLANK:
+            self.number += 1
+            following = next(self._paragraphs, None)
+        if following is None:
+            return None
+        found = known.get((key, following.text)) if following.whole else None
+        if found is None:
+            self._begin(following)
+        else:
+            self.number += following.text.count("\n") + 2
+        return found
+
+    def _begin(self, paragraph: Paragraph) -> None:
+        self.paragraph = paragraph.text if paragraph.whole else ""
+        self._lines = iter(paragraph.text.split("\n") + [""] * paragraph.whole)
 
 
 def _unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -75,14 +138,39 @@ def _gunzip(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
             raise InputError(f"not a gzip file, though it begins as one: {error}") from error
 
 
-def _split(chunks: Iterable[bytes]) -> Iterator[str]:
+def _paragraphs(texts: Iterable[str]) -> Iterator[Paragraph]:
+    within = False
+    for text in texts:
+        *ended, rest = text.split("\n\n")
+        for paragraph in ended:
+            start = 0
+            if paragraph.startswith("\n"):
+                yield BLANK
+                start, within = 1, False
+            # What is below a time is the same at all times.
+            cut = paragraph.find("\n", start, start + LONGEST_TIME)
+            if cut >= 0:
+                yield Paragraph(paragraph[start:cut])
+                start = cut + 1
+            if within:
+                yield Paragraph(paragraph[start:] + "\n")
+            else:
+                yield Paragraph(paragraph[start:], whole=True)
+            within = False
+        if rest:
+            yield Paragraph(rest.removesuffix("\n"))
+            within = True
+
+
+def _texts(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield whole lines together, as many as have come."""
     parts: list[bytes] = []
     held = 0
     for chunk in chunks:
         cut = chunk.rfind(b"\n") + 1
         if cut:
             parts.append(chunk[:cut])
-            yield from _text(b"".join(parts)).split("\n")[:-1]
+            yield _text(b"".join(parts))
             parts, held = [], 0
         if cut < len(chunk):
             parts.append(chunk[cut:])

@@ -32,11 +32,14 @@ class Report:
     since_boot: bool = False
     summary: bool = False
     loads: dict[str, Load] = field(default_factory=dict)
+    shared: bool = False  # the loads are another report's too
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
 
     def add(self, name: str, load: Load) -> None:
         """Take what a row says; it joins what an earlier table of this report said."""
+        if self.shared:
+            self.loads, self.shared = dict(self.loads), False
         known = self.loads.get(name)
         self.loads[name] = load if known is None else _joined(known, load)
 
@@ -61,10 +64,15 @@ class Report:
 
 
 class Reports:
-    """The report that rows are added to, and those that are complete (``done``)."""
+    """
+    The report that rows are added to, and those that are complete (``done``).
+
+    ``begun``: how many there were, for one who wants to know if there was another.
+    """
 
     def __init__(self) -> None:
         self.done: list[Interval] = []
+        self.begun = 0
         self._current: Report | None = None
         self._sar = False
         self._summaries: dict[str, Report] = {}  # sar's averages, by their word for it
@@ -101,6 +109,18 @@ class Reports:
         report.add(name, load)
         self._seen.add(name)
         return report
+
+    @property
+    def current(self) -> Report | None:
+        """The report under way, None before its heading."""
+        return self._current
+
+    def table(self, heading: Heading, loads: dict[str, Load], notes: Iterable[str]) -> None:
+        """Take a whole table that begins a report: its rows as they were taken once before."""
+        report = self._begin(heading)
+        report.loads, report.shared = loads, True
+        report.note(notes)
+        self._seen = set(loads)
 
     def stamp(self, stamp: str) -> None:
         """Take the time of the next report."""
@@ -147,6 +167,7 @@ class Reports:
         report.time = instant(report.stamp)
         report.since_boot = self._since_boot and not heading.sar
         report.note(heading.layout.notes)
+        self.begun += 1
         self._current, self._sar = report, heading.sar
         self._stamp, self._since_boot, self._events = "", False, []
         self._tables, self._seen = {heading.layout.names}, set()

@@ -26,6 +26,7 @@ from stackmap.sources.statistics.headings import (
     unquoted,
 )
 from stackmap.sources.statistics.lines import Lines
+from stackmap.sources.statistics.repeated import Repeated, Told
 from stackmap.sources.statistics.reports import Reports
 
 TITLES = (*DEVICE, DEV)
@@ -49,6 +50,16 @@ def read(lines: Lines, passed_by: Callable[[str], bool]) -> Iterator[Interval]:
             break
         if tables.reports.done:
             yield from tables.reports.taken()
+        if lines.ended:
+            tables.end_paragraph(lines.paragraph)
+            while tables.settled:
+                known = lines.take_known(tables.repeated, tables.heading)
+                if known is None:
+                    break
+                tables.repeat(known)
+                if tables.reports.done:
+                    yield from tables.reports.taken()
+            tables.begin_paragraph()
     tables.end()
     yield from tables.reports.taken()
 
@@ -58,16 +69,21 @@ class Tables:
 
     def __init__(self) -> None:
         self.reports = Reports()
-        self._heading: Heading | None = None
+        self.repeated = Repeated()
+        self.heading: Heading | None = None
         self._rows: dict[str, tuple[Row, Load]] = {}  # below it; most devices are often idle
         self._tables: dict[str, tuple[Heading, dict[str, tuple[Row, Load]]]] = {}
+        self._above: Heading | None = None  # in force before this paragraph
+        self._learning = True  # whether its beginning depends on no more than that
+        self._begun = 0  # reports before this paragraph
+        self._strange = 0  # lines of this paragraph that meant nothing here
         self._pending: list[str] = []  # a row whose end is on a line to come
         self._open = False  # the last line was a heading: the next may be its rest
         self._adjacent = False  # the last line was a row or heading: this may be part of one
 
     def take(self, line: str) -> bool:
         """Take a line; False if it means nothing here."""
-        heading = self._heading
+        heading = self.heading
         if heading is not None and not self._pending:
             known = self._rows.get(line)
             if known is not None:
@@ -87,6 +103,39 @@ class Tables:
             return True
         return self._take_other(line, unquoted(words))
 
+    @property
+    def settled(self) -> bool:
+        """Whether what a line to come means depends on the heading in force alone."""
+        return not (self._adjacent or self._pending)
+
+    def begin_paragraph(self) -> None:
+        """Know that another paragraph begins."""
+        self._above = self.heading
+        self._learning = self.settled
+        self._begun, self._strange = self.reports.begun, 0
+
+    def end_paragraph(self, paragraph: str) -> None:
+        """Remember what *paragraph*, that ended here, told: one whole table, or nothing."""
+        if not paragraph or not self._learning or not self.settled:
+            return
+        begun, report = self.reports.begun - self._begun, self.reports.current
+        if not begun and self.repeated and self._strange == paragraph.count("\n") + 1:
+            self.repeated.keep(self._above, paragraph, Told(self.heading, self._rows))
+        if begun != 1 or self._strange or report is None or report.events or not report.loads:
+            return
+        first, _ = self._tables.get(paragraph[: paragraph.find("\n")], (None, None))
+        # One that always begins a report, whatever was before it.
+        if first is not None and not (first.sar or first.continues or first.rest):
+            report.shared = True
+            told = Told(self.heading, self._rows, report.loads, tuple(report.notes))
+            self.repeated.keep(self._above, paragraph, told)
+
+    def repeat(self, told: Told) -> None:
+        """Take a paragraph that is known, and the blank line after it."""
+        self.heading, self._rows = told.heading, told.rows
+        if told.heading is not None and told.loads is not None:
+            self.reports.table(told.heading, told.loads, told.notes)
+
     def end(self) -> None:
         """Take the end of the text."""
         self._give_up_pending()
@@ -103,21 +152,23 @@ class Tables:
 
     def _take_other(self, line: str, words: list[str]) -> bool:
         """Take a line that is no row by itself."""
-        if self._heading is not None and self._take_piece(words, self._heading):
+        if self.heading is not None and self._take_piece(words, self.heading):
             return True
         self._give_up_pending()
         if self._take_heading(line, words):
             return True
         self._open = self._adjacent = False
-        return self._take_landmark(line, words)
+        known = self._take_landmark(line, words)
+        self._strange += not known
+        return known
 
     # Headings
 
     def _take_heading(self, line: str, words: list[str]) -> bool:
-        if self._open and self._heading is not None:
-            whole = joined(self._heading, words)
+        if self._open and self.heading is not None:
+            whole = joined(self.heading, words)
             if whole is not None:
-                self._heading, self._rows = whole, {}
+                self.heading, self._rows = whole, {}
                 return True
         if line not in self._tables:
             found = heading(words) if _may_head(line, words) else None
@@ -126,11 +177,11 @@ class Tables:
             if len(self._tables) >= MOST_HEADINGS:
                 self._tables.clear()
             self._tables[line] = found, {}
-        self._heading, self._rows = self._tables[line]
-        self.reports.heading(self._heading)
+        self.heading, self._rows = self._tables[line]
+        self.reports.heading(self.heading)
         self._open = self._adjacent = True
-        if self._heading.rest:
-            self._take_flattened(self._heading.rest, self._heading)
+        if self.heading.rest:
+            self._take_flattened(self.heading.rest, self.heading)
         return True
 
     def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
@@ -177,8 +228,8 @@ class Tables:
     def _give_up_pending(self) -> None:
         """Take a row that was cut for what it holds: its end will not come."""
         words, self._pending = self._pending, []
-        heading = self._heading
-        if heading is None or heading.last:
+        heading = self.heading
+        if not words or heading is None or heading.last:
             return
         shown = _figures_at_end(words)
         before = words[: len(words) - len(shown)]
@@ -211,13 +262,13 @@ class Tables:
             reports.first_is_past()
         else:
             if landmarks.is_other_heading(words) or self._leaves_example(line):
-                self._heading = None
+                self.heading = None
             return False
         return True
 
     def _leaves_example(self, line: str) -> bool:
         """Whether a fence ends an article's example; sar's rows bear their time, and may go on."""
-        return landmarks.FENCE in line and self._heading is not None and not self._heading.sar
+        return landmarks.FENCE in line and self.heading is not None and not self.heading.sar
 
 
 def _may_head(line: str, words: list[str]) -> bool:
