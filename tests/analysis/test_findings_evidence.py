@@ -22,11 +22,16 @@ from stackmap.cli import stackmap
 from stackmap.render.filled import filled, words_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+# Recorded elsewhere, with their loads; where they lie beside this repository, all of them are judged.
+CAPTURES = SAMPLES.parents[1] / "shared" / "captures"
 CASES = [
-    (sample.name, text.name)
-    for sample in sorted(SAMPLES.iterdir())
-    for text in sorted(sample.glob("input/*"))
-] + [("vghdd", "")]
+    *((text.parents[1], text) for text in sorted(SAMPLES.glob("*/input/*"))),
+    (SAMPLES / "vghdd", None),
+    *(
+        (text.parents[1] / "capture.tar.gz", text)
+        for text in sorted(CAPTURES.glob("*/load/*.diskstats"))
+    ),
+]
 
 
 @pytest.fixture
@@ -43,10 +48,10 @@ def judged(monkeypatch):
     return seen
 
 
-def run(sample, text, *more):
-    words = ["--from", str(SAMPLES / sample), "explain", "-J", *more]
+def run(capture, text, *more):
+    words = ["--from", str(capture), "explain", "-J", *more]
     if text:
-        words += ["--input", str(SAMPLES / sample / "input" / text)]
+        words += ["--input", str(text)]
     CliRunner().invoke(stackmap, words, catch_exceptions=False)
 
 
@@ -88,16 +93,19 @@ class Again:
         self.load = max(many, key=lambda x: x.aqu)
 
     def value(self, name, device):
-        if name.startswith("await_"):
+        if name == "took" or name.startswith("await_"):
             return self.awaited(device)
         return getattr(self, f"_{name}")()
 
-    def awaited(self, device):
-        load, what = self.loads[device], self.finding.seen.words.get("what", "request")
+    def awaited(self, device, loads=None):
+        """Return the await of what the finding is about; None where none completed."""
+        load, what = (loads or self.loads)[device], self.finding.seen.words.get("what")
+        if self.finding.rule.name == "metadata-writes":
+            what = "write"
         if what in ("read", "write"):
             flow = getattr(load, what)
-            return flow.wait / flow.ios
-        return both(load, "wait") / both(load, "ios")
+            return flow.wait / flow.ios if flow.ios else None
+        return both(load, "wait") / both(load, "ios") if both(load, "ios") else None
 
     def _rate(self):
         what = self.finding.seen.words.get("what")
@@ -109,6 +117,8 @@ class Again:
         return both(self.load, "wait") / both(self.load, "ios")
 
     def _size(self):
+        if self.finding.rule.name == "metadata-writes":
+            return self.load.write.bytes / self.load.write.ios
         return both(self.load, "bytes") / both(self.load, "ios")
 
     def _queue(self):
@@ -126,9 +136,6 @@ class Again:
         ]
         return access + self._size() / speed
 
-    def _took(self):
-        return self.awaited(self.device)
-
     def _others(self):
         names = [n[6:] for n in self.finding.seen.evidence if n.startswith("await_")]
         return median(self.awaited(name) for name in names)
@@ -136,14 +143,25 @@ class Again:
     def _ratio(self):
         if self.finding.rule.name == "overloaded":
             return self._await() / self._before()
-        return self._took() / self._others()
+        if self.finding.rule.name == "metadata-writes":
+            return self._metadata_rate() / self._writes()
+        return self.awaited(self.device) / self._others()
+
+    # Metadata: that of its devices which is written most.
+
+    def _writes(self):
+        return self.load.write.ios
+
+    def _metadata_rate(self):
+        edges = self.context.topology.below(self.device)
+        return max(self.loads[e.below].write.ios for e in edges if e.role == "metadata")
 
     def _series(self):
         names = [n[6:] for n in self.finding.seen.evidence if n.startswith("await_")]
         for part in self.context.series:
-            loads = {n: part.loads[n] for n in (*names, self.device) if n in part.loads}
-            if len(loads) == len(names) + 1 and all(both(x, "ios") for x in loads.values()):
-                yield {n: both(x, "wait") / both(x, "ios") for n, x in loads.items()}, names
+            awaits = {n: self.awaited(n, part.loads) for n in (*names, self.device)}
+            if None not in awaits.values() and any(awaits[n] for n in names):
+                yield awaits, names
 
     def _judged(self):
         return len(list(self._series()))
@@ -224,11 +242,13 @@ class Again:
         return (merges + self._disk_rate()) / self._disk_rate()
 
 
-@pytest.mark.parametrize(("sample", "text"), CASES)
-def test_evidence_is_what_the_counters_say(sample, text, judged):
+@pytest.mark.parametrize(
+    ("capture", "text"), CASES, ids=[f"{c.parent.name}-{t and t.stem}" for c, t in CASES]
+)
+def test_evidence_is_what_the_counters_say(capture, text, judged):
     """All reports as one, and each by itself."""
-    run(sample, text)
-    run(sample, text, "--report", "all")
+    run(capture, text)
+    run(capture, text, "--report", "all")
 
     assert len(judged) >= 2
     for context, found in judged:
@@ -241,8 +261,9 @@ def test_evidence_is_what_the_counters_say(sample, text, judged):
 
 def test_evidence_against_a_baseline(judged):
     """Then and now, of one device."""
-    alone = str(SAMPLES / "mysql-raid" / "input" / "iostat-1-thread.txt")
-    run("mysql-raid", "iostat-64-threads.txt", "--baseline", alone)
+    sample = SAMPLES / "mysql-raid"
+    alone = str(sample / "input" / "iostat-1-thread.txt")
+    run(sample, sample / "input" / "iostat-64-threads.txt", "--baseline", alone)
     ((context, (finding, *_)),) = judged
 
     assert finding.rule.name == "overloaded"
@@ -254,10 +275,12 @@ def test_evidence_against_a_baseline(judged):
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 
-@pytest.mark.parametrize(("sample", "text"), CASES)
-def test_every_number_of_a_sentence_is_evidence(sample, text, judged):
+@pytest.mark.parametrize(
+    ("capture", "text"), CASES, ids=[f"{c.parent.name}-{t and t.stem}" for c, t in CASES]
+)
+def test_every_number_of_a_sentence_is_evidence(capture, text, judged):
     """A sentence is its template and the evidence: no place in it stays empty."""
-    run(sample, text)
+    run(capture, text)
     for context, found in judged:
         for finding in found:
             words = words_of(context.topology, finding.seen)
