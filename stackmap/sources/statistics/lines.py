@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from stackmap.errors import InputError
 
 LONGEST = 1 << 20  # a line beyond this is cut: no table has one, and memory has an end
-LONGEST_TIME = 40  # and this is short for a line of one
+LONGEST_TIME = 32  # and this is short for a line of one
 GZIP = b"\x1f\x8b"
 
 # Colours and other orders to a terminal: CSI … letter, OSC … BEL, and a lone ESC with its letter.

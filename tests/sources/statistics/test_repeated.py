@@ -10,7 +10,7 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.sources.statistics import intervals, repeated
 
-TABLE = "Device r/s w/s rkB/s wkB/s await %util"
+TABLE = "Device            r/s     w/s     rkB/s     wkB/s   await  %util"
 PARAGRAPHS = (
     f"{TABLE}\nsda 2.00 3.00 5.00 7.00 11.00 13.00\ndm-2 17.00 19.00 23.00 29.00 31.00 37.00",
     f"{TABLE}\nsda 41.00 43.00 47.00 53.00 59.00 61.00",
@@ -26,10 +26,10 @@ PARAGRAPHS = (
     "sdb 2.00 3.00 5.00 7.00 11.00 13.00",
     "sdb\n2.00 3.00 5.00 7.00 11.00 13.00",
     "sdb",
-    "Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nsda 2.00 3.00 5.00 7 11",
-    "r/s rkB/s r_await Device\n2.00 3.00 5.00 sda",
-    "w/s wkB/s w_await Device\n7.00 11.00 13.00 sda",
-    "07:10:01 DEV tps rd_sec/s wr_sec/s\n07:10:11 sda 2.00 3.00 5.00\nAverage: sda 7.00 11.00 13.00",
+    "Device       tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\nsda 2.00 3.00 5.00 7 11",
+    "     r/s     rkB/s   r_await Device\n2.00 3.00 5.00 sda",
+    "     w/s     wkB/s   w_await Device\n7.00 11.00 13.00 sda",
+    "07:10:01          DEV       tps  rd_sec/s wr_sec/s\n07:10:11 sda 2.00 3.00 5.00\nAverage: sda 7.00 11.00 13.00",
     "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           2.00    3.00    5.00",
     "Linux 6.1.0 (lab) 11/21/26 _x86_64_ (4 CPU)",
     "07:10:31 PM",
