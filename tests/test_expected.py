@@ -26,6 +26,7 @@ COMMANDS = {
     "tree-expand": ["tree", "--expand"],
     "tree.json": ["tree", "-J"],
     "check": ["check"],
+    "check-markdown": ["check", "--markdown"],
 }
 WITH_COUNTERS = {
     "iostat": ["iostat", "-z"],

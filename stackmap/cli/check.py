@@ -14,7 +14,7 @@ from stackmap.cli.verdict import exit_with
 from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.find import find_all
-from stackmap.render.check import check_json, check_text
+from stackmap.render.check import check_json, check_markdown, check_text
 from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:
@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("-m", "--markdown", is_flag=True, help="A Markdown table, for a ticket.")
 @click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object.")
 @click.option("-p", "--problems", is_flag=True, help="Only what is not as it should be.")
 @click.option("--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for worse.")
 @click.pass_obj
 def command(
-    session: Session, names: tuple[str, ...], as_json: bool, problems: bool, exit_code: bool
+    session: Session,
+    /,
+    names: tuple[str, ...],
+    markdown: bool,
+    as_json: bool,
+    problems: bool,
+    exit_code: bool,
 ) -> None:
     """
     Check each layer's starts, chunks, stripes and sectors against the one below.
@@ -45,7 +52,7 @@ def command(
     if as_json:
         click.echo(json.dumps(check_json(chosen, found)))
     else:
-        click.echo(check_text(chosen, found), nl=False)
+        click.echo((check_markdown if markdown else check_text)(chosen, found), nl=False)
     if exit_code:
         exit_with(line.severity for line in found)
 

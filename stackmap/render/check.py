@@ -9,7 +9,7 @@ from itertools import groupby
 from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.geometry.check import Line
 from stackmap.model.topology import Topology
-from stackmap.render.filled import filled, title, words_of
+from stackmap.render.filled import filled, literal, title, words_of
 
 SCHEMA = "stackmap.check/1"
 WIDTH = 80
@@ -56,6 +56,21 @@ def _wrapped(mark: str, text: str, width: int) -> str:
     return textwrap.fill(
         text, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
     )
+
+
+def check_markdown(topology: Topology, lines: Sequence[Line]) -> str:
+    """Return *lines* as a table for a ticket."""
+    rows = ["| device | | is | should be | why | do |", "|---|---|---|---|---|---|"]
+    for line in lines:
+        words, check = words_of(topology, line.seen), line.check
+        good = line.severity is Severity.GOOD
+        is_ = check.fine if good and check.fine else check.says
+        texts = (is_,) if good else (is_, check.should, check.why, check.advice)
+        cells = [literal(filled(text, words)) for text in texts]
+        device = literal(title(topology, line.device))
+        mark = f"{MARKS[line.severity]} {check.id}"
+        rows.append("| " + " | ".join([device, mark, *cells, *[""] * (4 - len(cells))]) + " |")
+    return "\n".join(rows) + "\n"
 
 
 def check_json(topology: Topology, lines: Iterable[Line]) -> dict[str, object]:

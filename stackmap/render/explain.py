@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from stackmap.analysis.findings.finding import Finding, Severity
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
-from stackmap.render.filled import filled, shown, title, words_of
+from stackmap.render.filled import filled, literal, shown, title, words_of
 from stackmap.render.intervals import interval_json, span
+from stackmap.render.notes import notes
 from stackmap.render.text import safe
 
 SCHEMA = "stackmap.explain/1"
@@ -24,7 +25,9 @@ def explain_text(
 ) -> str:
     """Return *found*, the worst first: what, what speaks against it, what to do."""
     head = "  ".join(filter(None, (_summary(found), safe(span(interval)))))
-    return "\n".join([head, *(_one(topology, each, width) for each in found)]) + "\n"
+    beside = notes(interval, (), why=False)
+    pages = [head, *(_one(topology, each, width) for each in found)]
+    return "\n".join(pages) + "\n" + (f"\n{beside}" if beside else "")
 
 
 def _summary(found: Sequence[Finding]) -> str:
@@ -61,25 +64,20 @@ def explain_markdown(topology: Topology, found: Sequence[Finding], interval: Int
         words, rule = words_of(topology, each.seen), each.rule
         lines += [
             "",
-            f"### {each.severity}: {rule.name} ({rule.id}), {_cell(title(topology, each.device))}",
+            f"### {each.severity}: {rule.name} ({rule.id}), {literal(title(topology, each.device))}",
             "",
         ]
-        lines += [_cell(filled(rule.says, words)), ""]
+        lines += [literal(filled(rule.says, words)), ""]
         if each.seen.evidence:
             lines += ["| evidence | device | value |", "|---|---|--:|"]
             lines += [
-                f"| {name} | {_cell(title(topology, it.device))} | {shown(it.value, it.unit)} |"
+                f"| {name} | {literal(title(topology, it.device))} | {shown(it.value, it.unit)} |"
                 for name, it in each.seen.evidence.items()
             ]
             lines.append("")
-        lines += [f"- **But:** {_cell(filled(rule.against, words))}"]
-        lines += [f"- **Do:** {_cell(filled(rule.advice, words))}", f"- **Rule:** {rule.source}"]
+        lines += [f"- **But:** {literal(filled(rule.against, words))}"]
+        lines += [f"- **Do:** {literal(filled(rule.advice, words))}", f"- **Rule:** {rule.source}"]
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    """Return *text* with what Markdown would read as markup taken literally."""
-    return "".join(f"\\{letter}" if letter in "|*_`<" else letter for letter in text)
 
 
 def explain_json(

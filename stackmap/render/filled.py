@@ -56,3 +56,13 @@ def title(topology: Topology, name: str) -> str:
     """Return what people call a device, the kernel's name with it where it is another."""
     label = safe(topology[name].title) if name in topology else safe(name)
     return label if label == name else f"{label} ({name})"
+
+
+def literal(text: str) -> str:
+    r"""
+    Return *text* with what Markdown would read as markup taken literally.
+
+    >>> literal("my_disk")
+    'my\\_disk'
+    """
+    return "".join(f"\\{letter}" if letter in "|*_`<" else letter for letter in text)
