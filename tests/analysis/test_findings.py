@@ -284,6 +284,20 @@ def test_a_start_beside_a_chunk_under_load():
     assert found([parts], {"md0p1": moved(write=did(101, 196608))}) == [("misaligned", "md0p1")]
 
 
+@pytest.mark.parametrize(("chunk", "size", "cut"), [(4, 4, True), (4, 2, False), (64, 64, False)])
+def test_requests_that_are_cut_by_a_small_chunk(chunk, size, cut):
+    """dm counts the pieces: all of them have the chunk's size, and that is less than 64 KiB."""
+    striped = Device(
+        "lv", Kind.VOLUME, "254:1", target="striped", layout=layout("striped", 4, chunk * 1024)
+    )
+    parts = ([striped], [Edge("lv", name, Role.DATA, length=1) for name in DISKS])
+    loads = {"lv": moved(did(4000, size * 1024))} | {
+        name: moved(did(1000, size * 1024)) for name in DISKS
+    }
+
+    assert (("small-chunk", "lv") in found([parts], loads)) == cut
+
+
 def test_a_cache_that_misses():
     """83 % of what was read came from the slow device."""
     parts = (

@@ -30,13 +30,11 @@ def _cut(
     if layout is None or not layout.chunk or not RAID_LEVELS[layout.level].stripes:
         return None
     size, disks = load.total.size, stack.layers[-1]
-    merged = disks.coalescing.get("total")
-    if layout.chunk > limits["chunk"] or size is None or merged is None or layout.members < 2:
+    if layout.chunk > limits["chunk"] or size is None or layout.members < 2:
         return None
-    # dm and md count the pieces (KERNEL 1.2, 1.3), so all of them have the chunk's size; RAID4/5/6
-    # of md count the request as it came.
-    cut = limits["full"] * layout.chunk <= size and merged >= limits["merged"]
-    if not cut and size < 2 * layout.chunk:
+    # dm and md count the pieces (KERNEL 1.2, 1.3): where all are cut, all have the chunk's size.
+    # RAID4/5/6 of md count the request as it came, which is larger.
+    if size < limits["full"] * layout.chunk:
         return None
     if not context.enough(load.total.ios, limits["requests"]):
         return None
@@ -45,7 +43,8 @@ def _cut(
         chunk=(float(layout.chunk), "bytes"),
         size=(size, "bytes"),
         rate=(load.total.ios, "requests/s"),
-        merged=(merged, "times"),
+        disk_rate=(disks.own["total"].ios, "requests/s"),
+        disk_size=(_size(disks), "bytes"),
     )
     return Seen(name, evidence, {"members": str(layout.members)}, weight=load.total.ios or 0.0)
 
@@ -103,15 +102,15 @@ SMALL_CHUNK = Rule(
     "small-chunk",
     Severity.WARNING,
     says="The chunk of {device} is {chunk}: requests are cut into pieces of that size, {rate}, on "
-    "{members} members, so that one request keeps several disks busy; at the disks {merged} "
-    "pieces merge into one again.",
+    "{members} members, so that one request keeps several disks busy; those do {disk_rate} of "
+    "{disk_size}.",
     against="Requests that are just as large as a chunk when they come look the same.",
     advice="A chunk is chosen when the array or volume is made: 64 KiB or more for what is read and "
     "written here (lvcreate --stripesize, mdadm --chunk). Copy to one made so.",
     source="KERNEL 1.2 and 2.7: dm and md split at the chunk",
     find=small_chunk,
-    limits={"chunk": 32768, "full": 0.9, "merged": 1.5, "requests": 500},
-    units={"chunk": "bytes", "full": "share", "merged": "times", "requests": "count"},
+    limits={"chunk": 32768, "full": 0.98, "requests": 500},
+    units={"chunk": "bytes", "full": "share", "requests": "count"},
 )
 NOT_MERGED = Rule(
     "SM103",
