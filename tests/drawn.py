@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Flow, Load
+from stackmap.model.machine import Machine
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge, Machine, Topology
+from stackmap.model.topology import Edge, Topology
 
 DISKS = ("sda", "sdb", "sdc", "sdd")
 

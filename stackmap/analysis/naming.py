@@ -6,34 +6,57 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from stackmap.model.device import Device
 from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 
-_MANGLED = re.compile(r"\\x([0-9a-fA-F]{2})")  # how device-mapper writes what a name may not hold
-_SAR_NUMBER = re.compile(r"dev(\d+)-(\d+)\Z")
+_MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # how device-mapper writes what a name may not hold
+_SAR_NUMBER = re.compile(r"dev(\d{1,9})-(\d{1,9})\Z")
+_PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
+_BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")  # links in by-id bear one, sysstat drops it
+
+MOST_LOADS = 20_000  # remembered as resolved, for a long text repeats its reports
+MOST_STRANGERS = 10_000  # names
 
 
 def aliases(topology: Topology) -> dict[str, str]:
     """
     Return the kernel's name of each device by every name a text may give it.
 
-    A kernel name is never taken for another device's alias; an alias that two
-    devices bear means neither.
+    A name of an earlier kind (a kernel name, a number, a dm name, what by-id
+    and by-uuid link to) is never taken for another device's of a later; one
+    that two devices bear in the same way means neither.
     """
-    known: dict[str, str] = {}
-    twice: set[str] = set()
-    for device in topology.devices.values():
-        for alias in {
-            device.label,
-            device.dm_name,
-            device.facts.get("alias", ""),
-            device.number,
-        } - {""}:
-            if alias in known and known[alias] != device.name:
-                twice.add(alias)
-            known[alias] = device.name
-    found = {alias: name for alias, name in known.items() if alias not in twice}
-    return found | {name: name for name in topology.devices}
+    found: dict[str, str] = {}
+    for kind in _KINDS:
+        known: dict[str, str] = {}
+        twice: set[str] = set()
+        for device in topology.devices.values():
+            for alias in {alias for alias in kind(device) if alias}:
+                if alias in known:
+                    twice.add(alias)
+                known[alias] = device.name
+        found = {alias: name for alias, name in known.items() if alias not in twice} | found
+    return found
+
+
+def _itself(device: Device) -> tuple[str, ...]:
+    return (device.name,)
+
+
+def _given(device: Device) -> tuple[str, ...]:
+    return device.label, device.dm_name, device.facts.get("alias", ""), device.number
+
+
+def _linked(device: Device) -> tuple[str, ...]:
+    """Return what the links to it are called: by-id has the WWN, or model and serial, or a dm uuid."""
+    model = f"{device.model}_{device.serial}".replace(" ", "_") if device.serial else ""
+    return device.uuid, device.wwn, device.wwn.removeprefix("0x"), model, device.serial
+
+
+_KINDS = (_itself, _given, _linked)
 
 
 def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
@@ -45,22 +68,81 @@ def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
     """
     number = _SAR_NUMBER.match(printed)
     if number:
-        return known.get(f"{number[1]}:{number[2]}")
-    return known.get(printed) or known.get(_MANGLED.sub(_character, printed))
+        return known.get(f"{int(number[1])}:{int(number[2])}")
+    for name in (printed, _unmangled(printed)):
+        bare = _PLACES.sub("", name)
+        for bus in ("", *(bus for bus in _BUSES if bare.startswith(bus))):
+            found = known.get(name) or known.get(bare.removeprefix(bus))
+            if found is not None:
+                return found
+    return None
 
 
-def _character(mangled: re.Match[str]) -> str:
-    return chr(int(mangled[1], 16))
+def _unmangled(name: str) -> str:
+    if "\\x" not in name:
+        return name
+    raw = _MANGLED.sub(lambda match: bytes([int(match[1], 16)]), name.encode(errors="replace"))
+    return raw.decode(errors="replace")
+
+
+class Names:
+    """
+    The names of a text, in *topology*.
+
+    ``strangers``: how many rows bore a name that no device bears, by name.
+    ``known``: how many rows were some device's.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.strangers: dict[str, int] = {}
+        self.known = 0
+        self._aliases = aliases(topology)
+        self._resolved: dict[int, tuple[Mapping[str, Load], dict[str, Load], list[str]]] = {}
+        self._size = 0
+
+    def resolved(self, interval: Interval) -> Interval:
+        """Return *interval* with its loads under kernel names; those that no device bears stay."""
+        loads, strangers = self._of(interval.loads)
+        self.known += len(loads) - len(strangers)
+        for name in strangers:
+            if name in self.strangers or len(self.strangers) < MOST_STRANGERS:
+                self.strangers[name] = self.strangers.get(name, 0) + 1
+        return replace(interval, loads=loads)
+
+    def _of(self, printed: Mapping[str, Load]) -> tuple[dict[str, Load], list[str]]:
+        """Return the loads by kernel name, once for reports that share them, and the strangers."""
+        seen = self._resolved.get(id(printed))
+        if seen is not None:
+            return seen[1:]
+        loads, strangers = {}, []
+        for word, load in printed.items():
+            name = kernel_name(word, self._aliases)
+            if name is None:
+                strangers.append(word)
+            loads[name or word] = load
+        if self._size > MOST_LOADS:
+            self._resolved.clear()
+            self._size = 0
+        self._resolved[id(printed)] = printed, loads, strangers
+        self._size += len(loads)
+        return loads, strangers
 
 
 def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:
     """Return *interval* with its loads under kernel names, and the names that no device bears."""
-    known = aliases(topology)
-    loads = {}
-    strangers = []
-    for printed, load in interval.loads.items():
-        name = kernel_name(printed, known)
-        if name is None:
-            strangers.append(printed)
-        loads[name or printed] = load
-    return replace(interval, loads=loads), tuple(strangers)
+    names = Names(topology)
+    return names.resolved(interval), tuple(names.strangers)
+
+
+def of_another(ours: Machine, theirs: Machine) -> str:
+    """Return what gives away that a text is of another machine or boot, "" if nothing does."""
+    told = []
+    if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
+        told.append(f"host {theirs.host}, not {ours.host}")
+    if ours.kernel and theirs.kernel and ours.kernel != theirs.kernel:
+        told.append(f"kernel {theirs.kernel}, not {ours.kernel}")
+    return "; ".join(told)
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0].lower()

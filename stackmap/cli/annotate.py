@@ -9,23 +9,29 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.naming import aliases
+from stackmap.cli.texts import Another, tell_strangers
 from stackmap.discover import discover
 from stackmap.find import find_all
+from stackmap.model.machine import NOWHERE
 from stackmap.render.annotate import Annotator
 from stackmap.render.name_fields import Style
-from stackmap.render.text import safe
+from stackmap.sources.statistics import landmarks
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
 
 CHUNK = 1 << 20
-MOST_NAMED = 5  # of the names that nobody bears
+BANNER = 1000  # bytes in which a text says of which machine it is
 
 
 @click.command()
 @click.argument("text", metavar="[FILE]", type=click.File("rb"), default="-")
-@click.option("--replace", is_flag=True, help="The names alone; else the printed one follows.")
+@click.option(
+    "--append/--replace",
+    default=True,
+    help="The printed name after the other one, in brackets, as is usual; or the other one alone.",
+)
 @click.option("--no-align", is_flag=True, help="Let a long name take the blanks after it.")
 @click.option("--only", metavar="NAME", multiple=True, help="Only rows of NAME and what it is on.")
 @click.option("--tree", is_flag=True, help="Put the rows of a report in the order of the stacks.")
@@ -33,7 +39,7 @@ MOST_NAMED = 5  # of the names that nobody bears
 def command(
     session: Session,
     text: BinaryIO,
-    replace: bool,
+    append: bool,
     no_align: bool,
     only: tuple[str, ...],
     tree: bool,
@@ -49,15 +55,17 @@ def command(
     annotator = Annotator(
         {alias: topology[name].title for alias, name in known.items()},
         {device.number: device.name for device in topology.devices.values()},
-        _style(topology, known, append=not replace, aligned=not no_align, only=only, tree=tree),
+        _style(topology, known, append=append, aligned=not no_align, only=only, tree=tree),
     )
     out = sys.stdout.buffer
+    another = Another(topology.machine)
     while chunk := os.read(text.fileno(), CHUNK):
+        another.tell(landmarks.machine(chunk[:BANNER].decode(errors="replace")) or NOWHERE)
         out.write(annotator.feed(chunk))
         out.flush()
     out.write(annotator.finish())
     out.flush()
-    _tell(annotator)
+    tell_strangers(annotator.unresolved, " were left as they are")
 
 
 def _style(
@@ -78,16 +86,3 @@ def _style(
         only=None if shown is None else frozenset(a for a, name in known.items() if name in shown),
         order={alias: place[name] for alias, name in known.items()} if tree else None,
     )
-
-
-def _tell(annotator: Annotator) -> None:
-    """Say on stderr how many names nobody bears."""
-    if annotator.unresolved:
-        names = ", ".join(safe(name) for name in list(annotator.unresolved)[:MOST_NAMED])
-        more = ", …" if len(annotator.unresolved) > MOST_NAMED else ""
-        rows = sum(annotator.unresolved.values())
-        click.echo(
-            f"stackmap: {rows} rows of {len(annotator.unresolved)} names that no device bears "
-            f"were left as they are: {names}{more}",
-            err=True,
-        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-
-CHUNK = 65536
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -114,7 +111,9 @@ class Wanted:
 
     def _source(self, session: Session, topology: Topology) -> Iterator[Interval]:
         if self.text is not None:
-            return _from_text(topology, self.text)
+            from stackmap.cli import texts
+
+            return texts.intervals(topology, self.text)
         if self.boot:
             return iter([since_boot(session.host)])
         if session.live:
@@ -123,12 +122,3 @@ class Wanted:
             taken = intervals(session.host, self.seconds or 1.0, once)
             return with_average(of_the_same(session.host, known, taken))
         return intervals(session.host, self.seconds or 1.0, self.count)
-
-
-def _from_text(topology: Topology, text: BinaryIO) -> Iterator[Interval]:
-    from stackmap.analysis.naming import resolved
-    from stackmap.sources import statistics
-
-    chunks = iter(partial(text.read, CHUNK), b"")
-    for interval in statistics.intervals(chunks, text.name):
-        yield resolved(topology, interval)[0]

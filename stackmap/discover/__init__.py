@@ -17,7 +17,8 @@ from stackmap.discover.metadata import enriched
 from stackmap.discover.scan import Scan, scan
 from stackmap.discover.uses import uses
 from stackmap.model.device import Device, Use
-from stackmap.model.topology import Machine, Topology
+from stackmap.model.machine import Machine
+from stackmap.model.topology import Topology
 from stackmap.sources.sysfs import Block, attribute
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stackmap.model.load import Load
+from stackmap.model.machine import NOWHERE, Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Interval:
     interval but the text's own average (or minimum, maximum) of those before
     it, named by ``stamp`` in the text's language. ``notes``: what a
     reader must know of the source (approximate, repaired, in sectors).
-    ``events``: devices that came, went, or were dropped, and why.
+    ``events``: devices that came, went, or were dropped, and why. ``machine``:
+    where it was taken, as far as a text says.
     """
 
     loads: Mapping[str, Load]
@@ -36,3 +38,4 @@ class Interval:
     summary: bool = False
     notes: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
+    machine: Machine = NOWHERE

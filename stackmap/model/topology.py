@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from stackmap.model.device import Device, Role
+from stackmap.model.machine import NOWHERE, Machine
 
 if TYPE_CHECKING:
     import networkx as nx
 
-_DIGITS = re.compile(r"([0-9]+)")
+_DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,6 @@ class Edge:
     role: Role
     start: int | None = None
     length: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The host a topology was read from: its name, kernel release and boot, each "" if not told."""
-
-    host: str = ""
-    kernel: str = ""
-    boot: str = ""
 
 
 class Topology:
@@ -70,7 +62,7 @@ class Topology:
         self.devices: Mapping[str, Device] = {
             device.name: device for device in sorted(devices, key=lambda d: natural(d.title))
         }
-        self.machine = machine or Machine()
+        self.machine = machine or NOWHERE
         self.unknown = tuple(unknown)
         below: defaultdict[str, list[Edge]] = defaultdict(list)
         above: defaultdict[str, list[Edge]] = defaultdict(list)
@@ -234,5 +226,7 @@ def _above(edge: Edge) -> str:
 
 def natural(name: str) -> tuple[str | int, ...]:
     """Return a key that sorts names as people do: dm-2 before dm-10."""
-    # re.split with a group alternates text and digits, so two keys compare like with like.
-    return tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(name))
+    # re.split with a group alternates text and digits, so two keys compare like with like; the
+    # group holds ASCII digits only, and not so many that int() refuses them.
+    parts = _DIGITS.split(name)
+    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from stackmap.model.machine import Machine
 from stackmap.sources.statistics.clock import zoned
 from stackmap.sources.statistics.figures import is_figure
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once a run.
-BANNER = re.compile(r"\bLinux \S+ \(\S*\)\s+\S*\d")
+BANNER = re.compile(r"\bLinux (\S{1,200}) \((\S{0,200})\)\s+\S*\d")
 
 # A command line that asks for no first report: "iostat -xy 5".
 SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
@@ -29,6 +30,12 @@ TIME = re.compile(
 CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
 EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
+
+
+def machine(line: str) -> Machine | None:
+    """Return where the run was whose first line this is; None if it is no such line."""
+    banner = BANNER.search(line)
+    return None if banner is None else Machine(host=banner[2], kernel=banner[1])
 
 
 def is_time(line: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
+from stackmap.model.machine import NOWHERE, Machine
 from stackmap.sources.statistics.columns import believable
 from stackmap.sources.statistics.figures import is_rounded
 from stackmap.sources.statistics.headings import QUOTES, Heading, Row
@@ -33,6 +34,7 @@ class Report:
     summary: bool = False
     loads: dict[str, Load] = field(default_factory=dict)
     shared: bool = False  # the loads are another report's too
+    machine: Machine = NOWHERE
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
 
@@ -60,6 +62,7 @@ class Report:
             summary=self.summary,
             notes=tuple(self.notes),
             events=tuple(self.events),
+            machine=self.machine,
         )
 
 
@@ -82,6 +85,7 @@ class Reports:
         self._stamp = ""
         self._since_boot = False
         self._events: list[str] = []
+        self._machine = NOWHERE
 
     def heading(self, heading: Heading) -> None:
         """Take a heading: iostat's begins a report, sar's may come in the midst of one."""
@@ -127,9 +131,10 @@ class Reports:
         self.close()
         self._stamp = stamp
 
-    def banner(self) -> None:
+    def banner(self, machine: Machine) -> None:
         """Take the first line of a run: iostat's first report is since boot."""
         self.end()
+        self._machine = machine
         self._since_boot, self._stamp = True, ""
 
     def first_is_past(self) -> None:
@@ -163,7 +168,9 @@ class Reports:
 
     def _begin(self, heading: Heading, stamp: str | None = None) -> Report:
         self.close()
-        report = Report(self._stamp if stamp is None else stamp, events=self._events)
+        report = Report(
+            self._stamp if stamp is None else stamp, events=self._events, machine=self._machine
+        )
         report.time = instant(report.stamp)
         report.since_boot = self._since_boot and not heading.sar
         report.note(heading.layout.notes)
@@ -201,7 +208,7 @@ class Reports:
             self.end()
             report = None
         if report is None:
-            report = Report(stamp, summary=True)
+            report = Report(stamp, summary=True, machine=self._machine)
             report.note(heading.layout.notes)
             self._summaries[stamp] = report
         return report

@@ -12,8 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from stackmap.model.interval import Interval
+from stackmap.model.machine import NOWHERE
 from stackmap.sources.statistics.clock import utc
 from stackmap.sources.statistics.columns import EARLY_KEYS, KEYS, Layout, believable
 from stackmap.sources.statistics.landmarks import instant
@@ -29,10 +31,12 @@ PIECES = re.compile(
     r'|"timestamp"\s*:\s*(?P<stamp>"[^"{}]*"|\{[^{}]*\})'
     r"|(?P<object>\{[^{}]*\})"
     r"|(?P<end>\})"
+    r'|"(?P<key>nodename|release)"\s*:\s*"(?P<said>[^"{}]{0,200})"'
 )
 DEVICE = re.compile(r'"disk[_-]device"\s*:')
 PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|(-?\d+(?:[.,]\d+)?))(?=\s*(?:[,}\s]|$))')
 NAMES = ("disk_device", "disk-device")
+HOST = {"nodename": "host", "release": "kernel"}
 
 REPAIRED = "repaired: "
 LEADING_COMMA = REPAIRED + "a comma before the first report"
@@ -66,6 +70,7 @@ class Reader:
         self._held: list[str] = []
         self._size = 0
         self._depth = 0
+        self._machine = NOWHERE
         self._report: Report | None = None
         self._devices: list[Device] = []
         self._first = False
@@ -100,6 +105,8 @@ class Reader:
         past = 0
         for piece in PIECES.finditer(text):
             gap, past = text[past : piece.start()], piece.end()
+            if piece["key"]:
+                self._machine = replace(self._machine, **{HOST[piece["key"]]: piece["said"]})
             if piece["object"] and DEVICE.search(piece["object"]):
                 self._take_device(*_loaded(piece["object"]))
                 if self._devices[1:] and not gap.strip():
@@ -148,6 +155,7 @@ class Reader:
         if report is None or not devices:
             return
         self._report, self._devices = None, []
+        report.machine = self._machine
         report.since_boot, self._first = self._first and NAMES[0] in devices[0], False
         rows = [(_name(device), self._layout(device), _row(device)) for device in devices]
         self._check_unit(report, [(layout, row) for _, layout, row in rows])

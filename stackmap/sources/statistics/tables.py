@@ -248,8 +248,8 @@ class Tables:
 
     def _take_landmark(self, line: str, words: list[str]) -> bool:
         reports = self.reports
-        if "Linux " in line and landmarks.BANNER.search(line):
-            reports.banner()
+        if "Linux " in line and (machine := landmarks.machine(line)) is not None:
+            reports.banner(machine)
         elif landmarks.is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
         elif landmarks.RESTART in line:

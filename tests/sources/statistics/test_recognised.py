@@ -9,6 +9,7 @@ import pytest
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
+from stackmap.model.machine import Machine
 from stackmap.sources.statistics import intervals
 
 # Every figure is another prime, so none can pass for another.
@@ -88,3 +89,20 @@ def test_nothing_in_it(text, reason):
     with pytest.raises(InputError) as refusal:
         list(intervals([text], "log.txt"))
     assert str(refusal.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"Linux 6.1.0 (lab) \t11/21/26 \t_x86_64_\t(4 CPU)\n\n" + IOSTAT_X,
+        b"Linux 6.1.0 (lab) \t11/21/26 \t_x86_64_\t(4 CPU)\n\n" + SAR_D,
+        (
+            b'{"sysstat": {"hosts": [{"nodename": "lab", "sysname": "Linux", "release": "6.1.0",\n'
+            b'"statistics": [{"disk": [{"disk_device": "sda", "r/s": 2.00}]}]}]}}\n'
+        ),
+    ],
+    ids=["iostat", "sar", "JSON"],
+)
+def test_the_machine_is_told(text):
+    """A text says where it was taken, before its first report."""
+    assert [Machine(host="lab", kernel="6.1.0")] == [report.machine for report in read(text)]
