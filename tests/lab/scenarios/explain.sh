@@ -1,0 +1,99 @@
+# One situation after another, each measured three times: what `explain` must say first, and when nothing.
+# With SLOW=1 only the one where a disk is slower than its siblings (boot --slow), with ONLY=NAME only that.
+# For test_explain.py.
+. /lab/guest.sh
+modprobe -a raid456 raid10 raid1 raid0 dm_raid dm_delay dm_thin_pool 2>/dev/null
+unwatched
+rm -f situations.txt
+
+# load DEVICE OPTIONS...: random requests past the page cache for long enough to be sampled
+load() {
+    local device=$1; shift
+    fio --name=load --filename="$device" --direct=1 --ioengine=libaio --time_based --runtime=10 \
+        --norandommap --randrepeat=0 "$@" > /tmp/fio 2>&1 || { echo "!! $device"; tail -5 /tmp/fio; }
+}
+
+# situation NAME FINDING COMMAND...: three times COMMAND with six samples while it runs, and the machine as
+# it is then; FINDING is what must be told first, "-" where nothing may be
+situation() {
+    local name=$1 first=$2 turn; shift 2
+    [ "${ONLY:-$name}" = "$name" ] || return 0
+    for turn in 1 2 3; do
+        quiet
+        "$@" & worker=$!
+        sleep 3
+        for _ in 1 2 3 4 5 6; do sample; sleep 0.8; done > "$name.$turn.diskstats"
+        [ $turn != 1 ] || dump "$name"
+        wait $worker
+        echo "$name $turn $first" >> situations.txt
+    done
+    echo "$SECONDS s: $name"
+}
+
+disks=(/dev/sd{a,b,c,d})
+pvcreate -q -ff -y "${disks[@]}"; vgcreate -q lab "${disks[@]}"
+volume() { lvcreate -q -y -Wn -Zn "$@" lab; }
+volume --type raid10 -i 2 -I 64k --nosync -L 160M -n r10
+
+if [ "${SLOW:-}" ]; then
+    situation slow-disk slow-member load /dev/lab/r10 --rw=randwrite --bs=4k --iodepth=4
+    exit
+fi
+
+situation idle - sleep 9
+situation random - load /dev/lab/r10 --rw=randread --bs=4k --iodepth=2
+situation sequential - load /dev/lab/r10 --rw=write --bs=1M --iodepth=1
+situation mixed - load /dev/lab/r10 --rw=randrw --bs=16k --iodepth=2
+
+volume --type striped -i 4 -I 4k -L 160M -n small
+situation small-chunk small-chunk load /dev/lab/small --rw=randread --bs=64k --iodepth=2
+
+# A new one has all regions marked as being written: until they are cleared, it costs nothing to write there.
+volume --type raid1 --nosync --regionsize 64k -L 200M -n bitmap
+[ "${ONLY:-bitmap}" != bitmap ] || load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
+situation bitmap metadata-writes load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
+
+lvcreate -q -y -L 600M --chunksize 64k -T lab/pool --config 'global/thin_check_executable=""'
+for turn in 1 2 3; do lvcreate -q -y -V 190M -T lab/pool -n thin$turn; done
+touched() { load "/dev/lab/thin$turn" --rw=randwrite --bs=4k --iodepth=1; }
+situation thin thin-first-touch touched
+lvremove -q -y lab/pool
+
+# A part of each disk, for arrays of md.
+for letter in a b c d; do lvcreate -q -y -Wn -Zn -L 120M -n "part$letter" lab "/dev/sd$letter"; done
+parts=(/dev/lab/part{a,b,c,d})
+array() { yes | mdadm --create /dev/md/array --run --chunk 64 --bitmap none -n 4 "$@" > /tmp/mdadm 2>&1 || cat /tmp/mdadm; udevadm settle; }
+gone() { mdadm --stop /dev/md/array; mdadm --zero-superblock "${parts[@]}"; udevadm settle; } 2>/dev/null
+md() { readlink -f /sys/block/"$(basename "$(readlink -f /dev/md/array)")"/md; }
+
+dmsetup create delayed --table "0 $(blockdev --getsz /dev/lab/partb) delay /dev/lab/partb 0 30"
+array --level 10 --assume-clean /dev/lab/parta /dev/mapper/delayed /dev/lab/partc /dev/lab/partd
+situation delay slow-member load /dev/md/array --rw=randwrite --bs=4k --iodepth=4
+mdadm --stop /dev/md/array; mdadm --zero-superblock /dev/mapper/delayed; dmsetup remove delayed; gone
+
+array --level 5 --assume-clean "${parts[@]}"
+echo 'start=64' | sfdisk -q --force --wipe never /dev/md/array; udevadm settle
+situation misaligned misaligned load "$(readlink -f /dev/md/array)p1" --rw=randwrite --bs=192k --iodepth=2
+mdadm /dev/md/array --fail /dev/lab/partc
+situation degraded broken load /dev/md/array --rw=randread --bs=16k --iodepth=2
+gone
+
+echo 500 > /proc/sys/dev/raid/speed_limit_max; echo 100 > /proc/sys/dev/raid/speed_limit_min
+array --level 5 --force "${parts[@]}"
+echo 500 > "$(md)/sync_speed_max"
+situation resync background-work load /dev/md/array --rw=randwrite --bs=16k --iodepth=2
+gone
+
+volume -L 100M -n capped
+mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
+echo +io > /sys/fs/cgroup/cgroup.subtree_control
+mkdir -p /sys/fs/cgroup/capped
+number=$(cat /sys/block/"$(basename "$(readlink -f /dev/lab/capped)")"/dev)
+echo "$number wiops=40" > /sys/fs/cgroup/capped/io.max
+capped() { (echo $BASHPID > /sys/fs/cgroup/capped/cgroup.procs; load /dev/lab/capped --rw=randwrite --bs=4k --iodepth=4); }
+situation throttle throttled capped
+# What `dump` does not take: the cap.
+mkdir -p /tmp/dump/sys/fs/cgroup/capped
+cat /sys/fs/cgroup/capped/io.max > /tmp/dump/sys/fs/cgroup/capped/io.max
+tar -C /tmp/dump -cf throttle.tar .
+echo "$SECONDS s: done"

@@ -1,0 +1,77 @@
+"""A table of situation × finding: what was staged is told first, every time; of a healthy machine nothing is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+
+pytestmark = pytest.mark.lab("all")
+
+LOUD = ("critical", "warning")
+
+# What each situation's first finding must be; "-" where there may be none above info.
+STAGED = {
+    "idle": "-",
+    "random": "-",
+    "sequential": "-",
+    "mixed": "-",
+    "small-chunk": "small-chunk",
+    "bitmap": "metadata-writes",
+    "thin": "thin-first-touch",
+    "delay": "slow-member",
+    "misaligned": "misaligned",
+    "degraded": "broken",
+    "resync": "background-work",
+    "throttle": "throttled",
+}
+TURNS = (1, 2, 3)
+
+
+def explained(out, situation, turn):
+    """Return what ``explain`` finds in one turn, the worst first."""
+    words = ["--from", str(out / f"{situation}.tar"), "explain", "-J"]
+    words += ["--input", str(out / f"{situation}.{turn}.diskstats")]
+    result = CliRunner().invoke(stackmap, words, catch_exceptions=False)
+    return json.loads(result.stdout)["findings"]
+
+
+def loud(found):
+    return [each["name"] for each in found if each["severity"] in LOUD]
+
+
+@pytest.fixture
+def out(lab):
+    return lab("explain", disks=4, timeout=1500)
+
+
+@pytest.fixture
+def slow(lab):
+    return lab("explain", disks=4, iops=500, slow="2:100", env="SLOW=1", timeout=600)
+
+
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("situation", STAGED)
+def test_what_was_staged_comes_first(out, situation, turn):
+    """Each of three times; what follows may be what it causes."""
+    found = loud(explained(out, situation, turn))
+
+    assert (found[0] if found else "-") == STAGED[situation]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_disk_with_a_fifth_of_its_siblings_rate(slow, turn):
+    """sdb may do 100 a second, the others 500: it is told, and told first."""
+    first = explained(slow, "slow-disk", turn)[0]
+
+    assert (first["name"], first["device"]) == ("slow-member", "sdb")
+
+
+def test_every_situation_was_staged(out):
+    """The scenario and this table agree."""
+    lines = [line.split() for line in (out / "situations.txt").read_text().splitlines()]
+
+    assert {name: first for name, _, first in lines} == STAGED
