@@ -85,10 +85,12 @@ def _shape(seen: Scan, target: str, fields: Common, names: list[str]) -> Shape:
     queue = fields["queue"]
     chunk = sysfs.number(queue.get("minimum_io_size", "")) or 0
     if target == "mirror":
-        return Shape(layout("mirror", sum(_ending(other) == "mimage" for other in below)))
+        # pvmove's mirror has no hidden LVs: it is from one PV to another.
+        images = sum(_ending(other) == "mimage" for other in below)
+        return Shape(layout("mirror", images or len(names)))
     if target == "raid":
-        images = [other.block for other in below if _ending(other) == "rimage"]
-        sizes = [sysfs.size(seen.host, block) for block in images]
+        blocks = [other.block for other in below if _ending(other) == "rimage"]
+        sizes = [sysfs.size(seen.host, block) for block in blocks]
         return raid(fields["size"], sizes, chunk)
     if chunk * len(names) == sysfs.number(queue.get("optimal_io_size", "")):
         return Shape(layout("striped", len(names), chunk))

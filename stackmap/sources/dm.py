@@ -97,6 +97,8 @@ def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
     if target == "snapshot" and mapped.lv.lv not in cows:
         # Another's cow: that snapshot is being merged back into this, its origin.
         target, kind = "snapshot-merge", Kind.VOLUME
+    if mapped.lv.ending == "pvmove":
+        return Guess("mirror", Kind.MEMBER)
     if mapped.uuid.endswith("-pool"):
         return Guess("linear", Kind.THIN_POOL)
     if mapped.lv.hidden and kind is not Kind.THIN_POOL:
