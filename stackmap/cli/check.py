@@ -45,6 +45,7 @@ def command(
     """
     topology = discover(session.host, geometry=True)
     chosen = topology.select(find_all(topology, names)) if names else topology
+    status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     found = lines(Ground(chosen, _mounted(session, chosen)))
     if problems:
@@ -53,8 +54,7 @@ def command(
         click.echo(json.dumps(check_json(chosen, found)))
     else:
         click.echo((check_markdown if markdown else check_text)(chosen, found), nl=False)
-    if exit_code:
-        exit_with(line.severity for line in found)
+    exit_with((line.severity for line in found if exit_code), otherwise=status)
 
 
 def _mounted(session: Session, topology: Topology) -> dict[str, dict[str, str]]:

@@ -70,6 +70,7 @@ def command(
     names, seconds, count = split_words(words)
     topology = discover(session.host, geometry=True)
     chosen = set(topology.select(find_all(topology, names)).devices) if names else None
+    status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     before = None if baseline is None else baseline_of(topology, baseline)
     together = report in (None, "average")
@@ -87,8 +88,7 @@ def command(
         click.echo(
             between + _page(topology, found, right, as_json=as_json, markdown=markdown), nl=False
         )
-    if exit_code:
-        exit_with(severities)
+    exit_with(severities if exit_code else (), otherwise=status)
 
 
 def _judged(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import NoReturn
 
 from stackmap.analysis.findings.finding import Severity
 
 STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
 
 
-def exit_with(severities: Iterable[Severity]) -> None:
-    """Exit with the status of the worst of *severities*; return if none of them matters."""
-    status = max((STATUSES.get(each, 0) for each in severities), default=0)
-    if status:
-        sys.exit(status)
+def exit_with(severities: Iterable[Severity], otherwise: int = 0) -> NoReturn:
+    """Exit with the status of the worst of *severities*; *otherwise*, if none of them matters."""
+    worst = max((STATUSES.get(each, 0) for each in severities), default=0)
+    sys.exit(worst or otherwise)

@@ -72,7 +72,7 @@ situation delay slow-member load /dev/md/array --rw=randwrite --bs=4k --iodepth=
 mdadm --stop /dev/md/array; mdadm --zero-superblock /dev/mapper/delayed; dmsetup remove delayed; gone
 
 array --level 5 --assume-clean "${parts[@]}"
-echo 'start=64' | sfdisk -q --force --wipe never /dev/md/array; udevadm settle
+parted -s -a none /dev/md/array mklabel msdos mkpart primary 64s 100%; udevadm settle
 situation misaligned misaligned load "$(readlink -f /dev/md/array)p1" --rw=randwrite --bs=192k --iodepth=2
 mdadm /dev/md/array --fail /dev/lab/partc
 situation degraded broken load /dev/md/array --rw=randread --bs=16k --iodepth=2
