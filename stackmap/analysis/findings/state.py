@@ -128,6 +128,6 @@ UNASKED = Rule(
     find=unasked,
     limits={"share": 0.05, "bytes": 102400},
     units={"share": "share", "bytes": "bytes/s"},
-    yields_to=("SM302",),
+    yields_to=("SM301", "SM302"),
 )
 RULES = (BROKEN_DEVICE, AT_WORK, UNASKED)

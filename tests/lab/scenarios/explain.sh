@@ -1,5 +1,5 @@
 # One situation after another, each measured three times: what `explain` must say first, and when nothing.
-# With SLOW=1 only the one where a disk is slower than its siblings (boot --slow), with ONLY=NAME only that.
+# With SLOW=1 only the one where a disk is slower than its siblings (boot --slow), with ONLY="NAME..." only those.
 # For test_explain.py.
 . /lab/guest.sh
 modprobe -a raid456 raid10 raid1 raid0 dm_raid dm_delay dm_thin_pool 2>/dev/null
@@ -13,11 +13,13 @@ load() {
         --norandommap --randrepeat=0 "$@" > /tmp/fio 2>&1 || { echo "!! $device"; tail -5 /tmp/fio; }
 }
 
+wanted() { case " ${ONLY:-$1} " in *" $1 "*) ;; *) false;; esac; }
+
 # situation NAME FINDING COMMAND...: three times COMMAND with six samples while it runs, and the machine as
 # it is then; FINDING is what must be told first, "-" where nothing may be
 situation() {
     local name=$1 first=$2 turn; shift 2
-    [ "${ONLY:-$name}" = "$name" ] || return 0
+    wanted "$name" || return 0
     for turn in 1 2 3; do
         quiet
         "$@" & worker=$!
@@ -50,7 +52,7 @@ situation small-chunk small-chunk load /dev/lab/small --rw=randread --bs=64k --i
 
 # A new one has all regions marked as being written: until they are cleared, it costs nothing to write there.
 volume --type raid1 --nosync --regionsize 64k -L 200M -n bitmap
-[ "${ONLY:-bitmap}" != bitmap ] || load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
+! wanted bitmap || load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
 situation bitmap metadata-writes load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
 
 lvcreate -q -y -L 600M --chunksize 64k -T lab/pool --config 'global/thin_check_executable=""'
