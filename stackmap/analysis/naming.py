@@ -97,7 +97,7 @@ class Names:
         self.strangers: dict[str, int] = {}
         self.known = 0
         self._aliases = aliases(topology)
-        self._resolved: dict[int, tuple[Mapping[str, Load], dict[str, Load], list[str]]] = {}
+        self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
 
     def resolved(self, interval: Interval) -> Interval:
@@ -107,19 +107,18 @@ class Names:
         for name in strangers:
             if name in self.strangers or len(self.strangers) < MOST_STRANGERS:
                 self.strangers[name] = self.strangers.get(name, 0) + 1
-        return replace(interval, loads=loads)
+        return interval if loads is interval.loads else replace(interval, loads=loads)
 
-    def _of(self, printed: Mapping[str, Load]) -> tuple[dict[str, Load], list[str]]:
+    def _of(self, printed: Mapping[str, Load]) -> tuple[Mapping[str, Load], list[str]]:
         """Return the loads by kernel name, once for reports that share them, and the strangers."""
         seen = self._resolved.get(id(printed))
         if seen is not None:
             return seen[1:]
-        loads, strangers = {}, []
-        for word, load in printed.items():
-            name = kernel_name(word, self._aliases)
-            if name is None:
-                strangers.append(word)
-            loads[name or word] = load
+        means = {word: kernel_name(word, self._aliases) for word in printed}
+        strangers = [word for word, name in means.items() if name is None]
+        loads = printed
+        if any(name != word for word, name in means.items() if name is not None):
+            loads = {means[word] or word: load for word, load in printed.items()}
         if self._size > MOST_LOADS:
             self._resolved.clear()
             self._size = 0

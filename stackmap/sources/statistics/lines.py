@@ -85,7 +85,8 @@ class Lines:
         """
         Where one has ended, take the next paragraph, and its blank line, if it is *known*.
 
-        Blank lines before it are passed over.
+        Blank lines before it are passed over. Its own are not counted in
+        ``number``: who knows it knows how many there are.
         """
         following = next(self._paragraphs, None)
         while following == BLANK:
@@ -96,8 +97,6 @@ class Lines:
         found = known.get((key, following.text)) if following.whole else None
         if found is None:
             self._begin(following)
-        else:
-            self.number += following.text.count("\n") + 2
         return found
 
     def _begin(self, paragraph: Paragraph) -> None:

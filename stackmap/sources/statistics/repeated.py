@@ -24,10 +24,11 @@ class Told:
     """
     What a paragraph told, and what it leaves to the lines after it.
 
-    ``heading`` and ``rows`` are in force below it; ``loads`` are shared by all
+    ``lines``: how many they were, with the blank one after them. ``heading`` and ``rows`` are in force below it; ``loads`` are shared by all
     reports that have this table, and never changed; None where it had none.
     """
 
+    lines: int
     heading: Heading | None
     rows: dict[str, tuple[Row, Load]]
     loads: dict[str, Load] | None = None

@@ -27,7 +27,7 @@ from stackmap.sources.statistics.headings import (
 )
 from stackmap.sources.statistics.lines import Lines
 from stackmap.sources.statistics.repeated import Repeated, Told
-from stackmap.sources.statistics.reports import Reports
+from stackmap.sources.statistics.reports import Report, Reports
 
 TITLES = (*DEVICE, DEV)
 
@@ -56,6 +56,7 @@ def read(lines: Lines, passed_by: Callable[[str], bool]) -> Iterator[Interval]:
                 known = lines.take_known(tables.repeated, tables.heading)
                 if known is None:
                     break
+                lines.number += known.lines
                 tables.repeat(known)
                 if tables.reports.done:
                     yield from tables.reports.taken()
@@ -84,6 +85,9 @@ class Tables:
     def take(self, line: str) -> bool:
         """Take a line; False if it means nothing here."""
         heading = self.heading
+        if line[:1].isdigit() and self.settled and landmarks.is_time(line):
+            self.reports.stamp(line.strip())  # one a report, and nothing else to look for
+            return True
         if heading is not None and not self._pending:
             known = self._rows.get(line)
             if known is not None:
@@ -120,15 +124,24 @@ class Tables:
             return
         begun, report = self.reports.begun - self._begun, self.reports.current
         if not begun and self.repeated and self._strange == paragraph.count("\n") + 1:
-            self.repeated.keep(self._above, paragraph, Told(self.heading, self._rows))
+            self._keep(paragraph, None)
         if begun != 1 or self._strange or report is None or report.events or not report.loads:
             return
         first, _ = self._tables.get(paragraph[: paragraph.find("\n")], (None, None))
         # One that always begins a report, whatever was before it.
         if first is not None and not (first.sar or first.continues or first.rest):
             report.shared = True
-            told = Told(self.heading, self._rows, report.loads, tuple(report.notes))
-            self.repeated.keep(self._above, paragraph, told)
+            self._keep(paragraph, report)
+
+    def _keep(self, paragraph: str, report: Report | None) -> None:
+        told = Told(
+            paragraph.count("\n") + 2,
+            self.heading,
+            self._rows,
+            None if report is None else report.loads,
+            () if report is None else tuple(report.notes),
+        )
+        self.repeated.keep(self._above, paragraph, told)
 
     def repeat(self, told: Told) -> None:
         """Take a paragraph that is known, and the blank line after it."""

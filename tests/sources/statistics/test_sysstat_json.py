@@ -8,6 +8,7 @@ import pytest
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
+from stackmap.model.machine import Machine
 from stackmap.sources.statistics import intervals
 from stackmap.sources.statistics.reports import SINCE_BOOT
 
@@ -49,9 +50,13 @@ def test_iostat():
     """Keys are read by name; the first report is since boot."""
     first, second = read(document(report(DEVICE, timestamp="21/11/26 07:43:36"), report(DEVICE)))
     assert first == Interval(
-        {"vg-lv": LOAD}, stamp="21/11/26 07:43:36", since_boot=True, notes=(SINCE_BOOT,)
+        {"vg-lv": LOAD},
+        stamp="21/11/26 07:43:36",
+        since_boot=True,
+        notes=(SINCE_BOOT,),
+        machine=Machine(host="lab"),
     )
-    assert second == Interval({"vg-lv": LOAD})
+    assert second == Interval({"vg-lv": LOAD}, machine=Machine(host="lab"))
 
 
 def test_how_it_is_written_does_not_matter():
