@@ -11,8 +11,10 @@ import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 # Run as a script, so that its folder is on the path already; no package, no install.
+import logs
 from measure import Command, Cost, compare
 from tabulate import tabulate
 
@@ -48,6 +50,47 @@ BENCHMARKS = [
 ]
 
 
+@dataclass(frozen=True)
+class Stream:
+    """
+    What *command* does with a log of *size* bytes, given as its last argument.
+
+    At least *least* MB a second of CPU; at least *times* as many as jc does
+    with as much of it as jc can hold. In no more memory than *most* bytes.
+    """
+
+    name: str
+    command: Command
+    size: int
+    most: int
+    least: float = 0.0
+    times: float = 0.0
+
+
+MB = 1_000_000
+MOST_RUNS = 5  # of a log: each takes a second or more
+JC_HOLDS = 10 * MB  # of 200 MB it would make 4 GB of objects
+# jc takes a file as its standard input; a shell gives it one.
+JC = ["sh", "-c", '"$0" --iostat < "$1"', Path(PYTHON).with_name("jc")]
+
+STREAMS = [
+    Stream(
+        "annotate a log",
+        [*STACKMAP, "--from", SAMPLE, "annotate"],
+        size=200 * MB,
+        most=64 * MB,
+        least=40,
+    ),
+    Stream(
+        "average of a log",
+        [*STACKMAP, "--from", SAMPLE, "iostat", "--report", "average", "--input"],
+        size=200 * MB,
+        most=64 * MB,
+        times=20,
+    ),
+]
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description="What stackmap's commands cost.")
     options.add_argument("-n", type=int, default=21, metavar="RUNS", help="of each command")
@@ -67,8 +110,58 @@ def main() -> int:
         rows.append(row)
         failed |= not fine
     heading = ["benchmark", "CPU ms", "±", "against", "CPU ms", "±", "ratio", "budget", "verdict"]
-    print(tabulate(rows, headers=heading, floatfmt=".1f"))
-    return int(failed)
+    if rows:
+        print(tabulate(rows, headers=heading, floatfmt=".1f"))
+    chosen_streams = [
+        stream
+        for stream in STREAMS
+        if not chosen.names or any(word in stream.name for word in chosen.names)
+    ]
+    return int(failed) | int(not streamed(chosen_streams, min(chosen.n, MOST_RUNS)))
+
+
+def streamed(streams: list[Stream], runs: int) -> bool:
+    """Measure *streams*, print what came of it, and return whether all are as they should be."""
+    rows, fine = [], True
+    with TemporaryDirectory() as directory:
+        paths: dict[int, Path] = {}
+        for stream in streams:
+            for size in (stream.size, JC_HOLDS):
+                if size not in paths:
+                    paths[size] = Path(directory) / f"iostat-x-{size // MB}-MB.txt"
+                    logs.write(paths[size], SAMPLE, size)
+            commands = {"ours": [*stream.command, paths[stream.size]]}
+            if stream.times:
+                commands["jc"] = [*JC, paths[JC_HOLDS]]
+            costs = compare(commands, runs)
+            row, passed = judge_stream(stream, costs["ours"], costs.get("jc"))
+            rows.append(row)
+            fine &= passed
+    if rows:
+        heading = [
+            "stream",
+            "MB/s",
+            "at least",
+            "jc MB/s",
+            "times jc",
+            "at least",
+            "RSS MB",
+            "at most",
+        ]
+        print(tabulate(rows, headers=[*heading, "verdict"], floatfmt=".1f"))
+    return fine
+
+
+def judge_stream(stream: Stream, ours: Cost, jc: Cost | None) -> tuple[list[object], bool]:
+    """Return the row for *stream*, and whether it is as fast and as small as it should be."""
+    speed = 1000 * stream.size / MB / ours.median
+    theirs = None if jc is None else 1000 * JC_HOLDS / MB / jc.median
+    times = None if theirs is None else speed / theirs
+    fine = speed >= stream.least and ours.memory <= stream.most
+    fine = fine and (times is None or times >= stream.times)
+    row = [stream.name, speed, stream.least or None, theirs, times, stream.times or None]
+    row += [ours.memory / MB, stream.most / MB]
+    return [*row, "ok" if fine else "TOO SLOW OR TOO LARGE"], fine
 
 
 def judge(bench: Benchmark, ours: Cost, theirs: Cost) -> tuple[list[object], bool]:

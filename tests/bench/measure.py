@@ -23,9 +23,10 @@ UNWANTED = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPROFILEIMPORTT
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU milliseconds of each run."""
+    """CPU milliseconds of each run; ``memory``: the most bytes that any of them held."""
 
     runs: tuple[float, ...]
+    memory: int
 
     @property
     def median(self) -> float:
@@ -42,15 +43,18 @@ def compare(commands: Mapping[str, Command], runs: int) -> dict[str, Cost]:
     """Run each of *commands* *runs* times, in turns, and return what each cost."""
     for command in commands.values():
         cpu(command)
-    taken: dict[str, list[float]] = {name: [] for name in commands}
+    taken: dict[str, list[tuple[float, int]]] = {name: [] for name in commands}
     for _ in range(runs):
         for name, command in commands.items():
             taken[name].append(cpu(command))
-    return {name: Cost(tuple(times)) for name, times in taken.items()}
+    return {
+        name: Cost(tuple(time for time, _ in costs), max(memory for _, memory in costs))
+        for name, costs in taken.items()
+    }
 
 
-def cpu(command: Command) -> float:
-    """Run *command* and return the CPU milliseconds it took; it must succeed."""
+def cpu(command: Command) -> tuple[float, int]:
+    """Run *command*, return the CPU milliseconds it took and the bytes it held; it must succeed."""
     environment = {k: v for k, v in os.environ.items() if k not in UNWANTED}
     process = subprocess.Popen(
         command,
@@ -67,4 +71,4 @@ def cpu(command: Command) -> float:
     if process.returncode:
         words = " ".join(map(str, command))
         raise RuntimeError(f"{words}: exit {process.returncode}: {said.decode().strip()}")
-    return (usage.ru_utime + usage.ru_stime) * 1000
+    return (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss * 1024

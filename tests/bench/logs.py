@@ -1,0 +1,70 @@
+"""
+Long logs of ``iostat -x``, made of the reports of a sample: its recorded counters, as sysstat prints them.
+
+A log of a night is mostly one report again and again, with another time above.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import cycle
+from pathlib import Path
+
+from stackmap.host.capture import CapturedHost
+from stackmap.model.load import Flow, Load
+from stackmap.sampling import intervals
+
+HEADING = (
+    "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  "
+    "%wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  "
+    "aqu-sz  %util\n"
+)
+CPU = (
+    "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n"
+    "           5.79    0.00    5.79    0.00    0.00   88.42\n\n"
+)
+KIB = 1024
+
+
+def reports(sample: Path) -> list[str]:
+    """Return what ``iostat -x`` prints of each interval of *sample*, processors first."""
+    return [
+        CPU + HEADING + "".join(_row(*row) for row in sorted(report.loads.items())) + "\n\n"
+        for report in intervals(CapturedHost(str(sample)), 1.0, None)
+    ]
+
+
+def write(path: Path, sample: Path, size: int) -> int:
+    """Write a log of *size* bytes or a report more to *path*; return how long it is."""
+    each = reports(sample)
+    written = 0
+    with path.open("w") as log:
+        for number, report in enumerate(cycle(each)):
+            stamp = f"11/21/26 {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}\n"
+            written += log.write(stamp + report)
+            if written >= size:
+                break
+    return written
+
+
+def _row(name: str, load: Load) -> str:
+    flows = (_flow(flow) for flow in (load.read, load.write, load.discard))
+    flushes = f"{load.flush.ios or 0:8.2f}{load.flush.await_ms or 0:8.2f}"
+    return (
+        f"{name:<13}"
+        + "".join(flows)
+        + flushes
+        + f"{load.aqu or 0:8.2f}{100 * (load.busy or 0):7.2f}\n"
+    )
+
+
+def _flow(flow: Flow) -> str:
+    merged = 100 * (flow.merges or 0) / flow.arrivals if flow.arrivals else 0.0
+    return (
+        f"{flow.ios or 0:8.2f}{(flow.bytes or 0) / KIB:10.2f}{flow.merges or 0:9.2f}{merged:7.2f}"
+        f"{flow.await_ms or 0:8.2f}{(flow.size or 0) / KIB:9.2f}"
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
