@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stackmap.analysis.findings.finding import Finding
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
+    from stackmap.model.limit import Limit
     from stackmap.model.topology import Topology
 
 SECONDS, COUNT = 1.0, 10  # of a live machine: ten seconds, of which each one is looked at
@@ -69,25 +70,23 @@ def command(
         return
     names, seconds, count = split_words(words)
     topology = discover(session.host, geometry=True)
-    chosen = set(topology.select(find_all(topology, names)).devices) if names else None
+    part = topology.select(find_all(topology, names)) if names else topology
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     before = None if baseline is None else baseline_of(topology, baseline)
+    caps = tuple(limits.read(session.host, topology))
     together = report in (None, "average")
     which = "all" if together else report
     wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), text, which, boot)
-    caps = tuple(limits.read(session.host, topology))
+    intervals = wanted.intervals(session, topology)
+    show = _look(as_json=as_json, markdown=markdown)
     severities: list[Severity] = []
-    for whole, series in _judged(wanted.intervals(session, topology), together=together):
-        right, done = corrected(topology, whole)
-        parts = tuple(corrected(topology, each)[0] for each in series)
-        found = findings(Context(topology, right, parts, before, done, caps))
-        found = [each for each in found if chosen is None or each.device in chosen]
-        between = "" if not severities or as_json else "\n"
-        severities += [each.severity for each in found] or [Severity.GOOD]
-        click.echo(
-            between + _page(topology, found, right, as_json=as_json, markdown=markdown), nl=False
-        )
+    for number, (whole, series) in enumerate(_judged(intervals, together=together)):
+        context = _context(topology, whole, series, before, caps)
+        found = [each for each in findings(context) if each.device in part]
+        gap = "" if as_json or not number else "\n"
+        click.echo(gap + show(topology, found, context.interval), nl=False)
+        severities += [each.severity for each in found]
     exit_with(severities if exit_code else (), otherwise=status)
 
 
@@ -104,15 +103,22 @@ def _judged(
     yield from ((whole, series) for whole in average(current))
 
 
-def _page(
+def _context(
     topology: Topology,
-    found: list[Finding],
-    interval: Interval,
-    *,
-    as_json: bool,
-    markdown: bool,
-) -> str:
+    whole: Interval,
+    series: tuple[Interval, ...],
+    before: Interval | None,
+    caps: tuple[Limit, ...],
+) -> Context:
+    right, done = corrected(topology, whole)
+    parts = tuple(corrected(topology, each)[0] for each in series)
+    return Context(topology, right, parts, before, done, caps)
+
+
+Look = Callable[["Topology", list["Finding"], "Interval"], str]
+
+
+def _look(*, as_json: bool, markdown: bool) -> Look:
     if as_json:
-        return json.dumps(explain_json(topology, found, interval)) + "\n"
-    show = explain_markdown if markdown else explain_text
-    return show(topology, found, interval)
+        return lambda *told: json.dumps(explain_json(*told)) + "\n"
+    return explain_markdown if markdown else explain_text

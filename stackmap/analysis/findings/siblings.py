@@ -53,14 +53,22 @@ def _slow(
     worst = slowest(context.loads, names, direction)
     if worst is None or not _alike(context.loads, names, direction, limits["load"]):
         return None
-    flow = flow_of(context.load(worst.name), direction)
-    if not context.enough(flow.ios, limits["requests"]):
+    done = flow_of(context.load(worst.name), direction).ios
+    if not context.enough(done, limits["requests"]):
         return None
     if worst.ratio < limits["slower"] or worst.took < worst.others + limits["ms"]:
         return None
     slow, judged = _persistent(context, worst, direction, limits["slower"])
     if judged and slow / judged < limits["persistent"]:
         return None
+    return _seen(context, raid, worst, direction, (slow, judged))
+
+
+def _seen(
+    context: Context, raid: Device, worst: Slowest, direction: str, lasted: tuple[int, int]
+) -> Seen:
+    flow = flow_of(context.load(worst.name), direction)
+    slow, judged = lasted
     times = {"slow": (slow, "count"), "judged": (judged, "count")} if judged else {}
     evidence = context.evidence(
         worst.name,
