@@ -272,6 +272,11 @@ def test_a_cap_is_told_where_it_acts():
     assert found([parts], {"lv": at_it}, limits=cap) == [("throttled", "lv")]
     assert found([parts], {"lv": below}, limits=cap) == []
 
+    idle = moved(write=did(0, 4096))
+    series = tuple(Interval({"lv": load}, seconds=1.0) for load in (at_it, at_it, idle, idle))
+    half = moved(write=did(99, 4096))
+    assert found([parts], {"lv": half}, limits=cap, series=series) == [("throttled", "lv")]
+
 
 def test_a_start_beside_a_chunk_under_load():
     """A partition 32 KiB into a chunk of 64 KiB."""

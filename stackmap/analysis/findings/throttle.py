@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from statistics import median
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
@@ -24,8 +25,10 @@ def throttled(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
 
 def _at(context: Context, limit: Limit, kind: str, cap: float, near: float) -> Seen | None:
     direction, _, unit = kind.partition("_")
-    done = getattr(flow_of(context.load(limit.device), direction), unit)
-    if done is None or done < near * cap:
+    parts = context.series or (context.interval,)
+    flows = (flow_of(p.loads[limit.device], direction) for p in parts if limit.device in p.loads)
+    done = median([each for flow in flows if (each := getattr(flow, unit))] or [0.0])
+    if done < near * cap:
         return None
     evidence = context.evidence(limit.device, done=(done, UNITS[unit]), cap=(cap, UNITS[unit]))
     stack = next((s for s in context.stacks if s.top.name == limit.device), None)

@@ -9,7 +9,7 @@ rm -f situations.txt
 # load DEVICE OPTIONS...: random requests past the page cache for long enough to be sampled
 load() {
     local device=$1; shift
-    fio --name=load --filename="$device" --direct=1 --ioengine=libaio --time_based --runtime=10 \
+    fio --name=load --filename="$device" --direct=1 --ioengine=libaio --time_based --runtime=14 \
         --norandommap --randrepeat=0 "$@" > /tmp/fio 2>&1 || { echo "!! $device"; tail -5 /tmp/fio; }
 }
 
@@ -42,7 +42,7 @@ if [ "${SLOW:-}" ]; then
     exit
 fi
 
-situation idle - sleep 9
+situation idle - sleep 14
 situation random - load /dev/lab/r10 --rw=randread --bs=4k --iodepth=2
 situation sequential - load /dev/lab/r10 --rw=write --bs=1M --iodepth=1
 situation mixed - load /dev/lab/r10 --rw=randrw --bs=16k --iodepth=2
