@@ -242,7 +242,7 @@ def test_no_correction_that_there_is_not():
 def exit_statuses():
     """Return every status that is returned on purpose."""
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    from stackmap.cli.tree import SOME_MISSING
+    from stackmap.cli import SOME_MISSING
     from stackmap.cli.verdict import STATUSES
 
     raised = {kind.exit_code for kind in classes if issubclass(kind, errors.StackmapError)}

@@ -9,11 +9,12 @@ counted here, and added up only once each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, plus
 
+ABSENT = "devices that a report leaves out are taken as idle there, as iostat -z has it"
 MOST_HELD = 20_000  # loads not yet added up: some 20 MB
 
 
@@ -31,8 +32,10 @@ class Average:
 
     A text's own averages count only where there are no rates (the last of
     them, for sar gives its minimum and maximum before), and averages since
-    boot only where there is nothing else. A device that some interval lacks is
-    unknown in the average, as its rate over the whole span is.
+    boot only where there is nothing else. A device that some interval of
+    counters lacks is unknown in the average, as its rate over the whole span
+    is; one that some report of a text lacks was idle there, for iostat -z
+    leaves such out, and a note says so.
     """
 
     def __init__(self) -> None:
@@ -83,26 +86,43 @@ class Average:
             stamp=self._last.stamp if self.count == 1 else f"average of {self.count} intervals",
             since_boot=self._last.since_boot,
             summary=self._last.summary,
-            notes=tuple(self._notes),
+            notes=(*self._notes, *([ABSENT] if self._filtered() else [])),
             events=tuple(self._events),
         )
 
+    def closing(self) -> Iterator[Interval]:
+        """Yield the average at the end of a report, marked as a summary, if it is one of several."""
+        whole = self.result()
+        if whole is not None and self.count > 1:
+            yield replace(whole, summary=True)
+
     def _summed(self) -> dict[str, Load]:
-        """Return the sum of all, of the devices that none lacks."""
+        """Return the sum of all, of the devices that none lacks; in a text, of all devices."""
         every = [held.loads.keys() for held in self._held.values()]
         if self._sums is not None:
             every.append(self._sums.keys())
         if not every:
             return {}
+        union = dict.fromkeys(name for names in every for name in names)
+        if self._is_text():
+            return {name: self._sum_of(name) for name in union}
         shared = frozenset(every[0]).intersection(*every[1:])
-        return {name: self._sum_of(name) for name in every[-1] if name in shared}
+        return {name: self._sum_of(name) for name in union if name in shared}
+
+    def _is_text(self) -> bool:
+        return self._last is not None and self._last.seconds is None
+
+    def _filtered(self) -> bool:
+        """Whether some report of a text lacks a device that another has."""
+        sizes = {len(held.loads) for held in self._held.values()} | {len(self._summed())}
+        return self._is_text() and len(sizes) > 1
 
     def _sum_of(self, name: str) -> Load:
         weights: dict[int, tuple[Load, float]] = {}
         for held in self._held.values():
-            load = held.loads[name]
+            load = held.loads.get(name, IDLE)
             weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + held.weight
-        total = None if self._sums is None else self._sums[name]
+        total = None if self._sums is None else self._sums.get(name, IDLE)
         for load, weight in weights.values():
             part = _times(load, weight)
             total = part if total is None else _plus(total, part)
@@ -124,17 +144,6 @@ def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
     result = running.result()
     if result is not None:
         yield result
-
-
-def with_average(intervals: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield *intervals* as they come; when interrupted, their average, and no more."""
-    running = Average()
-    try:
-        for interval in intervals:
-            running.add(interval)
-            yield interval
-    except KeyboardInterrupt:
-        yield from filter(None, [running.result() if running.count > 1 else None])
 
 
 def _times(load: Load, factor: float) -> Load:

@@ -1,12 +1,13 @@
 """
 The command line: options → one chain of calls → echo; and the one place that explains errors.
 
-A closed pipe ends a command silently: click sees to it.
+A closed pipe ends a command silently, and an interrupt ends it well: status 0.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,16 @@ class Commands(click.Group):
         command: click.Command = importlib.import_module(f"stackmap.cli.{cmd_name}").command
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; one that is interrupted, or whose reader went away, ended well."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(0)
+        except BrokenPipeError:
+            _let_go_of_output()
+            ctx.exit(0)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the list without importing every command for its first line of help."""
         with formatter.section("Commands"):
@@ -83,14 +94,14 @@ class Session:
 
         lacking = missing(topology, names)
         for name in lacking:
-            click.echo(f"stackmap: no device is named {safe(name)}", err=True)
+            tell(f"no device is named {name}")
         return SOME_MISSING if lacking else 0
 
     @staticmethod
     def tell_unknown(topology: Topology) -> None:
         """Say on stderr what of *topology* could not be learned, and why."""
         for reason in topology.unknown:
-            click.echo(f"stackmap: not known: {reason}", err=True)
+            tell(f"not known: {reason}")
 
     def _open(self) -> Host:
         if self._capture is None:
@@ -126,8 +137,24 @@ def stackmap(ctx: click.Context, capture: str | None, color: str) -> None:
 
 def main() -> None:
     """Run the command line; say what went wrong in one line, and exit with its status."""
+    if sys.stdout is None or sys.stderr is None:
+        sys.exit(1)  # the shell closed them: there is nobody to tell
     try:
         stackmap(prog_name="stackmap")
     except StackmapError as error:
-        click.echo(f"stackmap: {error}", err=True)
+        tell(str(error))
         sys.exit(error.exit_code)
+    except OSError as error:
+        tell(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        _let_go_of_output()
+        sys.exit(1)
+
+
+def _let_go_of_output() -> None:
+    """Have what is left to be written, at exit, go nowhere: it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def tell(message: str) -> None:
+    """Say *message* on stderr, in one line that controls no terminal."""
+    click.echo(f"stackmap: {safe(message)}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -96,9 +97,11 @@ Show = Callable[[Iterator["Interval"]], Iterator[str]]
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.analysis.amplification import figures_of, heads, stack_tops
     from stackmap.render.intervals import clock
-    from stackmap.render.layers import layers_table
+    from stackmap.render.layers import WIDTH, layers_table
     from stackmap.render.layers_json import layers_json
     from stackmap.render.notes import notes
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
 
     def show(reports: Iterator[Interval]) -> Iterator[str]:
         for report in reports:
@@ -111,7 +114,9 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             if looks.as_json:
                 yield json.dumps(layers_json(stacks, right, done)) + "\n"
                 continue
-            tables = [layers_table(s, right, heading=not looks.no_heading) for s in stacks]
+            tables = [
+                layers_table(s, right, heading=not looks.no_heading, width=width) for s in stacks
+            ]
             yield (
                 (clock(right) if looks.time else "")
                 + "\n".join(tables)
@@ -141,7 +146,7 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             right, done = corrected(topology, report)
             sums = totals(part, right.loads) if looks.totals else ()
             if looks.as_json:
-                yield json.dumps(iostat_json(rows, right, sums)) + "\n"
+                yield json.dumps(iostat_json(rows, right, done, sums)) + "\n"
                 continue
             yield (clock(right) if looks.time else "") + iostat_table(
                 rows,

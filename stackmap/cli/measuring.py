@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from stackmap.analysis.averages import average, with_average
+from stackmap.analysis.averages import average
 from stackmap.sampling import choose, intervals, of_the_same, since_boot
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
+
+LONGEST = 366 * 86400.0  # seconds
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,23 +37,24 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, 
     if not numbers:
         return tuple(names), None, None
     interval, *count = numbers
-    if not 0 < float(interval) < float("inf"):
-        raise click.UsageError(f"INTERVAL must be more than 0 seconds, not {interval}")
-    if count and not (count[0].isdecimal() and int(count[0])):
+    if not 0 < float(interval) <= LONGEST:
+        raise click.UsageError(f"INTERVAL must be more than 0 seconds and no year, not {interval}")
+    if count and not _is_count(count[0]):
         raise click.UsageError(f"COUNT must be a whole number above 0, not {count[0]}")
     return tuple(names), float(interval), int(count[0]) if count else None
 
 
 def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+    # Not all that float() takes: 1_0 and digits of other scripts are names.
+    return re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[0-9]+)?|nan|[-+]?inf", word) is not None
+
+
+def _is_count(word: str) -> bool:
+    return re.fullmatch(r"0*[1-9][0-9]{0,8}", word) is not None
 
 
 def _report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value in (None, "last", "average", "all") or (value.isdecimal() and int(value)):
+    if value is None or value in ("last", "average", "all") or _is_count(value):
         return value
     raise click.BadParameter(f"takes a number from 1, last, average or all, not {value}")
 
@@ -107,6 +111,8 @@ class Wanted:
         if self.text is not None:
             found = islice(found, self.count)
             return choose(found, which, self.text.name)
+        if session.live and which == "all":
+            return found  # interrupted before the first interval, there is none, and that is well
         return choose(found, which, "this machine" if session.live else "the capture")
 
     def _source(self, session: Session, topology: Topology) -> Iterator[Interval]:
@@ -120,5 +126,7 @@ class Wanted:
             once = 1 if self.seconds is None else self.count
             known = {name: d.diskseq for name, d in topology.devices.items() if d.diskseq}
             taken = intervals(session.host, self.seconds or 1.0, once)
-            return with_average(of_the_same(session.host, known, taken))
+            from stackmap.cli.interrupt import until_interrupted
+
+            return until_interrupted(of_the_same(session.host, known, taken))
         return intervals(session.host, self.seconds or 1.0, self.count)

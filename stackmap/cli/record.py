@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.discover import discover
+from stackmap.errors import SourceError
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.sampling import samples
@@ -31,7 +32,8 @@ def command(session: Session, out: str, interval: float, count: int) -> None:
     with RecordingHost(session.host, out) as host:
         topology = discover(host, metadata=True, geometry=True)
         tuple(limits.read(host, topology))  # what explain asks besides
-        uptime.read(host)  # for --since-boot
+        with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
+            uptime.read(host)
         discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
         times: list[float] = []
         with contextlib.suppress(KeyboardInterrupt):  # what was taken so far is a capture

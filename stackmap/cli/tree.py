@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.discover import discover
-from stackmap.find import find, find_all, missing
+from stackmap.find import find, find_all
 from stackmap.render.columns import COLUMNS, Column, choose
 from stackmap.render.look import ASCII, UNICODE, Look
 from stackmap.render.text import safe
@@ -18,8 +18,6 @@ from stackmap.render.text import safe
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-
-SOME_MISSING = 64  # lsblk's exit status where some of the named devices were found
 
 
 def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -106,10 +104,7 @@ def command(
     else:
         text = FORMS[form](topology, look, columns, looks)
     click.echo(text, nl=False, color=look.colour)
-    for name in missing(whole, names):
-        click.echo(f"stackmap: no device is named {safe(name)}", err=True)
-    if missing(whole, names):
-        sys.exit(SOME_MISSING)
+    sys.exit(session.tell_missing(whole, names))
 
 
 Looks = dict[str, bool]

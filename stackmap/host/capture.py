@@ -51,7 +51,7 @@ class CapturedHost:
         self.path = path
         self._tree = open_tree(path)
         manifest = self._manifest()
-        self._times = [float(time) for time in cast("list[float]", manifest.get("times", []))]
+        self._times = self._instants(manifest.get("times", []))
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
         self._frame = 0
@@ -115,13 +115,22 @@ class CapturedHost:
             raise CaptureError(
                 f"{self.path}: not a capture: no capture.json, no sys/block and no proc/diskstats in it"
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CaptureError(f"{self.path}: capture.json is damaged: {error}") from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise CaptureError(
                 f"{self.path}: a capture of another format; this stackmap reads format {FORMAT}"
             )
         return manifest
+
+    def _instants(self, times: Json) -> list[float]:
+        numbers = times if isinstance(times, list) else [None]
+        instants = [float(time) for time in numbers if isinstance(time, int | float)]
+        if len(instants) != len(numbers) or sorted(instants) != instants:
+            raise CaptureError(
+                f"{self.path}: capture.json is damaged: its times are none, or disordered"
+            )
+        return instants
 
     def _looks_like_a_machine(self) -> bool:
         for question, path in (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stackmap.host import Json
 
 COMMAND_SECONDS = 5.0  # lvs answers in 0.05 s; a command that waits on a dead path, never
-DYING_SECONDS = 0.1
+DYING_SECONDS = 1.0  # a killed child is gone at once, but for one that hangs in the kernel
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536

@@ -38,7 +38,11 @@ class RecordingHost:
         # In the manifest: /sys/block/sda is a link, and a folder of files too.
         self._links: dict[str, str] = {}
         self._times: list[float] = []
-        if self._directory.exists() and any(self._directory.iterdir()):
+        try:
+            taken = self._directory.exists() and any(self._directory.iterdir())
+        except OSError as error:
+            raise CaptureError(f"{directory}: {error.strerror}; give a new directory") from error
+        if taken:
             raise CaptureError(f"{directory}: exists and is not empty; give a new directory")
 
     def __enter__(self) -> Self:

@@ -1,16 +1,18 @@
 """
 Trees of files that stand for a machine: a directory, or a tar read into memory.
 
-A capture may come from anyone. So a tree never follows a link out of itself:
-links resolve as if its top were ``/``; and a tar is never unpacked to disk,
+A capture may come from anyone. So a tree never follows a link out of itself,
+opens only plain files, and reads no more than ``MAX_BYTES``; and a tar is never unpacked to disk,
 so there is nothing for a hostile one to overwrite. (By os and not by pathlib,
 whose import costs a tenth of what `tree` may.)
 """
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import TYPE_CHECKING, Protocol
+import stat
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 512 * 1024 * 1024  # unpacked; 25 times the largest capture of a 2,000-device host
 MAX_FILES = 500_000
+LONGEST_NAME = 4096  # PATH_MAX
+PACKERS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
 
 
@@ -50,8 +54,14 @@ class DirectoryTree:
 
     def read(self, path: str) -> bytes:
         """Return the content of the file at *path*."""
+        place = self._inside(path)
         try:
-            with open(self._inside(path), "rb") as file:
+            about = os.stat(place)
+            if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
+                raise CaptureError(
+                    f"{path}: refused: no plain file, or one of over {MAX_BYTES} bytes"
+                )
+            with open(place, "rb") as file:
                 return file.read()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise SourceMissing(f"{path}: not in this capture") from error
@@ -76,6 +86,8 @@ class DirectoryTree:
             raise SourceMissing(f"{path}: no link in this capture") from error
 
     def _inside(self, path: str) -> str:
+        if "\0" in path:
+            raise SourceMissing(f"{path!r}: no name of a file")
         real = os.path.realpath(self._root + "/" + path)
         if real != self._root and not real.startswith(self._root + "/"):
             raise CaptureError(f"{path}: leads out of the capture, to {real}: not followed")
@@ -105,8 +117,10 @@ class ArchiveTree:
         from lzma import LZMAError
 
         try:
-            with tarfile.open(path, "r|*") as archive:
-                return cls(*_members(archive, path))
+            with open(path, "rb") as file, _unpacked(file) as stream:
+                bounded = cast("BinaryIO", _Bounded(stream, path))
+                with tarfile.open(fileobj=bounded, mode="r|") as archive:
+                    return cls(*_members(archive, path))
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error
         except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:
@@ -161,6 +175,32 @@ class ArchiveTree:
         return "/".join(["", *done]) if done else ""
 
 
+class _Bounded:
+    """A stream that refuses to be read beyond the bound: tarfile reads headers of any length at once."""
+
+    def __init__(self, stream: BinaryIO, path: str) -> None:
+        self._stream = stream
+        self._path = path
+        self._room = MAX_BYTES
+
+    def read(self, size: int) -> bytes:
+        """Return the next *size* bytes, fewer at the end."""
+        self._room -= size
+        if self._room < 0:
+            raise CaptureError(f"{self._path}: refused: unpacks to more than {MAX_BYTES >> 20} MiB")
+        return self._stream.read(size)
+
+
+def _unpacked(file: BinaryIO) -> BinaryIO:
+    """Return *file*, through what unpacks it; its first bytes tell."""
+    start = file.read(6)
+    file.seek(0)
+    for magic, module in PACKERS.items():
+        if start.startswith(magic):
+            return cast("BinaryIO", importlib.import_module(module).open(file))
+    return file
+
+
 def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return the files and links of *archive*; refuse what no capture needs."""
     files: dict[str, bytes] = {}
@@ -189,8 +229,8 @@ def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dic
 
 def _safe_name(name: str, path: str) -> str:
     """Return *name* as an absolute path in the tree."""
-    if name.startswith("/") or ".." in name.split("/"):
-        raise CaptureError(f"{path}: refused: {name!r} lies outside of the capture")
+    if len(name) > LONGEST_NAME or name.startswith("/") or ".." in name.split("/"):
+        raise CaptureError(f"{path}: refused: {name[:80]!r} lies outside of the capture")
     return "/" + "/".join(part for part in name.split("/") if part not in ("", "."))
 
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from stackmap.model.interval import Interval
 
+LAST_INSTANT = 253402300800.0  # 10000-01-01
+
 
 def span(interval: Interval) -> str:
     """Return what a reader must know of the interval, "" where there is nothing."""
@@ -28,12 +30,14 @@ def interval_json(interval: Interval) -> dict[str, object]:
         "time": _time(interval),
         "seconds": interval.seconds,
         "since_boot": interval.since_boot,
+        "summary": interval.summary,
         "events": list(interval.events),
         "notes": list(interval.notes),
     }
 
 
 def _time(interval: Interval) -> str | None:
-    if interval.time is None:
+    # A capture without instants counts from 0; no datetime reaches beyond the year 9999.
+    if not interval.time or not 0 < interval.time < LAST_INSTANT:
         return interval.stamp or None
     return datetime.fromtimestamp(interval.time, UTC).isoformat().replace("+00:00", "Z")

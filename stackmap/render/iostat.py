@@ -45,12 +45,16 @@ def iostat_table(
 
 
 def iostat_json(
-    rows: Sequence[tuple[Device, int]], interval: Interval, sums: Sequence[Total] = ()
+    rows: Sequence[tuple[Device, int]],
+    interval: Interval,
+    corrections: Sequence[str],
+    sums: Sequence[Total] = (),
 ) -> dict[str, object]:
     """Return the object of ``iostat -J``; values in the units of ``METRICS``."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
+        "corrections": list(corrections),
         "devices": [
             {
                 "name": device.name,

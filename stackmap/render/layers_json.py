@@ -49,7 +49,7 @@ def layout_json(layout: Layout | None) -> dict[str, object] | None:
     """Return a layout under the contract's keys."""
     if layout is None:
         return None
-    keys = ("level", "members", "data", "parity", "copies", "chunk")
+    keys = ("level", "members", "data", "parity", "copies", "chunk", "variant")
     return {key: getattr(layout, key) for key in keys}
 
 

@@ -97,7 +97,8 @@ def decode(name: str, uuid: str) -> LvName | None:
     ending = layer or _ending(match) or uuid[_PLAIN + 1 :]
     # "-pool" is the face of a thin pool: people made it, under this name.
     ending = "" if ending == "pool" else ending
-    index = int(match["index"]) if match and match["index"] else None
+    # LVM numbers no more than 255 sub-LVs; a longer number is a name of somebody's own.
+    index = int(match["index"]) if match and 0 < len(match["index"] or "") <= 9 else None
     return LvName(vg, lv, layer, ending, index)
 
 

@@ -107,7 +107,8 @@ def names_in(host: Host, path: str) -> list[str]:
 
 def number(text: str) -> int | None:
     """Return *text* as a whole number, None if it is none."""
-    return int(text) if text.lstrip("-").isdigit() else None
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
 
 
 def below(host: Host, block: Block) -> list[str]:

@@ -31,10 +31,21 @@ def test_an_interval_weighs_its_seconds():
 def test_a_device_that_one_interval_lacks_is_unknown():
     """Its rate over the whole span cannot be told."""
     found = averaged(
-        Interval({"sda": reading(2), "sdb": reading(3)}), Interval({"sda": reading(4)})
+        Interval({"sda": reading(2), "sdb": reading(3)}, seconds=1),
+        Interval({"sda": reading(4)}, seconds=1),
     )
 
     assert set(found.loads) == {"sda"}
+
+
+def test_a_device_that_a_report_of_a_text_lacks_was_idle():
+    """iostat -z leaves out what did nothing: 7/s in one of two reports are 3.5/s, and it is said."""
+    found = averaged(
+        Interval({"sda": reading(2), "sdb": reading(7)}), Interval({"sda": reading(4)})
+    )
+
+    assert (found.loads["sda"].read.ios, found.loads["sdb"].read.ios) == (3, 3.5)
+    assert any("idle" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

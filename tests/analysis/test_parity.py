@@ -43,7 +43,7 @@ def test_rows_of_one_kind_are_told_exactly(level, members, pages, read, written)
     assert found.cache_hit in (None, pytest.approx(0.0))
 
 
-@pytest.mark.parametrize(("level", "members"), {(row[0], row[1]) for row in MEASURED})
+@pytest.mark.parametrize(("level", "members"), sorted({(row[0], row[1]) for row in MEASURED}))
 def test_the_range_holds_the_true_share_of_full_stripes(level, members):
     """Any two kinds of rows mixed: the share of bytes in full ones lies between the bounds."""
     kinds = [row[2:] for row in MEASURED if row[:2] == (level, members)]

@@ -96,6 +96,25 @@ def test_a_bomb_is_refused_by_its_headers(tmp_path, monkeypatch):
         open_tree(path)
 
 
+def test_a_name_of_any_length_is_refused(tmp_path):
+    """40,000 folders in 300 bytes of gzip: a name is no longer than PATH_MAX."""
+    path = tar_of(tmp_path / "c.tgz", [file("a/" * 40_000 + "b")])
+
+    with pytest.raises(CaptureError, match="refused"):
+        open_tree(path)
+
+
+def test_a_header_of_any_length_is_refused(tmp_path, monkeypatch):
+    """tarfile reads a pax header whole, before a member is seen: the stream is bounded, too."""
+    monkeypatch.setattr("stackmap.host.tree.MAX_BYTES", 100_000)
+    info, content = file("proc/diskstats")
+    info.pax_headers = {"comment": "x" * 200_000}
+    path = tar_of(tmp_path / "c.tgz", [(info, content)])
+
+    with pytest.raises(CaptureError, match="refused: unpacks to more"):
+        open_tree(path)
+
+
 def test_a_damaged_tar_says_so(tmp_path):
     """Cut in the middle, empty, or no tar at all: one line that names the file."""
     whole = tmp_path / "whole.tgz"

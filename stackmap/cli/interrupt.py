@@ -1,0 +1,53 @@
+"""Ctrl-C in a repeating report: the interval under way is given up, a page being written is not."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from stackmap.analysis.averages import Average
+
+if TYPE_CHECKING:
+    from stackmap.model.interval import Interval
+
+
+class Interrupts:
+    """
+    Whether the user has had enough.
+
+    While ``waiting`` an interrupt is raised, to end the wait; else it is kept
+    in ``came`` until the next one would begin.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.waiting = False
+        signal.signal(signal.SIGINT, self._take)
+
+    def _take(self, _: int, __: FrameType | None) -> None:
+        if self.came:
+            signal.default_int_handler(signal.SIGINT, None)  # twice: now
+        self.came = True
+        if self.waiting:
+            raise KeyboardInterrupt
+
+
+def until_interrupted(reports: Iterable[Interval]) -> Iterator[Interval]:
+    """Yield *reports* as they come; when interrupted, their average if there were several."""
+    interrupts = Interrupts()
+    running = Average()
+    source = iter(reports)
+    try:
+        while not interrupts.came:
+            interrupts.waiting = True
+            report = next(source, None)
+            interrupts.waiting = False
+            if report is None:
+                return
+            running.add(report)
+            yield report
+    except KeyboardInterrupt:
+        interrupts.waiting = False
+    yield from running.closing()
