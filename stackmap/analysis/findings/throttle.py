@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from statistics import median
+from statistics import mean
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
@@ -27,7 +27,9 @@ def _at(context: Context, limit: Limit, kind: str, cap: float, near: float) -> S
     direction, _, unit = kind.partition("_")
     parts = context.series or (context.interval,)
     flows = (flow_of(p.loads[limit.device], direction) for p in parts if limit.device in p.loads)
-    done = median([each for flow in flows if (each := getattr(flow, unit))] or [0.0])
+    # Without the intervals in which the load began, ended or paused.
+    at_work = [each for flow in flows if (each := getattr(flow, unit) or 0.0) >= cap / 2]
+    done = mean(at_work) if at_work else 0.0
     if done < near * cap:
         return None
     evidence = context.evidence(limit.device, done=(done, UNITS[unit]), cap=(cap, UNITS[unit]))
