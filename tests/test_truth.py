@@ -157,3 +157,54 @@ def test_parity_where_the_truth_is_known_by_construction(measure, capture, load,
     assert parity["full_stripe"]["low"] - 0.02 <= full <= parity["full_stripe"]["high"] + 0.02
     # 6.12 wrote 64 of 4,800 rows in two pieces: a range of 3.5 points.
     assert parity["full_stripe"]["high"] - parity["full_stripe"]["low"] <= 0.04
+
+
+@pytest.mark.parametrize("path", LOADS, ids=lambda p: f"{p.parts[-3]}/{p.stem}")
+def test_a_disk_blames_those_that_loaded_it(path):
+    """Each volume's data and metadata on each disk: as many requests and bytes as were passed down."""
+    result = CliRunner().invoke(
+        stackmap,
+        [
+            "--from", str(path.parent.parent / "capture.tar.gz"),
+            "blame", "-J", "--input", str(path.with_suffix(".diskstats")), *DISKS,
+        ],
+        catch_exceptions=False,
+    )  # fmt: skip
+    report, kernel = json.loads(result.stdout), truth.read(path)
+    seconds = report["seconds"]
+    compared = 0
+    for disk in report["devices"]:
+        told = blamed(kernel, number(disk["device"]))
+        for loader in disk["loaders"]:
+            for direction, kind in (("read", "R"), ("write", "W")):
+                key = (tuple(loader["tops"]), loader["metadata"], kind)
+                expected = told.get(key, truth.Sent())
+                if loader["metadata"] or not loader["tops"]:
+                    continue  # empty flushes are requests here, and none in the histogram
+                said = loader[direction]
+                assert said["arrivals"] * seconds == pytest.approx(
+                    expected.count, rel=EXACT, abs=0.5
+                )
+                assert said["bytes"] * seconds == pytest.approx(expected.bytes, rel=EXACT, abs=512)
+                compared += expected.count
+        assert sum(loader["request_share"] for loader in disk["loaders"]) == pytest.approx(1)
+    assert compared > 100
+
+
+DISKS = ("sda", "sdb", "sdc", "sdd")
+SUB_LVS = {
+    "dm-8": range(8),
+    "dm-17": range(9, 17),
+}  # rmeta and rimage by turns, as on both machines
+
+
+def blamed(kernel, disk):
+    """Return what each volume's sub-LVs passed down to *disk*, data and metadata apart."""
+    found = {}
+    for top, subs in SUB_LVS.items():
+        for place, minor in enumerate(subs):
+            for kind in "RW":
+                sent = kernel.remaps.get((f"254:{minor}", disk, kind), truth.Sent())
+                key = ((top,), place % 2 == 0, kind)
+                found[key] = found.get(key, truth.Sent()) + sent
+    return found
