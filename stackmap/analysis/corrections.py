@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from stackmap.analysis.doubled import doubled
 from stackmap.analysis.flushes import empty_flushes
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -63,12 +64,9 @@ def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Loa
 
 
 def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    if (
-        device.target != "raid"
-        or device.queue.get("iostats") != "1"
-        or loads[device.name].idle
-        or _release(topology.machine.kernel) < (5, 14)
-    ):
+    if not _may_be_doubled(topology, device, loads):
+        return None
+    if "iostats" not in device.queue and not doubled(topology, device, loads):
         return None
     load = loads[device.name]
     half = load.scaled(0.5)
@@ -76,6 +74,23 @@ def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load])
         half,
         write=_plus_ios(half.write, _flushes(topology, device, loads) / 2),
         aqu=None if load.aqu is None else load.aqu / 2,
+    )
+
+
+def _perhaps_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    if "iostats" in device.queue or not _may_be_doubled(topology, device, loads):
+        return None
+    return loads[device.name] if doubled(topology, device, loads) is None else None
+
+
+def _may_be_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
+    """Whether it is a RAID volume in use, on a kernel that counts those twice if asked to."""
+    kernel = topology.machine.kernel
+    return (
+        device.target == "raid"
+        and device.queue.get("iostats", "1") == "1"
+        and not loads[device.name].idle
+        and (_release(kernel) >= (5, 14) or not (kernel or "iostats" in device.queue))
     )
 
 
@@ -166,9 +181,16 @@ RULES = (
         told=False,
     ),
     Rule(
+        "perhaps-doubled",
+        "nothing says how queue/iostats of this LVM RAID volume is, and its members do not tell: "
+        "its figures may be twice what they should be",
+        _perhaps_doubled,
+    ),
+    Rule(
         "dm-raid-doubled",
         "where queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume "
-        "twice, once in dm and once in md: its figures are halved",
+        "twice, once in dm and once in md: its figures are halved. Where nothing says how "
+        "queue/iostats is, its members do: no RAID writes less below than above",
         _raid_doubled,
     ),
     Rule(

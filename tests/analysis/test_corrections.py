@@ -57,6 +57,53 @@ def test_empty_flushes_were_not_counted_twice(level, members):
     assert loads["vm"].write.bytes == 29 * 4096 / 2
 
 
+@pytest.mark.parametrize(
+    ("level", "above", "below", "said"),
+    [
+        # Of four members: 4/3 for full stripes, 2 for pages; counted twice, 2/3 and 1.
+        ("raid5", moved(write=did(26, 4096)), moved(write=did(13, 4096)), ()),
+        ("raid5", moved(write=did(26, 4096)), moved(write=did(6.5, 4096)), ("dm-raid-doubled: vm",)),
+        ("raid10", moved(write=did(26, 4096)), moved(write=did(13, 4096)), ()),
+        ("raid10", moved(write=did(26, 4096)), moved(write=did(6.5, 4096)), ("dm-raid-doubled: vm",)),
+        # 2 to 3, or 1 to 1.5.
+        ("raid6", moved(write=did(26, 4096)), moved(write=did(9, 4096)), ("dm-raid-doubled: vm",)),
+        ("raid5", moved(read=did(28, 4096)), moved(read=did(7, 4096)), ()),
+        ("raid5", moved(read=did(28, 4096)), moved(read=did(3.5, 4096)), ("dm-raid-doubled: vm",)),
+        ("raid5", IDLE, moved(read=did(3, 4096)), ()),
+        ("raid5", moved(write=did(26, 4096)), None, ("perhaps-doubled: vm",)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kernel", ["6.12.1", ""])
+def test_where_the_attribute_is_not_known_the_members_tell(level, above, below, said, kernel):
+    """No RAID sends less to its members than its level asks for; without members there is doubt."""
+    tree = topology(raid_volume("vm", level, 8), kernel=kernel)
+    members = {f"vm_rimage_{n}": below for n in range(4) if below}
+    loads, done = mended(tree, {"vm": above, **members})
+
+    assert done == said
+    halved = said == ("dm-raid-doubled: vm",)
+    assert loads["vm"].total.bytes == above.total.bytes / (2 if halved else 1)
+
+
+def test_a_kernel_that_counts_once_leaves_no_doubt():
+    """Before Linux 5.14 no volume was counted twice, whatever its members say."""
+    tree = topology(raid_volume("vm", "raid5", 8), kernel="4.18.0-553.el8")
+
+    assert mended(tree, {"vm": moved(write=did(26, 4096))})[1] == ()
+
+
+@pytest.mark.parametrize("state", ["degraded", "resync"])
+def test_members_that_do_other_work_do_not_tell(state):
+    """Half of a mirror writes half."""
+    devices, edges = raid_volume("vm", "raid10", 8)
+    tree = topology(([replace(devices[0], state=state), *devices[1:]], edges), kernel="6.12.1")
+    members = {f"vm_rimage_{n}": moved(write=did(6.5, 4096)) for n in range(4)}
+
+    assert mended(tree, {"vm": moved(write=did(26, 4096)), **members})[1] == (
+        "perhaps-doubled: vm",
+    )
+
+
 def test_a_disk_that_does_not_count_is_unknown():
     """queue/iostats 0 freezes a disk's counters: what it did is not 0."""
     tree = topology()
