@@ -102,8 +102,19 @@ def _share(
     if name == top:
         return all_of(load)
     if _only_ours(topology, loads, name, top):
-        return all_of(load)
+        mixed = any(_keeps_books_there(topology, edge) for edge in senders)
+        return replace(all_of(load), estimated=mixed)
     return Share(reason=_undivided(topology, name), undivided=True)
+
+
+def _keeps_books_there(topology: Topology, edge: Edge) -> bool:
+    """
+    Whether the array above *edge* writes its own bitmap, too, to what is below.
+
+    An internal bitmap has no device of its own; in the lab it was 0.5 to 1.9 %
+    of the members' writes, and no counter tells it apart. LVM's has: rmeta.
+    """
+    return topology[edge.above].facts.get("consistency") == "bitmap"
 
 
 def _only_ours(topology: Topology, loads: Mapping[str, Load], name: str, top: str) -> bool:
