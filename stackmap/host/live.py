@@ -52,7 +52,7 @@ class LiveHost:
         except OSError as error:
             raise _refusal(path, error) from error
         try:
-            return decoded(_all_of(descriptor))
+            return decoded(_all_of(descriptor, at_once=path.startswith("/sys/")))
         except OSError as error:
             raise _refusal(path, error) from error
         finally:
@@ -146,11 +146,10 @@ class LiveHost:
             done += 1
 
 
-def _all_of(descriptor: int) -> bytes:
-    """Return the rest of an open file; sysfs gives one short read, /proc/diskstats many."""
-    first = os.read(descriptor, BLOCK)
-    parts = [first]
-    while parts[-1]:
+def _all_of(descriptor: int, *, at_once: bool) -> bytes:
+    """Return the content of an open file; an attribute of sysfs, a page at most, comes at once."""
+    parts = [os.read(descriptor, BLOCK)]
+    while parts[-1] and not at_once:
         parts.append(os.read(descriptor, BLOCK))
     return b"".join(parts)
 
