@@ -1,46 +1,7 @@
 # One situation after another, each measured three times: what `explain` must say first, and when nothing.
-# With SLOW=1 only the one where a disk is slower than its siblings (boot --slow), with ONLY="NAME..." only those.
-# For test_explain.py.
-. /lab/guest.sh
-modprobe -a raid456 raid10 raid1 raid0 dm_raid dm_delay dm_thin_pool 2>/dev/null
-unwatched
-rm -f situations.txt
-
-# load DEVICE OPTIONS...: random requests past the page cache for long enough to be sampled
-load() {
-    local device=$1; shift
-    fio --name=load --filename="$device" --direct=1 --ioengine=libaio --time_based --runtime=14 \
-        --norandommap --randrepeat=0 "$@" > /tmp/fio 2>&1 || { echo "!! $device"; tail -5 /tmp/fio; }
-}
-
-wanted() { case " ${ONLY:-$1} " in *" $1 "*) ;; *) false;; esac; }
-
-# situation NAME FINDING COMMAND...: three times COMMAND with six samples while it runs, and the machine as
-# it is then; FINDING is what must be told first, "-" where nothing may be
-situation() {
-    local name=$1 first=$2 turn; shift 2
-    wanted "$name" || return 0
-    for turn in 1 2 3; do
-        quiet
-        "$@" & worker=$!
-        sleep 3
-        for _ in 1 2 3 4 5 6; do sample; sleep 0.8; done > "$name.$turn.diskstats"
-        [ $turn != 1 ] || dump "$name"
-        wait $worker
-        echo "$name $turn $first" >> situations.txt
-    done
-    echo "$SECONDS s: $name"
-}
-
-disks=(/dev/sd{a,b,c,d})
-pvcreate -q -ff -y "${disks[@]}"; vgcreate -q lab "${disks[@]}"
-volume() { lvcreate -q -y -Wn -Zn "$@" lab; }
-volume --type raid10 -i 2 -I 64k --nosync -L 160M -n r10
-
-if [ "${SLOW:-}" ]; then
-    situation slow-disk slow-member load /dev/lab/r10 --rw=randwrite --bs=4k --iodepth=4
-    exit
-fi
+# With ONLY="NAME..." only those. For test_explain.py.
+. /lab/situations.sh
+disks
 
 situation idle - sleep 14
 situation random - load /dev/lab/r10 --rw=randread --bs=4k --iodepth=2
