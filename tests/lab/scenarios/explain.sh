@@ -12,13 +12,15 @@ volume --type striped -i 4 -I 4k -L 160M -n small
 situation small-chunk small-chunk load /dev/lab/small --rw=randread --bs=64k --iodepth=2
 
 # A new one has all regions marked as being written: until they are cleared, it costs nothing to write there.
-volume --type raid1 --nosync --regionsize 64k -L 200M -n bitmap
-! wanted bitmap || load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
-situation bitmap metadata-writes load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1
+# At a rate at which one that was written to is cleared before it is written to again.
+volume --type raid1 --nosync --regionsize 16k -L 400M -n bitmap
+written=(load /dev/lab/bitmap --rw=randwrite --bs=4k --iodepth=1 --rate_iops=200)
+! wanted bitmap || "${written[@]}"
+situation bitmap metadata-writes "${written[@]}"
 
 lvcreate -q -y -L 600M --chunksize 64k -T lab/pool --config 'global/thin_check_executable=""'
 for turn in 1 2 3; do lvcreate -q -y -V 190M -T lab/pool -n thin$turn; done
-touched() { load "/dev/lab/thin$turn" --rw=randwrite --bs=4k --iodepth=1; }
+touched() { load "/dev/lab/thin$turn" --rw=randwrite --bs=4k --iodepth=1 --rate_iops=100; }
 situation thin thin-first-touch touched
 lvremove -q -y lab/pool
 
