@@ -10,8 +10,7 @@ import click
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.measuring import Wanted, measuring, split_words
-from stackmap.discover import discover
+from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.find import find_all
 from stackmap.model.charge import charged
 from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
@@ -52,13 +51,13 @@ def command(
     the disks that it loads. Without NAME, all disks.
     """
     names, seconds, count = split_words(words)
-    topology = discover(session.host)
+    topology, looked = at(session, text)
     chosen = find_all(topology, names) or [d.name for d in topology if not topology.below(d.name)]
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     disks = [name for name in chosen if not topology.below(name)]
     volumes = [name for name in chosen if topology.below(name)]
-    wanted = Wanted(seconds, count, text, report, boot).intervals(session, topology)
+    wanted = Wanted(seconds, count, looked, report, boot).intervals(session, topology)
     for interval, groups in _with_groups(None if text or boot else session.host, wanted):
         right, done = corrected(topology, interval)
         seen = [name for name in disks if names or not _idle(right.loads.get(name))]

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.measuring import Wanted, measuring, split_words
-from stackmap.discover import discover
+from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.find import find_all
 
 if TYPE_CHECKING:
@@ -80,12 +79,12 @@ def command(
             "--extended and --totals are of devices, not of layers (--per-layer)"
         )
     names, seconds, count = split_words(words)
-    topology = discover(session.host)
+    topology, looked = at(session, text)
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     show = _layers if looks["per_layer"] else _devices
-    wanted = Wanted(seconds, count, text, report, boot).intervals(session, topology)
+    wanted = Wanted(seconds, count, looked, report, boot).intervals(session, topology)
     for page in show(topology, chosen, Looks(**looks))(wanted):
         click.echo(page, nl=False)
     sys.exit(status)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import click
 
 from stackmap.analysis.averages import average
+from stackmap.discover import discover
 from stackmap.sampling import choose, intervals, of_the_same, since_boot
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
+    from stackmap.cli.texts import Looked
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
@@ -89,13 +91,22 @@ def measuring(command: Command) -> Command:
     return command
 
 
+def at(session: Session, text: BinaryIO | None) -> tuple[Topology, Looked | None]:
+    """Return the topology to show figures in: that of the host, unless *text* is of no such."""
+    if text is None:
+        return discover(session.host), None
+    from stackmap.cli import texts
+
+    return texts.topology_of(session, text)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which intervals a user asked for."""
 
     seconds: float | None
     count: int | None
-    text: BinaryIO | None
+    text: BinaryIO | Looked | None
     report: str | None
     boot: bool
 

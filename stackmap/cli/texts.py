@@ -9,30 +9,84 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.naming import Names, of_another
+from stackmap.discover import by_name, discover
+from stackmap.errors import StackmapError
+from stackmap.model.machine import Machine
 from stackmap.render.text import safe
 from stackmap.sources import statistics
 
 if TYPE_CHECKING:
+    from stackmap.cli import Session
     from stackmap.model.interval import Interval
-    from stackmap.model.machine import Machine
     from stackmap.model.topology import Topology
 
 CHUNK = 1 << 18
+MOST_LOOKED = 4 << 20  # bytes, for the first report
 MOST_NAMED = 5  # of the names that nobody bears
 
 
-def intervals(topology: Topology, text: BinaryIO) -> Iterator[Interval]:
+def intervals(topology: Topology, text: BinaryIO | Looked) -> Iterator[Interval]:
     """Yield the intervals of *text* as they come, under kernel names; say what is strange about it."""
     names = Names(topology)
     told = Another(topology.machine)
     # read1 gives what a pipe has, and does not wait for more.
-    chunks = iter(partial(text.read1, CHUNK), b"")  # type: ignore[attr-defined]  # click's are buffered
+    chunks = iter(partial(text.read1, CHUNK), b"")  # type: ignore[union-attr]  # click's are buffered
     try:
         for interval in statistics.intervals(chunks, text.name):
             told.tell(interval.machine)
             yield names.resolved(interval)
     finally:
         tell_strangers(names.strangers)
+
+
+def topology_of(session: Session, text: BinaryIO) -> tuple[Topology, Looked]:
+    """
+    Return the topology that *text* is read with, and the text.
+
+    It is that of the host, unless that cannot be: where it bears none of the
+    names, and where this machine is not the one that was measured.
+    """
+    topology = discover(session.host)
+    looked = Looked(text)
+    first = looked.first
+    if first is None or not _is_strange(topology, first, live=session.live):
+        return topology, looked
+    return by_name.topology(first.loads, first.machine), looked
+
+
+def _is_strange(topology: Topology, first: Interval, *, live: bool) -> bool:
+    names = Names(topology)
+    names.resolved(first)
+    another = of_another(Machine(topology.machine.host), Machine(first.machine.host))
+    return not names.known or (
+        live and bool(another or any(map(by_name.is_hidden, names.strangers)))
+    )
+
+
+class Looked:
+    """A text whose first report was looked at; it is read from its beginning all the same."""
+
+    def __init__(self, text: BinaryIO) -> None:
+        self.name = text.name
+        self._text = text
+        self._head: list[bytes] = []
+        self.first = self._look()
+
+    def read1(self, size: int = -1) -> bytes:
+        """Return what there is, *size* bytes at most."""
+        return self._head.pop(0) if self._head else self._text.read1(size)  # type: ignore[attr-defined]
+
+    def _look(self) -> Interval | None:
+        try:
+            reports = statistics.intervals(self._kept(), self.name)
+            return next((report for report in reports if report.loads), None)
+        except StackmapError:  # said when it is read
+            return None
+
+    def _kept(self) -> Iterator[bytes]:
+        while sum(map(len, self._head)) < MOST_LOOKED and (chunk := self._text.read1(CHUNK)):  # type: ignore[attr-defined]
+            self._head.append(chunk)
+            yield chunk
 
 
 class Another:

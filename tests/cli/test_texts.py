@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,34 @@ def test_a_text_of_this_machine_is_not(command):
     """The same host and kernel, or a text that does not say."""
     for banner in (BANNER.format("6.1.0-56-amd64", "lab"), ""):
         assert "the text is of" not in said(command, banner + TABLE + ROWS)
+
+
+def test_where_no_topology_is_at_hand_names_group_the_rows():
+    """None of the names is the sample's: LVs stand over what LVM named after them, and it is said."""
+    rows = "".join(
+        f"vg--a-lv{part} 2.00 {writes}.00 5.00 {4 * writes}.00 11.00 13.00\n"
+        for part, writes in (
+            ("", 13),
+            *((f"_rimage_{n}", 13) for n in range(2)),
+            *((f"_rmeta_{n}", 1) for n in range(2)),
+        )
+    )
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "stackmap", "--from", str(SAMPLE)),
+            *("iostat", "--per-layer", "-J", "--input", "-", "vg-a/lv"),
+        ],
+        cwd=ROOT,
+        input=TABLE + rows + "\n",
+        capture_output=True,
+        check=True,
+        timeout=60,
+        text=True,
+    )
+    (stack,) = json.loads(result.stdout)["stacks"]
+
+    assert stack["top"] == "vg-a/lv"
+    assert stack["layers"][1]["devices"] == ["vg--a-lv_rimage_0", "vg--a-lv_rimage_1"]
+    assert stack["layers"][1]["metadata"] == ["vg--a-lv_rmeta_0", "vg--a-lv_rmeta_1"]
+    assert stack["layers"][1]["amplification"]["bytes"]["write"] == 2
+    assert "the text's names are all there is" in result.stderr
