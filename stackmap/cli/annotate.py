@@ -15,6 +15,7 @@ from stackmap.find import find_all
 from stackmap.model.machine import NOWHERE
 from stackmap.render.annotate import Annotator
 from stackmap.render.name_fields import Style
+from stackmap.render.text import safe
 from stackmap.sources.statistics import landmarks
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def command(
     topology = discover(session.host)
     known = aliases(topology)
     annotator = Annotator(
-        {alias: topology[name].title for alias, name in known.items()},
+        {alias: safe(topology[name].title) for alias, name in known.items()},
         {device.number: device.name for device in topology.devices.values()},
         _style(topology, known, append=append, aligned=not no_align, only=only, tree=tree),
     )
