@@ -38,7 +38,7 @@ def machine(request, tmp_path_factory):
     with tarfile.open(ARCHIVES[request.param]) as archive:
         # Debian 12's Python knows no filters; these tars are ours.
         known = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        archive.extractall(directory, **known)  # noqa: S202 - recorded by us, and not found: given
+        archive.extractall(directory, **known)  # noqa: S202 - the team's own
     return directory
 
 
