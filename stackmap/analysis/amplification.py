@@ -97,8 +97,8 @@ def figures_of(
 
     *seconds*: how long the interval was, to judge what was in flight at its edges.
     """
-    account = Account(topology, loads)
-    return [_stack(topology, loads, top, account, seconds) for top in tops]
+    span = _Span(topology, loads, Account(topology, loads), seconds)
+    return [_stack(span, top) for top in tops]
 
 
 def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> StackFigures:
@@ -106,27 +106,32 @@ def stack_figures(topology: Topology, loads: Mapping[str, Load], top: str) -> St
     return figures_of(topology, loads, [top])[0]
 
 
-def _stack(
-    topology: Topology,
-    loads: Mapping[str, Load],
-    top: str,
-    account: Account,
-    seconds: float | None,
-) -> StackFigures:
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What all stacks of one interval are worked out from."""
+
+    topology: Topology
+    loads: Mapping[str, Load]
+    account: Account
+    seconds: float | None
+
+
+def _stack(span: _Span, top: str) -> StackFigures:
+    topology, loads = span.topology, span.loads
     owned = shares(topology, loads, top)
-    head = owned[top]
     work = background(topology, top)
-    likely = by_layer(topology, layers(topology, top))
-    found = tuple(
-        _figures(topology, loads, layer, owned, head, work, likely[layer], account, seconds)
-        for layer in layers(topology, top)
-    )
+    found = []
+    for layer, likely in by_layer(topology, layers(topology, top)).items():
+        share = sum_shares([owned[name] for name in layer.devices])
+        reason = next((work[name] for name in layer.devices if name in work), "")
+        figures = _rated(_counted(span, layer, share), owned[top], reason)
+        found.append(replace(figures, expected=likely))
     raid = _parity_device(topology, top)
     cost = None if raid is None else _parity(topology, loads, raid)
     if raid is not None and cost is not None and not cost.reason:
         below = frozenset(topology.stack(raid.name)[1:])
-        found = tuple(_with_caused(figures, head, below) for figures in found)
-    return StackFigures(topology[top], found, raid, cost)
+        found = [_with_caused(figures, owned[top], below) for figures in found]
+    return StackFigures(topology[top], tuple(found), raid, cost)
 
 
 def _with_caused(figures: LayerFigures, head: Share, below: frozenset[str]) -> LayerFigures:
@@ -165,43 +170,42 @@ def stack_tops(topology: Topology, loads: Mapping[str, Load], top: str) -> list[
     return list(dict.fromkeys([top, *sharers]))
 
 
-def _figures(
-    topology: Topology,
-    loads: Mapping[str, Load],
-    layer: Layer,
-    owned: Mapping[str, Share],
-    head: Share,
-    work: Mapping[str, str],
-    likely: Expected | None,
-    account: Account,
-    seconds: float | None,
-) -> LayerFigures:
-    share = sum_shares([owned[name] for name in layer.devices])
+def _counted(span: _Span, layer: Layer, share: Share) -> LayerFigures:
+    """Return what the counters say of a layer by itself."""
+    loads = span.loads
     own = _own(loads, layer.devices)
     aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
-    closing = {d: account.of(layer.devices, d) for d in DIRECTIONS}
-    reason = next((work[name] for name in layer.devices if name in work), "")
-    rated = () if reason else DIRECTIONS
-    # Of the top itself it is 1, however much of what arrives there merges: COAL says that.
-    came = {d: head.part(d).ios if share == head else share.part(d).arrivals for d in rated}
-    iops = {d: ratio(came[d], head.part(d).ios) for d in rated}
-    size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in rated}
+    closing = {d: span.account.of(layer.devices, d) for d in DIRECTIONS}
+    doubt = ""
+    if not closes(*closing["total"]):
+        in_flight = _in_flight(span.topology, loads, layer)
+        doubt = closure_doubt(*closing["total"], in_flight, span.seconds)
     return LayerFigures(
         layer=layer,
         share=share,
         own=own,
         metadata=_own(loads, layer.metadata),
         aqu=None if None in aqu else sum(filter(None, aqu)),
-        expected=likely,
-        background=reason,
+        coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
+        closure={d: ratio(*sides) for d, sides in closing.items()},
+        doubt=doubt,
+    )
+
+
+def _rated(figures: LayerFigures, head: Share, work: str) -> LayerFigures:
+    """Return *figures* with their ratios to the top's share, *head*; none where other *work* ran."""
+    share = figures.share
+    rated = () if work else DIRECTIONS
+    # Of the top itself it is 1, however much of what arrives there merges: COAL says that.
+    came = {d: head.part(d).ios if share == head else share.part(d).arrivals for d in rated}
+    iops = {d: ratio(came[d], head.part(d).ios) for d in rated}
+    size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in rated}
+    return replace(
+        figures,
+        background=work,
         iops_amplification=iops,
         byte_amplification=size,
         shrink={d: ratio(iops[d], size[d]) for d in rated},
-        coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
-        closure={d: ratio(*flows) for d, flows in closing.items()},
-        doubt=""
-        if closes(*closing["total"])
-        else closure_doubt(*closing["total"], _in_flight(topology, loads, layer), seconds),
     )
 
 
