@@ -35,7 +35,8 @@ def read(host: Host) -> Charges:
     """
     return {
         (group, number): charge
-        for group in _innermost(host, "", DEEPEST)
+        for group, _, inside in groups(host)
+        if group and not inside
         for number, charge in _stat(host, group).items()
     }
 
@@ -59,17 +60,22 @@ def _stat(host: Host, group: str) -> dict[str, Charge]:
         return {}
 
 
-def _innermost(host: Host, group: str, depth: int) -> Iterator[str]:
-    """Yield the groups at or in *group* that hold no other."""
-    try:
-        names = host.names_in(ROOT + group)
-    except SourceError:
-        return
-    inside = [name for name in names if _is_group(name)] if depth else []
-    if not inside and group:
-        yield group
-    for name in inside:
-        yield from _innermost(host, f"{group}/{name}", depth - 1)
+def groups(host: Host, deepest: int = DEEPEST) -> Iterator[tuple[str, list[str], list[str]]]:
+    """
+    Yield each group, the root ("") first: its path below ``ROOT``, its files, the groups in it.
+
+    No deeper than *deepest* levels: a group there is told without those in it.
+    """
+    todo = [("", 0)]
+    while todo:
+        group, depth = todo.pop()
+        try:
+            names = host.names_in(ROOT + group)
+        except SourceError:
+            continue
+        inside = [name for name in names if _is_group(name)] if depth < deepest else []
+        yield group, names, inside
+        todo += [(f"{group}/{name}", depth + 1) for name in inside]
 
 
 def _is_group(name: str) -> bool:

@@ -9,16 +9,17 @@ acts in QEMU, before the host's kernel sees anything.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from stackmap.model.limit import Limit
+from stackmap.sources import cgroup
 from stackmap.sources.sysfs import attribute, names_in
 
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
-CGROUPS = "/sys/fs/cgroup"
 DEEPEST = 6  # levels of groups looked into
 MOST = 500  # groups looked into: a host with more has its caps set by something that knows them
 KINDS = {"riops": "read_ios", "wiops": "write_ios", "rbps": "read_bytes", "wbps": "write_bytes"}
@@ -33,9 +34,12 @@ DOMAINS = "/run/libvirt/qemu"
 def read(host: Host, topology: Topology) -> Iterator[Limit]:
     """Yield the caps on devices of *topology*."""
     numbers = {device.number: name for name, device in topology.devices.items()}
-    for path in _groups(host):
+    for group, names, _ in islice(cgroup.groups(host, DEEPEST), MOST):
+        if "io.max" not in names:  # the root's own has none
+            continue
+        path = cgroup.ROOT + group
         text = attribute(host, f"{path}/io.max")
-        who = path.removeprefix(CGROUPS).lstrip("/") or "/"
+        who = group.lstrip("/") or "/"
         for number, caps in parse(text):
             if number in numbers:
                 yield Limit(numbers[number], f"control group {who}", f"{path}/io.max", caps)
@@ -90,24 +94,3 @@ def _domains(host: Host, topology: Topology) -> Iterator[Limit]:
             for dev, caps in parse_domain(attribute(host, path)):
                 if dev in by_path:
                     yield Limit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
-
-
-def _groups(host: Host) -> Iterator[str]:
-    """Yield the folders of control groups that may have caps, the root's own has none."""
-    todo = [(CGROUPS, 0)]
-    seen = 0
-    while todo and seen < MOST:
-        path, depth = todo.pop()
-        seen += 1
-        inside = names_in(host, path)
-        if "io.max" in inside:
-            yield path
-        if depth < DEEPEST:
-            todo += [
-                (f"{path}/{name}", depth + 1) for name in inside if "." not in name or _unit(name)
-            ]
-
-
-def _unit(name: str) -> bool:
-    """Whether a name with a dot is a group: systemd's and libvirt's, no interface file."""
-    return name.rpartition(".")[2] in ("slice", "service", "scope", "partition", "libvirt-qemu")
