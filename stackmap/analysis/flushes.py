@@ -10,9 +10,8 @@ counted twice (flushes are not: KERNEL 1.4) and ``c d + n e`` of its members.
 
 from __future__ import annotations
 
-from stackmap.analysis.parity import PAGE
 from stackmap.model.load import Flow
-from stackmap.model.raid import Layout
+from stackmap.model.raid import PAGE, Layout
 
 
 def empty_flushes(layout: Layout, volume: Flow, members: list[Flow]) -> float:

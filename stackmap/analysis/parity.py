@@ -22,11 +22,8 @@ from dataclasses import dataclass
 
 from stackmap.analysis.share import Portion
 from stackmap.model.load import Flow, Load, ratio
-from stackmap.model.raid import Layout
+from stackmap.model.raid import PAGE, Layout
 
-PAGE = (
-    4096  # bytes; what md reads and writes at once (md/stripe_size; 4096 unless pages are larger)
-)
 SKEW = 0.02  # counters of two layers are not read at one instant; g may miss its bounds by this
 
 

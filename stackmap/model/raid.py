@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Bytes that md's parity levels read and write of a member at once, a row of their stripe cache
+# (md/stripe_size; 4096 unless the machine's pages are larger).
+PAGE = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class RaidLevel:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
 from stackmap.model.load import ratio
-from stackmap.model.raid import Layout
+from stackmap.model.raid import PAGE, Layout
 from stackmap.render.units import number, percent, size
 
 ENDS = 0.02  # a share this near to 0 or 1 is called none or all
 WORDS = {"read": "reads", "write": "writes", "total": "requests"}
 SURPLUS = 0.05  # of what was written; less is skew
 EXCESS = 0.05  # of all bytes there; less is skew
-PAGE = 4096  # bytes; md's unit on all machines but those with larger pages
 MERGED = 1.05  # less coalescing than this is none worth a word
 
 

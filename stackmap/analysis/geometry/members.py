@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from stackmap.analysis.findings.finding import Seen, Severity
 from stackmap.analysis.geometry.check import Check, Ground, numbers
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.raid import PAGE
 from stackmap.model.topology import Topology
 
-PAGE = 4096  # bytes: what a row of the stripe cache holds of a member
 REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10", "mirror")
 
 
