@@ -9,6 +9,7 @@ StackmapError
 ├── ParseError           it answered in a form we do not know
 ├── CaptureError         a capture is damaged, hostile, or no capture at all
 ├── InputError           a file handed to us holds nothing that can be used
+├── LayoutError          a layout that was asked for cannot be
 └── NameNotFound         no device bears a name that was asked for
 
 The command line catches ``StackmapError`` once; anything else is a bug and
@@ -50,6 +51,12 @@ class CaptureError(StackmapError):
 
 class InputError(StackmapError):
     """A file handed to us holds nothing that can be used."""
+
+
+class LayoutError(StackmapError):
+    """A layout that was asked for cannot be; a usage error, as click's are."""
+
+    exit_code = 2
 
 
 class NameNotFound(StackmapError):
