@@ -1,29 +1,26 @@
 """
-The running machine: the one place that opens, runs, sleeps, or imports pyudev and libblockdev.
+The running machine: with ``command`` and ``blockdev`` beside it the one place that opens, runs or sleeps.
 
 It opens only files of /proc, /sys and /run; never a block device.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stackmap.errors import SourceDenied, SourceError, SourceMissing, SourceTimeout
+from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host.places import decoded, udev_file
+from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:
-    import pyudev
-
     from stackmap.host import Json
+    from stackmap.host.command import Command
 
 COMMAND_SECONDS = 5.0  # lvs answers in 0.05 s; a command that waits on a dead path, never
-DYING_SECONDS = 1.0  # a killed child is gone at once, but for one that hangs in the kernel
-SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
 
@@ -42,7 +39,7 @@ class LiveHost:
     """A host that answers from the running system."""
 
     def __init__(self) -> None:
-        self._udev_context: pyudev.Context | None = None
+        self._begun: dict[tuple[str, ...], Command] = {}
 
     def read(self, path: str) -> str:
         """Return the file's text."""
@@ -72,54 +69,27 @@ class LiveHost:
         except OSError as error:
             raise _refusal(path, error) from error
 
+    def begin(self, *command: str) -> None:
+        """Begin *command*, which will be asked for, so that it works while we do; refusals are for ``run``."""
+        try:
+            self._begun[command] = _started(command)
+        except SourceError:
+            return
+
     def run(self, *command: str) -> str:
         """Return what *command* prints, in the C locale and within ``COMMAND_SECONDS``."""
-        if command[0] == "dmsetup":
-            _require_control()
-        import subprocess  # 8 ms that a run without root and dm does not pay
-
-        environment = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
-        pipe, null = subprocess.PIPE, subprocess.DEVNULL
-        try:
-            process = subprocess.Popen(
-                command, stdin=null, stdout=pipe, stderr=pipe, env=environment
-            )
-        except OSError as error:
-            raise _refusal(command[0], error) from error
-        try:
-            out, complaint = process.communicate(timeout=COMMAND_SECONDS)
-        except subprocess.TimeoutExpired:
-            # Not subprocess.run(): it waits for the killed child, and one that
-            # hangs in the kernel on a dead path cannot die.
-            process.kill()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=DYING_SECONDS)
-            for stream in filter(None, (process.stdout, process.stderr)):
-                stream.close()
-            raise SourceTimeout(
-                f"{' '.join(command[:2])}: no answer within {COMMAND_SECONDS:g} s"
-            ) from None
-        if process.returncode:
+        process = self._begun.pop(command, None) or _started(command)
+        status, out, complaint = process.answer(COMMAND_SECONDS)
+        if status:
             raise _failure(command, decoded(complaint))
         return decoded(out)
 
     def udev(self, number: str) -> dict[str, str]:
-        """Return udev's properties, by pyudev."""
-        if not os.path.exists(udev_file(number)):
-            return {}  # udev has recorded nothing; spare the import of pyudev and ctypes
+        """Return what udev has recorded; {} where that is nothing."""
         try:
-            import pyudev
-        except ImportError as error:
-            raise SourceMissing(f"udev: pyudev cannot be used: {error}") from error
-        if self._udev_context is None:
-            self._udev_context = pyudev.Context()
-        major, _, minor = number.partition(":")
-        device_number = os.makedev(int(major), int(minor))
-        try:
-            device = pyudev.Devices.from_device_number(self._udev_context, "block", device_number)
-        except pyudev.DeviceNotFoundError:
+            return parse_udev(self.read(udev_file(number)))
+        except SourceMissing:
             return {}
-        return {str(key): str(value) for key, value in device.properties.items()}
 
     def volumes(self) -> list[dict[str, Json]]:
         """Return LVM's LVs, by libblockdev."""
@@ -144,6 +114,14 @@ class LiveHost:
                 time.sleep(pause)
             yield time.time()
             done += 1
+
+
+def _started(command: tuple[str, ...]) -> Command:
+    if command[0] == "dmsetup":
+        _require_control()
+    from stackmap.host.command import Command  # 2 ms that a run without root and dm does not pay
+
+    return Command(command)
 
 
 def _all_of(descriptor: int, *, at_once: bool) -> bytes:

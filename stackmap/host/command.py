@@ -1,0 +1,119 @@
+"""
+A command: begun at one moment, its answer waited for at another, and no longer than a time limit.
+
+By os and select, not by subprocess: its import takes longer than dmsetup does.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+
+from stackmap.errors import SourceError, SourceMissing, SourceTimeout
+
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
+ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
+DYING_SECONDS = 1.0  # a killed child is gone at once, but for one that hangs in the kernel
+PAUSE = 0.001  # seconds between looks at a child that has said all and is about to end
+BLOCK = 65536
+
+
+class Command:
+    """A command that runs since this object was made; ``SourceMissing`` where there is no such program."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        program = _program(words[0])
+        self.words = words
+        self._began = time.monotonic()
+        self._out, out = os.pipe()
+        self._complaint, complaint = os.pipe()
+        try:
+            self._pid = os.posix_spawn(
+                program,
+                words,
+                ENVIRONMENT,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, out, 1),
+                    (os.POSIX_SPAWN_DUP2, complaint, 2),
+                ],
+                setsigdef=[signal.SIGPIPE],  # Python ignores it, and children inherit that
+            )
+        except OSError as error:
+            self._close()
+            raise SourceError(f"{words[0]}: {error.strerror}") from error
+        finally:
+            os.close(out)
+            os.close(complaint)
+
+    def answer(self, seconds: float) -> tuple[int, bytes, bytes]:
+        """
+        Return the exit status (negative: the signal that ended it), what was printed, and the complaint.
+
+        ``SourceTimeout`` where that took more than *seconds* since it was begun.
+        """
+        deadline = self._began + seconds
+        try:
+            out, complaint = self._said(deadline)
+            return self._ended(deadline), out, complaint
+        except TimeoutError:
+            self._kill()
+            raise SourceTimeout(
+                f"{' '.join(self.words[:2])}: no answer within {seconds:g} s"
+            ) from None
+        finally:
+            self._close()
+
+    def _said(self, deadline: float) -> tuple[bytes, bytes]:
+        """Return all that comes through both pipes until they are closed."""
+        said: dict[int, list[bytes]] = {self._out: [], self._complaint: []}
+        poll = select.poll()
+        for pipe in said:
+            poll.register(pipe, select.POLLIN)
+        remaining = len(said)
+        while remaining:
+            for pipe, _ in poll.poll(_milliseconds(deadline)):
+                said[pipe].append(os.read(pipe, BLOCK))
+                if not said[pipe][-1]:
+                    poll.unregister(pipe)
+                    remaining -= 1
+        return b"".join(said[self._out]), b"".join(said[self._complaint])
+
+    def _ended(self, deadline: float) -> int:
+        """Return the exit status."""
+        while True:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            _milliseconds(deadline)
+            time.sleep(PAUSE)
+
+    def _kill(self) -> None:
+        """End the command; one that hangs in the kernel, on a dead path, cannot die and is left."""
+        os.kill(self._pid, signal.SIGKILL)
+        deadline = time.monotonic() + DYING_SECONDS
+        while not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < deadline:
+            time.sleep(PAUSE)
+
+    def _close(self) -> None:
+        os.close(self._out)
+        os.close(self._complaint)
+
+
+def _program(name: str) -> str:
+    """Return where the program *name* is."""
+    for folder in SYSTEM_PATH.split(":"):
+        path = f"{folder}/{name}"
+        if os.access(path, os.X_OK):
+            return path
+    raise SourceMissing(f"{name}: No such file or directory")
+
+
+def _milliseconds(deadline: float) -> float:
+    """Return what is left until *deadline*; ``TimeoutError`` where nothing is."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left * 1000
