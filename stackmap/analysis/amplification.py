@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from stackmap.analysis.attribution import shares
+from stackmap.analysis.attribution import shares, together
 from stackmap.analysis.background import background
-from stackmap.analysis.closing import Account
+from stackmap.analysis.closing import Account, Sides
 from stackmap.analysis.doubt import closes, closure_doubt
 from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers
 from stackmap.analysis.parity import Parity, caused_reads, parity
-from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of, sum_shares
+from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio, sum_flows
 from stackmap.model.topology import Topology
@@ -122,7 +122,7 @@ def _stack(span: _Span, top: str) -> StackFigures:
     work = background(topology, top)
     found = []
     for layer, likely in by_layer(topology, layers(topology, top)).items():
-        share = sum_shares([owned[name] for name in layer.devices])
+        share = together(topology, [owned[name] for name in layer.devices])
         reason = next((work[name] for name in layer.devices if name in work), "")
         figures = _rated(_counted(span, layer, share), owned[top], reason)
         found.append(replace(figures, expected=likely))
@@ -176,10 +176,6 @@ def _counted(span: _Span, layer: Layer, share: Share) -> LayerFigures:
     own = _own(loads, layer.devices)
     aqu = [loads[name].aqu if name in loads else None for name in layer.devices]
     closing = {d: span.account.of(layer.devices, d) for d in DIRECTIONS}
-    doubt = ""
-    if not closes(*closing["total"]):
-        in_flight = _in_flight(span.topology, loads, layer)
-        doubt = closure_doubt(*closing["total"], in_flight, span.seconds)
     return LayerFigures(
         layer=layer,
         share=share,
@@ -187,9 +183,20 @@ def _counted(span: _Span, layer: Layer, share: Share) -> LayerFigures:
         metadata=_own(loads, layer.metadata),
         aqu=None if None in aqu else sum(filter(None, aqu)),
         coalescing={d: ratio(own[d].arrivals, own[d].ios) for d in DIRECTIONS},
-        closure={d: ratio(*sides) for d, sides in closing.items()},
-        doubt=doubt,
+        closure={d: sides.ratio for d, sides in closing.items()},
+        doubt=_doubt(span, layer, closing),
     )
+
+
+def _doubt(span: _Span, layer: Layer, closing: Mapping[str, Sides]) -> str:
+    """Return what is suspected where reads, or writes, or both do not close; "" where they do."""
+    everything = closing["total"].arrived.arrivals
+    for direction, of in (("read", everything), ("write", everything), ("total", None)):
+        sides = closing[direction]
+        if not closes(sides.arrived.arrivals, sides.sent.arrivals, of):
+            in_flight = _in_flight(span.topology, span.loads, layer)
+            return closure_doubt(sides.arrived, sides.sent, of, in_flight, span.seconds)
+    return ""
 
 
 def _rated(figures: LayerFigures, head: Share, work: str) -> LayerFigures:

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from stackmap.analysis.layers import carriers
+from stackmap.analysis.marks import keeps_marks, with_marks
+from stackmap.analysis.sending import is_idle, sent, sent_of
 from stackmap.analysis.share import (
     DIRECTIONS,
     NOTHING,
@@ -24,9 +26,10 @@ from stackmap.analysis.share import (
     Share,
     all_of,
     flow_of,
-    portion_of,
+    join_ways,
+    sum_shares,
 )
-from stackmap.model.device import Kind
+from stackmap.analysis.ways import divides
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.targets import passes
 from stackmap.model.topology import Edge, Topology
@@ -41,44 +44,6 @@ def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str,
     for name in topology.stack(top):
         found[name] = _share(topology, loads, name, found, data, top)
     return found
-
-
-def sent(topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str) -> float | None:
-    """Return how many requests the device above *edge* sent down it; see ``sent_portion``."""
-    portion = sent_portion(topology, loads, edge, direction)
-    return None if portion is None else portion.arrivals
-
-
-def sent_portion(
-    topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str
-) -> Portion | None:
-    """
-    Return what the device above *edge* sent down it, by its own counters.
-
-    None where it makes requests of its own. Where it spans several devices,
-    its traffic is divided by the length of its segments, an estimate for each
-    device, exact for all of them together.
-    """
-    if not passes(topology[edge.above]):
-        return None
-    if edge.above not in loads:
-        return _handed_on(topology, loads, edge, direction)
-    return _forwarded(topology, edge, portion_of(flow_of(loads[edge.above], direction)))
-
-
-def _handed_on(
-    topology: Topology, loads: Mapping[str, Load], edge: Edge, direction: str
-) -> Portion | None:
-    """Return what a passing device that is not among the counters was sent, and so sent on."""
-    total = NOTHING
-    for upper in topology.above(edge.above):
-        portion = sent_portion(topology, loads, upper, direction)
-        if portion is None:
-            return None
-        total = total + portion
-    if not topology.above(edge.above):
-        return None
-    return _forwarded(topology, edge, replace(total, ios=None, wait=None))
 
 
 def _share(
@@ -102,19 +67,9 @@ def _share(
     if name == top:
         return all_of(load)
     if _only_ours(topology, loads, name, top):
-        mixed = any(_keeps_books_there(topology, edge) for edge in senders)
-        return replace(all_of(load), estimated=mixed)
+        keeper = next((e.above for e in senders if keeps_marks(topology[e.above])), "")
+        return with_marks(topology, loads, keeper, name) if keeper else all_of(load)
     return Share(reason=_undivided(topology, name), undivided=True)
-
-
-def _keeps_books_there(topology: Topology, edge: Edge) -> bool:
-    """
-    Whether the array above *edge* writes its own bitmap, too, to what is below.
-
-    An internal bitmap has no device of its own; in the lab it was 0.5 to 1.9 %
-    of the members' writes, and no counter tells it apart. LVM's has: rmeta.
-    """
-    return topology[edge.above].facts.get("consistency") == "bitmap"
 
 
 def _only_ours(topology: Topology, loads: Mapping[str, Load], name: str, top: str) -> bool:
@@ -122,14 +77,10 @@ def _only_ours(topology: Topology, loads: Mapping[str, Load], name: str, top: st
     beside = (edge.above for edge in topology.above(name))
     return all(
         above == top
-        or (topology[above].counted and _idle(loads.get(above)))
+        or (topology[above].counted and is_idle(loads.get(above)))
         or (bool(topology.above(above)) and _only_ours(topology, loads, above, top))
         for above in beside
     )
-
-
-def _idle(load: Load | None) -> bool:
-    return load is not None and load.idle
 
 
 def _sent_share(
@@ -140,13 +91,14 @@ def _sent_share(
     found: Mapping[str, Share],
 ) -> Share:
     """Return what *ours*, devices that pass requests on, sent to *name*."""
-    reason = next((found[e.above].reason for e in ours if found[e.above].reason), "")
-    estimated = any(found[edge.above].estimated for edge in ours)
+    why = {edge.above: found[edge.above].reason for edge in ours}
+    reason = next(filter(None, why.values()), "")
+    some = any(found[edge.above].divided for edge in ours)
     parts: dict[str, Portion] = {}
     for direction in DIRECTIONS:
         arrived = sum(
             (
-                _forwarded(topology, e, found[e.above].part(direction), found[e.above].reason)
+                sent_of(topology, loads, e, direction, found[e.above].part(direction), why[e.above])
                 for e in ours
             ),
             start=NOTHING,
@@ -155,7 +107,7 @@ def _sent_share(
         both = parts["read"] + parts["write"] if direction == "total" else UNKNOWN
         if not arrived.arrivals or not _cuts(topology, loads, name, direction):
             parts[direction], divided = _completed(arrived, whole)
-            estimated |= divided
+            some |= divided
         elif both.ios is not None:
             parts[direction] = both
         elif _is_all(arrived, whole):
@@ -163,7 +115,34 @@ def _sent_share(
         else:
             parts[direction] = replace(arrived, ios=None, wait=None)
             reason = reason or _pieces(topology, name)
-    return Share(parts, estimated=estimated, reason=reason)
+    return Share(parts, some, reason, ways=_ways(topology, name, ours, found))
+
+
+def _ways(
+    topology: Topology, name: str, ours: list[Edge], found: Mapping[str, Share]
+) -> dict[str, frozenset[str]]:
+    """Return which ways of which devices that have several led to *name*."""
+    inherited = [found[edge.above].ways for edge in ours]
+    own = [{e.above: _led(name, found[e.above])} for e in ours if divides(topology, e)]
+    return join_ways([*inherited, *own])
+
+
+def _led(name: str, share: Share) -> frozenset[str]:
+    """Return *name*; nothing where the *share* above is a range for reasons that no sum takes away."""
+    loose = any(part.least is not None for part in share.parts.values())
+    return frozenset() if loose and not share.ways else frozenset({name})
+
+
+def together(topology: Topology, parts: list[Share]) -> Share:
+    """Return the shares of devices as one; exact where they are all ways that traffic was spread over."""
+    total = sum_shares(parts)
+    if not total.ways or not all(_complete(topology, *item) for item in total.ways.items()):
+        return total
+    return replace(total, parts={d: part.known() for d, part in total.parts.items()})
+
+
+def _complete(topology: Topology, above: str, led: frozenset[str]) -> bool:
+    return led >= {edge.below for edge in topology.below(above)}
 
 
 def _cuts(topology: Topology, loads: Mapping[str, Load], name: str, direction: str) -> bool:
@@ -176,7 +155,7 @@ def _cuts(topology: Topology, loads: Mapping[str, Load], name: str, direction: s
     edges = topology.above(name)
     if topology[name].merges or not edges:
         return False
-    portions = [sent_portion(topology, loads, edge, direction) for edge in edges]
+    portions = [sent(topology, loads, edge, direction) for edge in edges]
     known = sum((portion or UNKNOWN for portion in portions), start=NOTHING)
     whole = flow_of(loads.get(name, Load()), direction)
     if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
@@ -203,38 +182,6 @@ def _completed(arrived: Portion, whole: Flow) -> tuple[Portion, bool]:
     wait = None if whole.wait is None else whole.wait * part
     divided = part < 1 - OTHERS and bool(whole.merges)
     return replace(arrived, ios=whole.ios * part, wait=wait), divided
-
-
-def _forwarded(topology: Topology, edge: Edge, portion: Portion, unknown: str = "") -> Portion:
-    """
-    Return what a passing device sends down *edge*: each completion is a request of its own.
-
-    A partition is the exception: it shares its disk's queue, and the kernel
-    counts one and the same merge for both (KERNEL 1.1). Of a device that is
-    not among the counters, what arrived is known to be passed on; *unknown*
-    says why it is not.
-    """
-    uncounted = portion.ios is None and not unknown
-    merged_below = topology[edge.above].kind is Kind.PARTITION or uncounted
-    arrivals = portion.arrivals if merged_below else portion.ios
-    return replace(portion, arrivals=arrivals).scaled(_part(topology, edge))
-
-
-def divides(topology: Topology, edge: Edge) -> bool:
-    """Whether the device above *edge* spreads its traffic over several ways down, by length."""
-    ways = {other.below for other in topology.below(edge.above) if other.role is edge.role}
-    return len(ways) > 1
-
-
-def _part(topology: Topology, edge: Edge) -> float:
-    """Return the part of the traffic of the device above that goes down *edge*, by length."""
-    beside = [other for other in topology.below(edge.above) if other.role is edge.role]
-    if len(beside) < 2:
-        return 1.0
-    lengths = [other.length for other in beside]
-    if None in lengths or not sum(filter(None, lengths)):
-        return 1 / len(beside)
-    return (edge.length or 0) / sum(filter(None, lengths))
 
 
 def _undivided(topology: Topology, name: str) -> str:

@@ -1,7 +1,7 @@
 """
 Who loads a disk, and which disks a volume loads.
 
-Of a disk, each device directly above says what it sent (``attribution.sent``);
+Of a disk, each device directly above says what it sent (``sending.sent``);
 each of those stands under one volume, as its data or beside it as metadata, or
 under several through a device that makes requests of its own, where no counter
 tells them apart: then they are one row together. What arrived and nobody sent
@@ -11,11 +11,14 @@ came from no device above: a direct reader, udev's probing, the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from stackmap.analysis.attribution import divides, sent_portion, shares
+from stackmap.analysis.attribution import shares
 from stackmap.analysis.layers import carriers
-from stackmap.analysis.share import NOTHING, Portion, flow_of, portion_of
+from stackmap.analysis.marks import keeps_marks, with_marks
+from stackmap.analysis.sending import sent
+from stackmap.analysis.share import NOTHING, Amount, Portion, flow_of, portion_of
+from stackmap.analysis.ways import divides
 from stackmap.model.load import Load, plus, ratio
 from stackmap.model.targets import passes
 from stackmap.model.topology import Edge, Topology
@@ -32,14 +35,18 @@ class Loader:
     ``tops``: the volumes it is for, [] for what no device above sent.
     ``through``: the device that several of them share, "" if it is one's own.
     ``metadata``: it stands beside the volume's data. ``parts``: by direction,
-    what it sent. ``estimated``: divided by the length of segments.
+    what it sent.
     """
 
     tops: tuple[str, ...]
     through: str
     metadata: bool
     parts: Mapping[str, Portion]
-    estimated: bool = False
+
+    @property
+    def estimated(self) -> bool:
+        """Whether some of it is a range: what one table spread over several devices, or a bitmap."""
+        return any(part.loose for part in self.parts.values())
 
     @property
     def arrivals(self) -> float | None:
@@ -60,7 +67,7 @@ class Blame:
     ``unseen``: loaders that a text does not list; what they sent is among what
     nobody is known to have sent. ``closure``: what arrived ÷ what all loaders
     sent, near 1 where all is seen and nobody else reads or writes; None where
-    some are not seen.
+    some are not seen, or are guessed at from what arrived.
     """
 
     device: str
@@ -86,7 +93,11 @@ class Target:
     part: Portion
     of_volume: float | None
     of_device: float | None
-    estimated: bool
+
+    @property
+    def estimated(self) -> bool:
+        """Whether its portion is a range."""
+        return self.part.loose
 
 
 def blame(topology: Topology, loads: Mapping[str, Load], name: str) -> Blame:
@@ -101,14 +112,15 @@ def blame(topology: Topology, loads: Mapping[str, Load], name: str) -> Blame:
         found[key] = _plus(found[key], loader) if key in found else loader
     seen = [each for each in found.values() if each.arrivals is not None]
     unseen = tuple(each for each in found.values() if each.arrivals is None)
-    sent = {k: sum((each.parts[k] for each in seen), start=NOTHING) for k in kinds}
-    rest = Loader((), "", metadata=False, parts={k: _rest(whole[k], sent[k]) for k in kinds})
+    known = {k: sum((each.parts[k] for each in seen), start=NOTHING) for k in kinds}
+    rest = Loader((), "", metadata=False, parts={k: _rest(whole[k], known[k]) for k in kinds})
     loaders = sorted([*seen, rest], key=lambda each: -(each.arrivals or 0.0))
     closure = ratio(
         _sum(part.arrivals for part in whole.values()),
-        _sum(part.arrivals for part in sent.values()),
+        _sum(part.arrivals for part in known.values()),
     )
-    return Blame(name, whole, tuple(loaders), unseen, None if unseen else closure)
+    guessed = unseen or any(each.estimated for each in seen)
+    return Blame(name, whole, tuple(loaders), unseen, None if guessed else closure)
 
 
 def targets(topology: Topology, loads: Mapping[str, Load], top: str) -> list[Target]:
@@ -123,7 +135,6 @@ def targets(topology: Topology, loads: Mapping[str, Load], top: str) -> list[Tar
             owned[name].part("total"),
             ratio(owned[name].part("total").arrivals, everything),
             ratio(owned[name].part("total").arrivals, loads.get(name, Load()).total.arrivals),
-            any(divides(topology, edge) for edge in topology.above(name) if edge.above in owned),
         )
         for name in leaves
     ]
@@ -173,28 +184,37 @@ def _loader(
     tops, through, metadata = key
     parts = {}
     for kind in kinds:
-        said = sent_portion(topology, loads, edge, kind)
+        said = sent(topology, loads, edge, kind)
         parts[kind] = said if said is not None else _alone(topology, loads, edge, kind)
-    return Loader(tops, through, metadata, parts, estimated=divides(topology, edge))
+    return Loader(tops, through, metadata, parts)
 
 
 def _alone(topology: Topology, loads: Mapping[str, Load], edge: Edge, kind: str) -> Portion:
     """Return all that arrived below *edge*, whose device makes requests of its own, if none else stands there."""
     if len(topology.above(edge.below)) > 1 or edge.below not in loads:
         return Portion()
+    if keeps_marks(topology[edge.above]):
+        return with_marks(topology, loads, edge.above, edge.below).part(kind)
     return portion_of(flow_of(loads[edge.below], kind))
 
 
 def _plus(a: Loader, b: Loader) -> Loader:
     parts = {kind: a.parts[kind] + b.parts[kind] for kind in a.parts}
-    return Loader(a.tops, a.through, a.metadata, parts, a.estimated or b.estimated)
+    return Loader(a.tops, a.through, a.metadata, parts)
 
 
-def _rest(whole: Portion, sent: Portion) -> Portion:
-    """Return what arrived beyond what was sent; less arrives than was sent only by skew."""
-    return Portion(
-        arrivals=_beyond(whole.arrivals, sent.arrivals), bytes=_beyond(whole.bytes, sent.bytes)
+def _rest(whole: Portion, known: Portion) -> Portion:
+    """Return what arrived beyond what is *known* to be sent; less arrives than was sent only by skew."""
+    rest = Portion(
+        arrivals=_beyond(whole.arrivals, known.arrivals), bytes=_beyond(whole.bytes, known.bytes)
     )
+    if known.least is None:
+        return rest
+    least, most = (
+        Amount(_beyond(whole.arrivals, end.arrivals), _beyond(whole.bytes, end.bytes))
+        for end in reversed(known.ends)
+    )
+    return replace(rest, least=least, most=most)
 
 
 def _beyond(whole: float | None, sent: float | None) -> float | None:

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from stackmap.analysis.attribution import sent
-from stackmap.analysis.share import flow_of
-from stackmap.model.load import Load, plus
+from stackmap.analysis.sending import sent
+from stackmap.analysis.share import Amount, flow_of, join_ways
+from stackmap.analysis.ways import ways
+from stackmap.model.load import Load, ratio
 from stackmap.model.topology import Topology
 
-Sides = tuple[float | None, float | None]  # arrived, sent: requests a second
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """
+    What arrived somewhere, and what was sent there.
+
+    ``led``: where what was sent there is a guess, a part of what a device above
+    spread over several, the ways of each such device; together they are exact.
+    """
+
+    arrived: Amount
+    sent: Amount
+    led: Mapping[str, frozenset[str]]
+
+    @property
+    def ratio(self) -> float | None:
+        """Arrivals for each request sent."""
+        return ratio(self.arrived.arrivals, self.sent.arrivals)
+
+
+NOTHING = Amount(0.0, 0.0)
+UNKNOWN = Sides(Amount(), Amount(), {})
 
 
 class Account:
@@ -29,15 +52,21 @@ class Account:
         """
         Return what arrived at the devices *names* together, and what was sent to them.
 
-        Both None where something is not known, or where a device above makes
-        requests of its own, so that nothing says what it sent.
+        ``UNKNOWN`` where something is not known: a device above makes requests
+        of its own, so that nothing says what it sent, or spreads its traffic
+        over others as well, so that a guess made from what arrived would tell.
         """
-        arrived: float | None = 0.0
-        asked: float | None = 0.0
-        for name in names:
-            here = self._of_one(name, direction)
-            arrived, asked = plus(arrived, here[0]), plus(asked, here[1])
-        return (None, None) if arrived is None or asked is None else (arrived, asked)
+        here = [self._of_one(name, direction) for name in names]
+        arrived = sum((each.arrived for each in here), start=NOTHING)
+        asked = sum((each.sent for each in here), start=NOTHING)
+        if None in (arrived.arrivals, asked.arrivals) or self._elsewhere(names, here):
+            return UNKNOWN
+        return Sides(arrived, asked, {})
+
+    def _elsewhere(self, names: Iterable[str], here: Iterable[Sides]) -> bool:
+        """Whether a way of those that were guessed at leads past *names*."""
+        there = set(names)
+        return any(not led <= there for led in join_ways(each.led for each in here).values())
 
     def _of_one(self, name: str, direction: str) -> Sides:
         key = (name, direction)
@@ -46,10 +75,15 @@ class Account:
         return self._known[key]
 
     def _worked_out(self, name: str, direction: str) -> Sides:
+        flow = flow_of(self._loads.get(name, Load()), direction)
         edges = self._topology.above(name)
-        asked: float | None = 0.0 if edges else None
+        asked = NOTHING if edges else Amount()
+        led = {}
         for edge in edges:
-            asked = plus(asked, sent(self._topology, self._loads, edge, direction))
-            if asked is None:
-                break
-        return flow_of(self._loads.get(name, Load()), direction).arrivals, asked
+            portion = sent(self._topology, self._loads, edge, direction)
+            if portion is None:
+                return UNKNOWN
+            asked = asked + Amount(portion.arrivals, portion.bytes)
+            if portion.loose:
+                led[edge.above] = ways(self._topology, edge)
+        return Sides(Amount(flow.arrivals, flow.bytes), asked, led)

@@ -2,35 +2,56 @@
 Why arrivals at a layer differ from what was sent to it, where they do.
 
 Suspicions, in the order of what the counters can show: requests in flight when
-the counters were read; senders that nobody counts; I/O that comes from
-elsewhere, or was cut up on the way.
+the counters were read; requests cut in pieces, which carry no more bytes;
+somebody else's, which do; a device whose accounting is off.
 """
 
 from __future__ import annotations
 
+from stackmap.analysis.share import Amount
+
 TOLERANCE = 0.01
 
+IN_FLIGHT = "requests in flight when the counters were read explain the difference"
+PIECES = (
+    "more requests arrived than were sent, and no more bytes: they are cut in pieces on the way"
+)
+OTHERS = "more arrived than was sent: somebody else reads or writes there"
+LESS = "less arrived than was sent: a device's accounting is off, or it counts at submission"
 
-def closes(arrived: float | None, sent: float | None) -> bool:
-    """Whether the two agree, or nothing is known."""
-    return not arrived or not sent or abs(arrived / sent - 1) <= TOLERANCE
+
+def closes(arrived: float | None, sent: float | None, of: float | None = None) -> bool:
+    """
+    Whether the two agree, or nothing is known.
+
+    *of*: all that arrived, where these are some of it: a few more are no matter.
+    """
+    base = sent if of is None else of
+    return arrived is None or sent is None or not base or abs(arrived - sent) <= TOLERANCE * base
 
 
 def closure_doubt(
-    arrived: float | None, sent: float | None, in_flight: float | None, seconds: float | None
+    arrived: Amount,
+    sent: Amount,
+    of: float | None,
+    in_flight: float | None,
+    seconds: float | None,
 ) -> str:
     """
     Return what is suspected, "" where the two agree or nothing is known.
 
-    *arrived* and *sent* a second; *in_flight*: requests under way on average
-    at the layer and above it: those may be counted on one side of the
-    interval's edge and not on the other.
+    *arrived* and *sent* a second, in one direction; *of*: what arrived in all;
+    *in_flight*: requests under way on average at the layer and above it: those
+    may be counted on one side of the interval's edge and not on the other.
     """
-    if closes(arrived, sent) or arrived is None or sent is None:
+    here, above = arrived.arrivals, sent.arrivals
+    if closes(here, above, of) or here is None or above is None:
         return ""
-    missed = abs(arrived - sent) * (seconds or 0.0)
+    missed = abs(here - above) * (seconds or 0.0)
     if in_flight is not None and seconds and missed <= 2 * in_flight + 1:
-        return "requests in flight when the counters were read explain the difference"
-    if arrived > sent:
-        return "more arrived than was sent: somebody else reads or writes there, or requests are cut up"
-    return "less arrived than was sent: a device's accounting is off, or it counts at submission"
+        return IN_FLIGHT
+    if here < above:
+        return LESS
+    if arrived.bytes is not None and sent.bytes and closes(arrived.bytes, sent.bytes):
+        return PIECES
+    return OTHERS

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from stackmap.model.load import Flow, Load, plus, ratio
+
+NARROW = 0.01  # a range no wider than this part of it is as good as a point
 
 DIRECTIONS = ("read", "write", "discard", "total")
 
@@ -17,33 +19,69 @@ def flow_of(load: Load, direction: str) -> Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """Requests sent, and bytes, a second; None if not known."""
+
+    arrivals: float | None = None
+    bytes: float | None = None
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(plus(self.arrivals, other.arrivals), plus(self.bytes, other.bytes))
+
+
+@dataclass(frozen=True, slots=True)
 class Portion:
     """
     A part of what a device did, a second.
 
     ``arrivals``: requests sent to it; ``ios``: what became of them after
     merging; ``wait``: their milliseconds together. Each None if not known.
+    ``least`` and ``most``: the range of an estimate, None where it is none.
     """
 
     arrivals: float | None = None
     ios: float | None = None
     bytes: float | None = None
     wait: float | None = None
+    least: Amount | None = None
+    most: Amount | None = None
+
+    @property
+    def ends(self) -> tuple[Amount, Amount]:
+        """The least and the most it is; twice the same where it is no estimate."""
+        here = Amount(self.arrivals, self.bytes)
+        return self.least or here, self.most or here
+
+    @property
+    def loose(self) -> bool:
+        """Whether its range is so wide that it is an estimate."""
+        low, high = self.ends
+        return _apart(low.arrivals, high.arrivals) or _apart(low.bytes, high.bytes)
 
     @property
     def size(self) -> float | None:
         """Mean bytes a completed request."""
         return ratio(self.bytes, self.ios)
 
-    def scaled(self, factor: float) -> Portion:
-        """Return this portion times *factor*."""
-        return Portion(*(None if v is None else v * factor for v in self._values()))
-
     def __add__(self, other: Portion) -> Portion:
-        return Portion(*map(plus, self._values(), other._values()))
+        both = Portion(
+            plus(self.arrivals, other.arrivals),
+            plus(self.ios, other.ios),
+            plus(self.bytes, other.bytes),
+            plus(self.wait, other.wait),
+        )
+        if self.least is None and other.least is None:
+            return both
+        (low, high), (low_there, high_there) = self.ends, other.ends
+        return replace(both, least=low + low_there, most=high + high_there)
 
-    def _values(self) -> tuple[float | None, ...]:
-        return (self.arrivals, self.ios, self.bytes, self.wait)
+    def known(self) -> Portion:
+        """Return it as no estimate: what it is in parts is not known, what it is together is."""
+        return self if self.least is None else replace(self, least=None, most=None)
+
+
+def _apart(low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and high - low > NARROW * high
 
 
 NOTHING = Portion(0.0, 0.0, 0.0, 0.0)
@@ -55,15 +93,22 @@ class Share:
     """
     What belongs to a stack on some devices, by direction.
 
-    ``estimated``: completions were divided in proportion to arrivals.
+    ``divided``: completions were divided in proportion to arrivals.
     ``reason``: why figures are None; ``undivided``: it is that several stacks
-    share the device and nothing says how.
+    share the device and nothing says how. ``ways``: of each device above that
+    spreads its traffic over several, those of them that led here.
     """
 
     parts: Mapping[str, Portion] = field(default_factory=dict)
-    estimated: bool = False
+    divided: bool = False
     reason: str = ""
     undivided: bool = False
+    ways: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether some figure is no more than an estimate."""
+        return self.divided or any(part.loose for part in self.parts.values())
 
     def part(self, direction: str) -> Portion:
         """Return the portion in one of ``DIRECTIONS``, unknown if there is none."""
@@ -99,6 +144,16 @@ def sum_shares(parts: list[Share]) -> Share:
     """Return several devices' shares as one; unknown where one of them is."""
     return Share(
         {d: sum((p.part(d) for p in parts), start=NOTHING) for d in DIRECTIONS},
-        estimated=any(part.estimated for part in parts),
+        divided=any(part.divided for part in parts),
         reason=next((part.reason for part in parts if part.reason), ""),
+        ways=join_ways(part.ways for part in parts),
     )
+
+
+def join_ways(several: Iterable[Mapping[str, frozenset[str]]]) -> dict[str, frozenset[str]]:
+    """Return the ways of all of *several* together."""
+    joined: dict[str, frozenset[str]] = {}
+    for each in several:
+        for above, led in each.items():
+            joined[above] = joined.get(above, frozenset()) | led
+    return joined

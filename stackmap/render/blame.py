@@ -9,6 +9,7 @@ from stackmap.analysis.share import Portion
 from stackmap.model.charge import GroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
+from stackmap.render.estimates import range_json
 from stackmap.render.intervals import interval_json, span
 from stackmap.render.table import table
 from stackmap.render.text import safe
@@ -29,7 +30,7 @@ def blame_table(
     rows = [
         (
             safe(loader_name(topology, each, blame.unseen)),
-            rate(each.arrivals),
+            _mark(each) + rate(each.arrivals),
             kib(each.bytes),
             percent(blame.share(each)),
             percent(blame.byte_share(each)),
@@ -58,7 +59,7 @@ def targets_table(
     rows = [
         (
             safe(topology[each.device].title),
-            ("~" if each.estimated else "") + rate(each.part.arrivals),
+            _mark(each) + rate(each.part.arrivals),
             kib(each.part.bytes),
             percent(each.of_volume),
             percent(each.of_device),
@@ -140,6 +141,10 @@ def loader_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = (
     return f"{'metadata of ' if loader.metadata else ''}{names}{through}"
 
 
+def _mark(each: Loader | Target) -> str:
+    return "~" if each.estimated else ""
+
+
 def _uses(topology: Topology, loader: Loader) -> str:
     return ", ".join(use.who for top in loader.tops for use in topology[top].uses)
 
@@ -158,5 +163,5 @@ def _loader(topology: Topology, blame: Blame, loader: Loader) -> dict[str, objec
     }
 
 
-def _portion(part: Portion) -> dict[str, float | None]:
-    return {"arrivals": part.arrivals, "bytes": part.bytes}
+def _portion(part: Portion) -> dict[str, object]:
+    return {"arrivals": part.arrivals, "bytes": part.bytes, "range": range_json(part)}

@@ -31,8 +31,12 @@ def layers_table(
     title = "  ".join(filter(None, (safe(name), _layout(top.layout), span(interval))))
     head = stack.layers[0].share
     known = [d for d in ("read", "write") if head.part(d).ios is not None] or ["total"]
-    parts = [_rows(stack, direction, heading=heading) for direction in known]
-    if not any(parts):
+    parts = [
+        [*([(DIRECTIONS[direction], *COLUMNS)] if heading else []), *rows]
+        for direction in known
+        if (rows := layer_rows(stack, direction))
+    ]
+    if not parts:
         return f"{title}\nno I/O in this interval\n"
     lines = [title] if heading else []
     lines.append(table(["", *COLUMNS], list(chain.from_iterable(parts)), words=1, heading=False))
@@ -44,12 +48,16 @@ def _wrapped(sentence: str, width: int) -> str:
     return textwrap.fill(safe(sentence), width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _rows(stack: StackFigures, direction: str, *, heading: bool) -> list[tuple[str, ...]]:
-    """Return a row a layer, with one below it for its metadata; none where nothing moved."""
+def layer_rows(stack: StackFigures, direction: str) -> list[tuple[str, ...]]:
+    """
+    Return a row a layer, with one below it for its metadata; none where nothing moved.
+
+    Each has what its first cell names, and then a cell for each of ``COLUMNS``.
+    """
     parts = [figures.share.part(direction) for figures in stack.layers]
     if not any(part.arrivals or part.bytes for part in parts):
         return []
-    rows: list[tuple[str, ...]] = [(DIRECTIONS[direction], *COLUMNS)] if heading else []
+    rows: list[tuple[str, ...]] = []
     for figures in stack.layers:
         rows.append(_row(figures, direction))
         if figures.layer.metadata and figures.metadata[direction].ios:
@@ -59,7 +67,8 @@ def _rows(stack: StackFigures, direction: str, *, heading: bool) -> list[tuple[s
 
 def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
     flow, own = figures.share.part(direction), figures.own[direction]
-    mark = "~" if figures.share.estimated and flow.ios != flow.arrivals else ""
+    guessed = flow.loose or (figures.share.divided and flow.ios != flow.arrivals)
+    mark = "~" if guessed else ""
     return (
         figures.layer.role,
         str(len(figures.layer.devices)),

@@ -11,6 +11,7 @@ from stackmap.analysis.expected import Expected
 from stackmap.analysis.share import DIRECTIONS
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
+from stackmap.render.estimates import range_json
 from stackmap.render.intervals import interval_json
 from stackmap.render.words import findings
 
@@ -94,6 +95,7 @@ def _flow(figures: LayerFigures, direction: str) -> dict[str, object]:
         "size": flow.size,
         "await": own.await_ms,
         "merged": own.merges,
+        "range": range_json(flow),
     }
 
 

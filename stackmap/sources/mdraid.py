@@ -29,6 +29,7 @@ _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
 FACTS = {
     "metadata": "metadata_version",
     "consistency": "consistency_policy",
+    "bitmap chunk": "bitmap/chunksize",
     "stripe cache": "stripe_cache_size",
     "rmw level": "rmw_level",
     "journal mode": "journal_mode",
@@ -122,7 +123,7 @@ def read(host: Host, block: Block) -> Array:
     there = frozenset(entries)
     members = [_member(host, path, name) for name in entries if name.startswith(_MEMBER)]
     return Array(
-        {name: attribute(host, f"{path}/{name}") if name in there else "" for name in wanted},
+        {n: attribute(host, f"{path}/{n}") if n.split("/")[0] in there else "" for n in wanted},
         tuple(sorted(members, key=lambda member: (member.slot is None, member.slot, member.name))),
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.analysis.amplification import stack_figures, stack_tops
+from stackmap.analysis.amplification import figures_of, stack_figures, stack_tops
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import IDLE, Load
 from stackmap.model.raid import layout
@@ -221,3 +221,60 @@ def test_a_bitmap_among_the_members_makes_an_estimate():
 
     assert members.share.estimated
     assert not stack_figures(topology(ARRAY), array_loads(29), "md0").layers[1].share.estimated
+
+
+def test_one_way_of_several_is_an_estimate_and_all_together_are_none():
+    """Of 40 requests one way is a partition: what went there is a range; at the disks it is whole."""
+    devices = [passing("lv", target="striped"), Device("sda1", Kind.PARTITION, "8:1", merges=True)]
+    edges = [
+        Edge("lv", "sda1", Role.DATA, length=1000),
+        Edge("lv", "sdb", Role.DATA, length=1000),
+        Edge("sda1", "sda", Role.DATA),
+    ]
+    loads = dict.fromkeys(("sda", "sda1"), moved(write=did(25, 512)))
+    loads |= {"lv": moved(write=did(40, 512)), "sdb": moved(write=did(29, 512))}
+
+    _, partitions, disks = stack_figures(topology((devices, edges)), loads, "lv").layers
+
+    assert partitions.share.estimated
+    assert [end.arrivals for end in partitions.share.write.ends] == [11, 25]
+    assert partitions.closure["write"] is None
+    assert (disks.share.write.arrivals, disks.share.estimated) == (40, False)
+    assert disks.closure["write"] is None  # of the second disk nothing tells
+
+
+def test_what_does_not_close_is_told_by_the_bytes():
+    """Four requests for each sent: with as many bytes they were cut, with more they are somebody's."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    sent = {"lv": moved(write=did(100, 65536), aqu=0.1)}
+    told = {}
+    for size in (16384, 65536):
+        loads = sent | {"sda": moved(write=did(400, size), aqu=0.1)}
+        (figures,) = figures_of(topology(parts), loads, ["lv"], 1.0)
+        told[size] = figures.layers[1].doubt
+
+    assert "cut in pieces" in told[16384]
+    assert "somebody else" in told[65536]
+
+
+def test_reads_beside_writes_do_not_hide_each_other():
+    """As many too many of the one as too few of the other: together they would close."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    loads = {"lv": moved(did(50, 512), did(50, 512)), "sda": moved(did(90, 512), did(10, 512))}
+    (figures,) = figures_of(topology(parts), loads, ["lv"], 1.0)
+
+    assert figures.layers[1].closure["total"] == 1.0
+    assert "somebody else" in figures.layers[1].doubt
+
+
+def test_requests_under_way_at_the_edges_are_told_by_the_queue():
+    """9 sent are not there yet: with a queue of 5 that is no wonder, with none it is."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    told = []
+    for queue in (5.0, 0.0):
+        loads = {"lv": moved(did(100, 512), aqu=queue), "sda": moved(did(91, 512), aqu=0.0)}
+        (figures,) = figures_of(topology(parts), loads, ["lv"], 1.0)
+        told.append(figures.layers[1].doubt)
+
+    assert "in flight" in told[0]
+    assert "accounting is off" in told[1]

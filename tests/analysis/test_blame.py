@@ -4,6 +4,7 @@ import pytest
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.load import Load
 from stackmap.model.topology import Edge
 from tests.analysis.test_amplification import ARRAY, OTHER, VM, array_loads, loads_of
 from tests.drawn import did, moved, passing, topology
@@ -78,18 +79,66 @@ def test_a_volume_loads_its_disks():
         assert (each.of_volume, each.of_device) == (0.25, pytest.approx(100 / 250))
 
 
-def test_a_striped_volume_is_divided_by_length_and_says_so():
-    """One table over two disks, 1 part and 3 parts long: an estimate for each disk."""
-    parts = ([passing("lv", target="striped")], [
+# One table over two disks, one part of it on the first and three on the second.
+SPREAD = (
+    [passing("lv", target="striped")],
+    [
         Edge("lv", "sda", Role.DATA, length=1000),
         Edge("lv", "sdb", Role.DATA, length=3000),
-    ])  # fmt: skip
-    loads = {"lv": moved(did(40, 512)), "sda": moved(did(20, 512)), "sdb": moved(did(20, 512))}
-    shares = {each.device: each for each in targets(topology(parts), loads, "lv")}
+    ],
+)
 
-    assert (shares["sda"].part.arrivals, shares["sdb"].part.arrivals) == (10, 30)
-    assert shares["sda"].estimated
-    assert blame(topology(parts), loads, "sda").loaders[0].estimated
+
+def spread(here: float, there: float) -> dict[str, Load]:
+    """40 requests to the volume, and what arrived at its disks."""
+    return {n: moved(did(r, 512)) for n, r in (("lv", 40), ("sda", here), ("sdb", there))}
+
+
+def test_what_a_striped_volume_sent_its_disks_is_known_where_nobody_else_was():
+    """Half arrived at the first, whatever its length: it can have come from nowhere else."""
+    found = {each.device: each for each in targets(topology(SPREAD), spread(20, 20), "lv")}
+
+    assert [found[d].part.arrivals for d in ("sda", "sdb")] == [20, 20]
+    assert not any(each.estimated for each in found.values())
+    assert blame(topology(SPREAD), spread(20, 20), "sda").closure == 1.0
+
+
+def test_a_striped_volume_beside_others_is_divided_by_length_within_a_range():
+    """At least 10 of 40 went to the first, for the second has only 30, and at most 25, all it got."""
+    found = {each.device: each for each in targets(topology(SPREAD), spread(25, 30), "lv")}
+    first, second = found["sda"].part, found["sdb"].part
+
+    assert (first.arrivals, second.arrivals) == (10, 30)
+    assert [end.arrivals for end in first.ends] == [10, 25]
+    assert [end.arrivals for end in second.ends] == [15, 30]
+    assert found["sda"].estimated
+
+
+def test_where_a_disk_has_no_room_the_rest_went_to_the_other():
+    """By length 30 to the second, but only 22 arrived there: the guesses sum to what was sent."""
+    found = {each.device: each for each in targets(topology(SPREAD), spread(29, 22), "lv")}
+
+    assert [found[d].part.arrivals for d in ("sda", "sdb")] == [18, 22]
+
+
+def test_what_nobody_sent_is_a_range_beside_a_guess():
+    """15 of the 55 were nobody's: at the first disk 0 to 15; its closure is not known."""
+    found = blame(topology(SPREAD), spread(25, 30), "sda")
+    nobody = next(each for each in found.loaders if not each.tops)
+
+    assert found.loaders[0].estimated
+    assert nobody.parts["read"].arrivals == 15
+    assert [end.arrivals for end in nobody.parts["read"].ends] == [0, 15]
+    assert found.closure is None
+
+
+def test_segments_on_one_disk_add_up():
+    """Two pieces there, one elsewhere."""
+    devices, edges = SPREAD
+    parts = (devices, [*edges, Edge("lv", "sda", Role.DATA, start=5000, length=4000)])
+    found = {each.device: each for each in targets(topology(parts), spread(20, 20), "lv")}
+
+    assert [found[d].part.arrivals for d in ("sda", "sdb")] == [20, 20]
 
 
 def test_a_partition_hands_on_what_arrived():
