@@ -26,8 +26,12 @@ _STYLE = (
 )
 
 
-def render_svg(shown: Picture) -> str:
-    """Return *shown* as SVG, from what is used on the left to the disks on the right."""
+def render_svg(shown: Picture, *, embedded: bool = False) -> str:
+    """
+    Return *shown* as SVG, from what is used on the left to the disks on the right.
+
+    *embedded* in a page, whose style says how it looks: an SVG's own would reach the whole page.
+    """
     extents = {box.key: _high(box) + GAP for box in shown.boxes}
     arrows = list(dict.fromkeys((arrow.above, arrow.below) for arrow in shown.arrows))
     places = layered(extents, arrows, BEND)
@@ -41,12 +45,14 @@ def render_svg(shown: Picture) -> str:
         for key in layer
         if key in boxes
     ]
+    look = (
+        ""
+        if embedded
+        else f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff" stroke="none"/>'
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.0f}" height="{high + GAP:.0f}" '
-        f'viewBox="0 0 {whole:.0f} {high + GAP:.0f}">'
-        f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff" stroke="none"/>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
+        f'viewBox="0 0 {whole:.0f} {high + GAP:.0f}">{look}\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 
