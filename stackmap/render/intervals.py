@@ -36,8 +36,24 @@ def interval_json(interval: Interval) -> dict[str, object]:
     }
 
 
-def _time(interval: Interval) -> str | None:
+def instant(time: float | None) -> str | None:
+    """
+    Return an instant as people write it, in UTC; None for what is none.
+
+    >>> instant(1795257552.7860978)
+    '2026-11-21 10:39:12 UTC'
+    """
+    if not _is_instant(time):
+        return None
+    return datetime.fromtimestamp(time or 0.0, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _is_instant(time: float | None) -> bool:
     # A capture without instants counts from 0; no datetime reaches beyond the year 9999.
-    if not interval.time or not 0 < interval.time < LAST_INSTANT:
+    return time is not None and 0 < time < LAST_INSTANT
+
+
+def _time(interval: Interval) -> str | None:
+    if not _is_instant(interval.time):
         return interval.stamp or None
-    return datetime.fromtimestamp(interval.time, UTC).isoformat().replace("+00:00", "Z")
+    return datetime.fromtimestamp(interval.time or 0.0, UTC).isoformat().replace("+00:00", "Z")

@@ -35,11 +35,11 @@ def iostat_table(
     metrics = [metric for metric in METRICS if extended or not metric.extended]
     named = [
         (INDENT * depth + name, load)
-        for (device, depth), name in zip(rows, _names(rows), strict=True)
+        for (device, depth), name in zip(rows, names(rows), strict=True)
         if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
     named += [(f"sum of {len(total.devices)} {total.cut}", total.load) for total in sums]
-    shown = [[name, *(_cell(metric, load) for metric in metrics)] for name, load in named]
+    shown = [[name, *(cell(metric, load) for metric in metrics)] for name, load in named]
     text = table(["DEVICE", *(m.heading for m in metrics)], shown, words=1, heading=heading)
     return "\n".join(filter(None, (span(interval), text))) + "\n"
 
@@ -74,7 +74,7 @@ def _values(load: Load) -> dict[str, float | None]:
     return {metric.key: metric.value(load) for metric in METRICS}
 
 
-def _names(rows: Sequence[tuple[Device, int]]) -> list[str]:
+def names(rows: Sequence[tuple[Device, int]]) -> list[str]:
     """Return what people call each device; below its LV, a hidden one is known by its role."""
     names = []
     top = ""
@@ -88,6 +88,7 @@ def _names(rows: Sequence[tuple[Device, int]]) -> list[str]:
     return names
 
 
-def _cell(metric: Metric, load: Load) -> str:
+def cell(metric: Metric, load: Load) -> str:
+    """Return a figure of *load* in the unit of its heading."""
     value = metric.value(load)
     return rate(None if value is None else value / metric.divisor)
