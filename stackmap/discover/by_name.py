@@ -67,7 +67,7 @@ def _volume(name: str) -> Mapped | None:
         return None
     lv = lvm.decode(lvm.unmangled(name), lvm.PREFIX)
     block = Block(name, "", frozenset(), "")
-    return None if lv is None else Mapped(block, name, "", suspended=False, lv=lv)
+    return None if lv is None else Mapped(block, name, "", suspended=False, read_only=False, lv=lv)
 
 
 def _owner(volume: Mapped, bearers: Mapping[tuple[str, str, str], str]) -> str:

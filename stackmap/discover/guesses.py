@@ -46,7 +46,7 @@ def read(seen: Scan, mapped: Mapped) -> Found:
     below = [seen.mapped[name] for name in names if name in seen.mapped]
     guess = dm.guess(mapped, below)
     spread = guess.target in ("raid", "mirror") or (not guess.target and len(names) > 1)
-    fields = common(seen, block, geometry=spread)
+    fields = common(seen, block, geometry=spread, read_only=mapped.read_only)
     shape = _shape(seen, guess.target, fields, names) if spread else Shape()
     target = _target(mapped, guess.target, names, shape)
     device = Device(

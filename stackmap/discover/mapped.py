@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from stackmap.discover import guesses
@@ -46,14 +46,15 @@ def unknown(found: Iterable[Found]) -> Iterator[str]:
 
 
 def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Found:
+    readers = [target(segment.target) for segment in segments]
     told = _told(seen, mapped)
-    edges = tuple(_edges(seen, mapped, segments))
-    kinds = {target(segment.target).kind for segment in segments}
+    edges = tuple(_edges(seen, mapped, zip(readers, segments, strict=True)))
     names = list(dict.fromkeys(segment.target for segment in segments))
-    layouts = {target(segment.target).layout(segment) for segment in segments}
+    layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
+    size = sum(segment.length for segment in segments)
     device = Device(
-        **common(seen, mapped.block, size=sum(segment.length for segment in segments)),
-        kind=_kind(mapped, kinds),
+        **common(seen, mapped.block, size=size, read_only=mapped.read_only),
+        kind=_kind(mapped, {reader.kind for reader in readers}),
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),
@@ -63,20 +64,21 @@ def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Fo
         # A pool sends a thin volume's I/O straight to its data, past its own counters.
         counted="thin-pool" not in names,
         merges="multipath" in names and queues_requests(seen, mapped.block),
-        facts=_facts(segments) | dict(told.facts),
+        facts={**_facts(readers, segments), **told.facts},
     )
     return Found(device, edges, states=_states(edges, told, seen.names))
 
 
-def _edges(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Iterator[Edge]:
+def _edges(
+    seen: Scan, mapped: Mapped, read_segments: Iterable[tuple[Target, Segment]]
+) -> Iterator[Edge]:
     above = mapped.block.name
-    for segment in segments:
-        kind = target(segment.target)
-        for below in kind.below(segment):
-            if below.number in seen.names:
-                name = seen.names[below.number]
+    for reader, segment in read_segments:
+        for below in reader.below(segment):
+            name = seen.names.get(below.number)
+            if name is not None:
                 yield Edge(above, name, below.role, below.start, below.length)
-        if kind.name != segment.target:
+        if reader.name != segment.target:
             yield from guesses.edges(seen, mapped, segment.target)
 
 
@@ -97,8 +99,8 @@ def _told(seen: Scan, mapped: Mapped) -> Told:
         return Told()
     lines = seen.statuses.get(mapped.name, ())
     told = [_read_status(target(line.target), line) for line in lines]
-    wrong = [each for each in told if each.state != "active"]
-    return next(iter(wrong or told), Told())
+    wrong = (each for each in told if each.state != "active")
+    return next(wrong, told[0] if told else Told())
 
 
 def _read_status(kind: Target, line: Segment) -> Told:
@@ -108,15 +110,17 @@ def _read_status(kind: Target, line: Segment) -> Told:
         return Told()
 
 
-def _facts(segments: tuple[Segment, ...]) -> dict[str, str]:
+def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, str]:
     facts = {"segments": str(len(segments))} if len(segments) > 1 else {}
-    for segment in segments:
-        facts |= target(segment.target).facts(segment)
+    for reader, segment in zip(readers, segments, strict=True):
+        facts |= reader.facts(segment)
     return facts
 
 
 def _states(edges: tuple[Edge, ...], told: Told, names: Mapping[str, str]) -> dict[str, str]:
     """Return the states of the devices below, by name."""
+    if not told.paths and not told.members:
+        return {}
     states = {names[number]: state for number, state in told.paths.items() if number in names}
     carriers = [edge.below for edge in edges if edge.role != "metadata"]
     # Letters count places of the table, where a missing member has one too.

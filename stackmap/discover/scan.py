@@ -41,7 +41,7 @@ def scan(host: Host, *, geometry: bool, counters: bool) -> Scan:
     """Look at *host*: sysfs always, dmsetup if something is mapped."""
     numbers = {} if counters else partitions.read(host)
     blocks = {b.name: b for b in sysfs.read(host, numbers) if _is_there(host, b)}
-    mapped = {b.name: dm.read(host, b) for b in blocks.values() if "dm" in b.entries}
+    mapped = dm.read(host, blocks.values())
     refused: list[str] = []
     tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
     statuses = _ask(dmsetup.read_statuses, host, refused) if _have_states(tables) else tables

@@ -53,8 +53,9 @@ class Column:
             return self.cell(row)
         if row.again:
             return ""
-        first, *others = (self.of_device(device, exact=exact) for device in row.devices)
-        return listed(list(dict.fromkeys([first, *others]))) if others else first
+        if len(row.devices) == 1:
+            return self.of_device(row.devices[0], exact=exact)
+        return listed(list(dict.fromkeys(self.of_device(d, exact=exact) for d in row.devices)))
 
 
 def choose(wish: str, *, everything: bool = False) -> list[Column]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
 
 # C0 and C1 controls, DEL, and the marks that reorder what follows (bidi): each could rewrite a terminal.
@@ -36,6 +37,25 @@ def width(text: str) -> int:
     return sum(
         0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
     )
+
+
+def widest(texts: Sequence[str]) -> int:
+    """Return the width of the widest of *texts*."""
+    return max(map(len if "".join(texts).isascii() else width, texts))
+
+
+def padded_to(space: int, text: str, *, right: bool) -> str:
+    """
+    Return *text* in just *space* columns, to the left or to the *right*.
+
+    >>> padded_to(4, "a", right=True), padded_to(3, "disk", right=False)
+    ('   a', 'di…')
+    """
+    if text.isascii() and len(text) <= space:
+        return text.rjust(space) if right else text.ljust(space)
+    text = cut(text, space)
+    blank = " " * (space - width(text))
+    return blank + text if right else text + blank
 
 
 def cut(text: str, room: int) -> str:

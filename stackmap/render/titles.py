@@ -34,7 +34,9 @@ def _short(device: Device, above: Iterable[Device]) -> str:
 
 def kernel(row: Row) -> str:
     """Return the kernel's names where people have others."""
-    if row.again or all(device.title == device.name for device in row.devices):
+    if row.again:
+        return ""
+    if all(device.label in ("", device.name) for device in row.devices):
         return ""
     return _numbered([device.name for device in row.devices])
 

@@ -8,7 +8,7 @@ from stackmap.model.topology import Topology
 from stackmap.render import describe
 from stackmap.render.columns import Column, choose
 from stackmap.render.look import DIM, RED, UNICODE, Look
-from stackmap.render.text import cut, safe, width
+from stackmap.render.text import cut, padded_to, safe, widest
 from stackmap.render.titles import title
 from stackmap.render.walk import Row, rows
 
@@ -40,7 +40,7 @@ def render_tree(
         return ""
     wanted = list(columns or choose(""))
     drawn = list(rows(topology, inverse=inverse, expand=expand))
-    cells = [[_cell(row, column, look, exact=exact) for column in wanted] for row in drawn]
+    cells = [_cells(row, wanted, look, exact=exact) for row in drawn]
     if not columns:
         wanted, cells = _used(wanted, cells)
     headings = [[column.name for column in wanted]] if heading else []
@@ -70,10 +70,19 @@ def fitted(
     return found
 
 
-def _cell(row: Row, column: Column, look: Look, *, exact: bool) -> str:
-    if column.name == TREE:
-        return look.text(look.guides(row.branches) + safe(title(row)))
-    return look.text(safe(column.of_row(row, exact=exact)))
+def _cells(row: Row, columns: Sequence[Column], look: Look, *, exact: bool) -> list[str]:
+    """Return what *row* says in each of *columns*."""
+    said = [
+        title(row) if column.name == TREE else column.of_row(row, exact=exact) for column in columns
+    ]
+    if not "".join(said).isprintable():  # of thousands of cells hardly one
+        said = [safe(cell) for cell in said]
+    if row.branches:
+        said = [
+            look.guides(row.branches) + cell if column.name == TREE else cell
+            for column, cell in zip(columns, said, strict=True)
+        ]
+    return [look.text(cell) for cell in said] if look.ascii else said
 
 
 def _used(columns: list[Column], cells: list[list[str]]) -> tuple[list[Column], list[list[str]]]:
@@ -85,7 +94,7 @@ def _used(columns: list[Column], cells: list[list[str]]) -> tuple[list[Column], 
 def _widths(lines: list[list[str]]) -> list[int]:
     """Return how wide each column must be; a row that has only its first cell may run over."""
     full = [line for line in lines if any(line[1:])]
-    return [max(map(width, column)) for column in zip(*full, strict=True)]
+    return [widest(column) for column in zip(*full, strict=True)]
 
 
 def _line(
@@ -93,13 +102,11 @@ def _line(
 ) -> str:
     if not any(cells[1:]):
         return cells[0] if room is None else cut(cells[0], room)
-    padded = []
-    for column, cell in zip(columns, cells, strict=True):
-        space = widths[column.name]
-        text = cut(cell, space)
-        blank = " " * (space - width(text))
-        if space:
-            padded.append(blank + text if column.right else text + blank)
+    padded = [
+        padded_to(widths[column.name], cell, right=column.right)
+        for column, cell in zip(columns, cells, strict=True)
+        if widths[column.name]
+    ]
     line = SEPARATOR.join(padded).rstrip()
     return line if room is None else cut(line, room)
 

@@ -1,6 +1,7 @@
 """
-``/sys/block/dm-N/dm``: a mapped device's name and uuid, for everyone to read.
+``/sys/block/dm-N/dm``: a mapped device's name and uuid, for everyone to read; and ``dmsetup info``.
 
+The one is four files a device, the other tells of all devices at once but needs root.
 Without root nothing says what a device is mapped to. But what made it left
 its mark in the uuid ("CRYPT-LUKS2-…", "mpath-…", "LVM-…"), LVM names what
 stands below by its purpose, and ``slaves/`` says which that is.
@@ -8,16 +9,23 @@ stands below by its purpose, and ``slaves/`` says which that is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stackmap.errors import SourceError
 from stackmap.model.device import Kind, Role
 from stackmap.sources import lvm
-from stackmap.sources.sysfs import Block, attribute
+from stackmap.sources.sysfs import Block, attribute, read_only
 
 if TYPE_CHECKING:
     from stackmap.host import Host
+
+# ``attr`` is four letters: (L)ive table, (I)nactive one, (s)uspended, (r)ead-only or (w)ritable.
+INFO = (
+    "dmsetup", "info", "--columns", "--noheadings", "--separator=|",
+    "--options=name,major,minor,attr,uuid",
+)  # fmt: skip
 
 # Target and kind by how the uuid begins, longer beginnings first.
 MAKERS = {
@@ -53,6 +61,7 @@ class Mapped:
     name: str
     uuid: str
     suspended: bool
+    read_only: bool
     lv: lvm.LvName | None
 
     @property
@@ -69,18 +78,53 @@ class Guess:
     kind: Kind
 
 
-def read(host: Host, block: Block) -> Mapped:
-    """Return what sysfs says of the mapped device *block*."""
+def read(host: Host, blocks: Iterable[Block]) -> dict[str, Mapped]:
+    """Return what is said of the mapped devices among *blocks*, by the kernel's names."""
+    wanted = [block for block in blocks if "dm" in block.entries]
+    told = _told(host) if wanted else {}
+    return {
+        block.name: _mapped(block, *told[block.number])
+        if block.number in told
+        else _asked(host, block)
+        for block in wanted
+    }
+
+
+def parse(text: str) -> dict[str, tuple[str, str, str]]:
+    """
+    Return mangled name, attributes and uuid by device number; columns between may be any.
+
+    >>> parse("vg-lv|254|3|L-sw|LVM-abc")
+    {'254:3': ('vg-lv', 'L-sw', 'LVM-abc')}
+    """
+    lines = (line.split("|") for line in text.splitlines())
+    return {
+        f"{words[1]}:{words[2]}": (words[0], words[3], words[-1])
+        for words in lines
+        if len(words) >= 5 and len(words[3]) == 4
+    }
+
+
+def _told(host: Host) -> dict[str, tuple[str, str, str]]:
+    try:
+        return parse(host.run(*INFO))
+    except SourceError:
+        return {}  # the same is in sysfs
+
+
+def _asked(host: Host, block: Block) -> Mapped:
+    """Ask sysfs for *block*."""
     path = f"{block.path}/dm"
-    name = lvm.unmangled(attribute(host, f"{path}/name"))
-    uuid = attribute(host, f"{path}/uuid")
-    return Mapped(
-        block=block,
-        name=name,
-        uuid=uuid,
-        suspended=attribute(host, f"{path}/suspended") == "1",
-        lv=lvm.decode(name, uuid),
-    )
+    suspended = "s" if attribute(host, f"{path}/suspended") == "1" else "-"
+    writable = "r" if read_only(host, block) else "w"
+    name, uuid = attribute(host, f"{path}/name"), attribute(host, f"{path}/uuid")
+    return _mapped(block, name, f"--{suspended}{writable}", uuid)
+
+
+def _mapped(block: Block, name: str, attr: str, uuid: str) -> Mapped:
+    name = lvm.unmangled(name)
+    lv = lvm.decode(name, uuid) if uuid else None
+    return Mapped(block, name, uuid, attr[2] == "s", attr[3] == "r", lv)
 
 
 def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:

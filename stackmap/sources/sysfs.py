@@ -63,8 +63,11 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
     found = []
     for name in names_in(host, ROOT):
         path = f"{ROOT}/{name}"
-        # Mapped devices may be thousands, and what is in their directories is no question.
-        entries = MAPPED if name.startswith("dm-") else frozenset(names_in(host, path))
+        if name.startswith("dm-"):
+            # There may be thousands, and what is in their directories is no question.
+            found.append(_block(host, path, MAPPED, numbers))
+            continue
+        entries = frozenset(names_in(host, path))
         found.append(_block(host, path, entries, numbers))
         for entry in sorted(entries):
             if entry.startswith(name):

@@ -28,8 +28,11 @@ def _no_facts(_: Segment) -> Mapping[str, str]:
     return {}
 
 
+IN_USE = Told("active")
+
+
 def _in_use(_: Segment) -> Told:
-    return Told("active")
+    return IN_USE
 
 
 @dataclass(frozen=True, slots=True)
