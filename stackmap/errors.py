@@ -10,6 +10,7 @@ StackmapError
 ├── CaptureError         a capture is damaged, hostile, or no capture at all
 ├── InputError           a file handed to us holds nothing that can be used
 ├── LayoutError          a layout that was asked for cannot be
+├── PlanRefused          no way to get there is known to be safe
 └── NameNotFound         no device bears a name that was asked for
 
 The command line catches ``StackmapError`` once; anything else is a bug and
@@ -57,6 +58,12 @@ class LayoutError(StackmapError):
     """A layout that was asked for cannot be; a usage error, as click's are."""
 
     exit_code = 2
+
+
+class PlanRefused(StackmapError):
+    """No way to get there is known to be safe here; an exit status of its own."""
+
+    exit_code = 3
 
 
 class NameNotFound(StackmapError):

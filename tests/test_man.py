@@ -29,7 +29,7 @@ WIDTH = 80
 USAGE = 2  # click's exit status
 
 # Options of other programs, where a page speaks of them.
-FOREIGN = {"--noflush", "--human", "-C", "-d", "-Tsvg"}
+FOREIGN = {"--noflush", "--human", "-C", "-d", "-Tsvg", "--nosync"}
 
 FONT = re.compile(r"\\f(?:\[\w*\]|\(..|.)")
 ESCAPES = {

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stackmap.host import Host
 
 _MEMBER = "dev-"
+KIB = 1024  # bytes; the unit of component_size
 _BUSY = ("clean", "active", "active-idle", "write-pending")
 _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
     8: "zr", 9: "nr", 10: "nc", 16: "la_6", 17: "ra_6", 18: "ls_6", 19: "rs_6", 20: "0_6", 21: "n_6"
@@ -126,6 +127,12 @@ def read(host: Host, block: Block) -> Array:
         {n: attribute(host, f"{path}/{n}") if n.split("/")[0] in there else "" for n in wanted},
         tuple(sorted(members, key=lambda member: (member.slot is None, member.slot, member.name))),
     )
+
+
+def component(host: Host, name: str) -> int | None:
+    """Return the bytes that array *name* uses of each member; None where md does not say, as for raid0."""
+    said = number(attribute(host, f"/sys/block/{name}/md/component_size"))
+    return said * KIB if said else None
 
 
 def facts(array: Array) -> dict[str, str]:

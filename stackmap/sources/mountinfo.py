@@ -27,6 +27,7 @@ class Mount:
     A mount: the device's ``number``, where (``point``), what (``kind``), and from what name.
 
     ``options``: those of the file system itself that have a value (ext4's ``stripe=48``).
+    ``root``: what of the file system is seen there, "/" for all; ``flags``: how ("rw,noatime").
     """
 
     number: str
@@ -34,6 +35,8 @@ class Mount:
     kind: str
     source: str
     options: Mapping[str, str] = field(default_factory=dict, compare=False)
+    root: str = field(default="/", compare=False)
+    flags: str = field(default="", compare=False)
 
 
 def read(host: Host) -> list[Mount]:
@@ -50,7 +53,15 @@ def parse(text: str) -> list[Mount]:
         if separator and len(fields) >= 5 and len(source) >= 2:
             given = dict(word.split("=", 1) for word in source[-1].split(",") if "=" in word)
             found.append(
-                Mount(fields[2], unescaped(fields[4]), source[0], unescaped(source[1]), given)
+                Mount(
+                    number=fields[2],
+                    point=unescaped(fields[4]),
+                    kind=source[0],
+                    source=unescaped(source[1]),
+                    options=given,
+                    root=unescaped(fields[3]),
+                    flags="".join(fields[5:6]),
+                )
             )
     return found
 

@@ -1,0 +1,76 @@
+"""What a plan is made from: the stack, the layout that is wanted, and what LVM and md say of their space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stackmap.errors import PlanRefused
+from stackmap.model.device import Device, Kind
+from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.topology import Topology
+from stackmap.model.volume_group import LogicalVolume, VolumeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """A mount: of which file system, with which options, and what of it (``root``, "/" for all)."""
+
+    kind: str
+    options: str
+    root: str = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """
+    Everything a way is judged by.
+
+    ``target``: the device whose layout is to change. ``groups``: LVM's VGs by
+    name, None where LVM did not tell, which ``silence`` says. ``mounted``: by
+    mount point. ``components``: bytes that md uses of each member, by the
+    array's name. ``onto``: the devices that the new layout shall stand on, ()
+    for any that fit.
+    """
+
+    topology: Topology
+    target: Device
+    wanted: LayoutRequest
+    groups: Mapping[str, VolumeGroup] | None = None
+    silence: str = ""
+    mounted: Mapping[str, Mounted] = field(default_factory=dict)
+    components: Mapping[str, int | None] = field(default_factory=dict)
+    onto: tuple[str, ...] = ()
+
+    @property
+    def is_lvm(self) -> bool:
+        """Whether the target is an LV, hidden or not."""
+        return "/" in self.target.label and self.target.uuid.startswith("LVM-")
+
+    @property
+    def group(self) -> VolumeGroup:
+        """The target's VG; refused where LVM did not tell of it."""
+        if self.groups is None:
+            raise PlanRefused(f"free space and placement are not known: {self.silence}")
+        name = self.target.label.partition("/")[0]
+        if name not in self.groups:
+            raise PlanRefused(f"LVM does not report the VG {name}")
+        return self.groups[name]
+
+    @property
+    def volume(self) -> LogicalVolume:
+        """The target as LVM reports it."""
+        name = self.target.label.partition("/")[2]
+        if name not in self.group.volumes:
+            raise PlanRefused(f"LVM does not report the LV {self.target.label}")
+        return self.group.volumes[name]
+
+
+def path_of(device: Device) -> str:
+    """Return where *device* is found in /dev, by the name that stays."""
+    if device.uuid.startswith("LVM-") and "/" in device.label:
+        return f"/dev/{device.label}"
+    if device.dm_name:
+        return f"/dev/mapper/{device.dm_name}"
+    alias = device.facts.get("alias", "")
+    return f"/dev/md/{alias}" if alias and device.kind is Kind.ARRAY else f"/dev/{device.name}"

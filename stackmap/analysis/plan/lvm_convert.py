@@ -1,0 +1,209 @@
+"""
+``lvconvert``: another level for the LV that is there, in place and while it is used.
+
+Where the path goes through striped, nothing is redundant between two steps,
+and that is said of each of them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+
+from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.lvm_steps import waiting
+from stackmap.analysis.plan.placement import metadata_extents, place, require_room
+from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.takeover import STRIPED, Leg, canonical, members, names, path
+from stackmap.analysis.plan.wrap import wrapped
+from stackmap.errors import PlanRefused
+from stackmap.model.raid import Layout, layout
+from stackmap.model.volume_group import PhysicalVolume
+
+UNSYNCED = "R"  # lv_attr's first letter: made with --nosync, and never synced since
+MIB = 1024**2
+BARE = "NO REDUNDANCY"
+
+
+def convert(ground: Ground) -> Plan:
+    """Return the plan; refused where lvconvert cannot, or not here."""
+    if not ground.is_lvm:
+        raise PlanRefused("it is no LV")
+    now, wanted = canonical(_segtype(ground)), ground.wanted
+    require_synced(ground)
+    legs = path(now, _goal(ground))
+    if not legs:
+        raise PlanRefused(f"lvconvert has no path from {now} to {_goal(ground)}")
+    data = ground.target.layout.data if ground.target.layout else 1
+    result = _result(ground, legs[-1], data)
+    if wanted.members not in (None, result.members):
+        raise PlanRefused(
+            f"lvconvert keeps the {data} data stripes, which makes {result.members} members, not "
+            f"{wanted.members}"
+        )
+    if wanted.chunk not in (None, result.chunk):
+        raise PlanRefused("another chunk is not converted to in place")
+    wrap = wrapped(ground)
+    name = f"{ground.group.name}/{wrap.name}"
+    added = _added(ground, legs, data)
+    require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
+    steps = (*wrap.before, *_steps(name, legs, data, added), *wrap.after)
+    return Plan(printable(steps), result, _checked(ground, added))
+
+
+def require_synced(ground: Ground) -> None:
+    """Refuse an LV that LVM takes as never synced: it adds no member to one, then or later."""
+    if ground.volume.attributes.startswith(UNSYNCED):
+        raise PlanRefused(
+            f"{ground.target.label} was made with --nosync, and LVM adds no member to what was never "
+            "in sync: unmount it and run lvchange --resync first"
+        )
+
+
+def _segtype(ground: Ground) -> str:
+    found = ground.volume.segtype
+    if not found:
+        raise PlanRefused(f"{ground.target.label} is made of segments of several types")
+    return found
+
+
+def _goal(ground: Ground) -> str:
+    wanted = ground.wanted
+    if wanted.level == "raid10" and (wanted.variant or "near", wanted.copies or 2) != ("near", 2):
+        raise PlanRefused("LVM makes raid10 of two copies, near")
+    variant = f"_{wanted.variant}" if wanted.variant and wanted.level != "raid10" else ""
+    return canonical(wanted.level + variant)
+
+
+def _result(ground: Ground, last: Leg, data: int) -> Layout:
+    level, _, variant = last.after.partition("_")
+    chunk = ground.target.layout.chunk if ground.target.layout else None
+    found = layout(level, members(last.after, data), chunk, variant=variant)
+    if found is None:
+        raise PlanRefused(f"{last.after} is no layout that is known here")
+    return found
+
+
+@dataclass
+class _Images:
+    """Which PVs hold the members, leg by leg: what is added lands beside them, what is dropped frees its PV."""
+
+    ground: Ground
+    held: list[frozenset[str]]
+    each: int
+    freed: dict[str, int]
+
+    def add(self, count: int) -> tuple[PhysicalVolume, ...]:
+        """Find PVs for *count* more members."""
+        by_path = {pv.path: pv.device for pv in self.ground.group.pvs}
+        beside = [by_path[path] for image in self.held for path in image if path in by_path]
+        chosen = place(self.ground, count, self.each, beside=beside, freed=self.freed)
+        self.held += [frozenset({pv.path}) for pv in chosen]
+        return chosen
+
+    def drop(self, count: int) -> None:
+        """Give up the last members, which have the parity where the type ends with n."""
+        for image in self.held[-count:]:
+            self.freed |= dict.fromkeys(image, self.each)
+        del self.held[-count:]
+
+
+def _added(
+    ground: Ground, legs: tuple[Leg, ...], data: int
+) -> dict[int, tuple[PhysicalVolume, ...]]:
+    """Return the PVs that members are added on, by the place of the leg that adds them."""
+    group, volume = ground.group, ground.volume
+    image = -(-volume.extents // data)
+    each = image + metadata_extents(group, image, volume.region) + _reshape_extents(ground)
+    images = _Images(ground, _held(ground), each, {})
+    found = {}
+    for place_of, leg in enumerate(legs):
+        more = members(leg.after, data) - members(leg.before, data)
+        if more > 0:
+            found[place_of] = images.add(more)
+        elif leg.before.endswith(("_n", "_n_6")):
+            images.drop(-more)
+        elif more < 0 and place_of + 1 < len(legs):
+            # Which of a pair of copies stays is LVM's choice: nothing is counted as freed.
+            del images.held[more:]
+    return found
+
+
+def _held(ground: Ground) -> list[frozenset[str]]:
+    """Return the PVs of each member, in their order; of a striped LV, each of its PVs."""
+    volumes, name = ground.group.volumes, ground.volume.name
+    images: list[frozenset[str]] = []
+    while (image := volumes.get(f"{name}_rimage_{len(images)}")) is not None:
+        images.append(frozenset(image.on))
+    return images or [frozenset({path}) for path in ground.volume.on]
+
+
+def _reshape_extents(ground: Ground) -> int:
+    """Return what a reshape takes of each member to write to what it has not read (raid_manip.c)."""
+    chunk = ground.target.layout.chunk if ground.target.layout else 0
+    return max(max(MIB, chunk or 0) // ground.group.extent, 1)
+
+
+def _reshape_room(ground: Ground, legs: tuple[Leg, ...]) -> dict[str, int]:
+    """Return the extents that legs take on the PVs that hold members now."""
+    metadata = 1 if legs[0].before in STRIPED and legs[0].after not in STRIPED else 0
+    reshape = _reshape_extents(ground) if any(leg.reshape for leg in legs) else 0
+    room: dict[str, int] = {}
+    for image in _held(ground):
+        for pv in image:
+            room[pv] = room.get(pv, 0) + metadata + reshape
+    return {pv: extents for pv, extents in room.items() if extents}
+
+
+def _steps(
+    name: str,
+    legs: tuple[Leg, ...],
+    data: int,
+    added: dict[int, tuple[PhysicalVolume, ...]],
+) -> list[Step]:
+    """Return each lvconvert, and after it the wait that proves it."""
+    steps: list[Step] = []
+    bare_ends = {legs[0].before, legs[-1].after} & STRIPED
+    for place_of, leg in enumerate(legs):
+        bare = leg.after in STRIPED and not bare_ends
+        again = leg.before in STRIPED and not bare_ends
+        steps.append(_conversion(name, leg, data, added.get(place_of, ()), bare=bare or again))
+        if leg.after not in STRIPED:
+            steps.append(replace(waiting(name, *names(leg.after)), redundant=not again))
+    return steps
+
+
+def _conversion(
+    name: str,
+    leg: Leg,
+    data: int,
+    pvs: tuple[PhysicalVolume, ...],
+    *,
+    bare: bool,
+) -> Step:
+    words = ("lvconvert", "--yes", "--type", leg.after, name, *(pv.path for pv in pvs))
+    size = members(leg.after, data)
+    risks = "every stripe is read and written: much I/O, and it cannot be stopped half-way"
+    if not leg.reshape:
+        risks = (
+            "its sync takes I/O of all who use these disks"
+            if pvs
+            else "nothing beside what it drops"
+        )
+    if bare:
+        risks = (
+            f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
+        )
+    return Step(
+        words,
+        f"makes it {leg.after} of {size} members",
+        risks,
+        f"lvconvert --type {leg.before} {shlex.quote(name)}, once it is in sync",
+        redundant=not bare,
+    )
+
+
+def _checked(ground: Ground, added: dict[int, tuple[PhysicalVolume, ...]]) -> tuple[str, ...]:
+    paths = ", ".join(pv.path for pvs in added.values() for pv in pvs)
+    where = (f"room for a member on each of {paths}, on disks that hold none yet",) if paths else ()
+    return (f"{ground.target.label} is in sync and whole", *where)

@@ -1,0 +1,89 @@
+"""``lvconvert --type raid1``: copies added to a linear LV or a RAID1, or dropped from one, while it is used."""
+
+from __future__ import annotations
+
+import shlex
+
+from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.lvm_convert import require_synced
+from stackmap.analysis.plan.lvm_steps import waiting
+from stackmap.analysis.plan.placement import metadata_extents, place, require_room
+from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.wrap import wrapped
+from stackmap.errors import PlanRefused
+from stackmap.model.raid import Layout, layout
+
+MIRRORED = frozenset({"linear", "raid1"})
+
+
+def mirror(ground: Ground) -> Plan:
+    """Return the plan; refused where it is no LV of one or more plain copies, or is not to be."""
+    if not ground.is_lvm:
+        raise PlanRefused("it is no LV")
+    if ground.volume.segtype not in MIRRORED or ground.wanted.level not in MIRRORED:
+        raise PlanRefused("it is for linear and raid1 alone")
+    require_synced(ground)
+    held = _images(ground)
+    now, then = len(held), _wanted(ground)
+    result = layout("raid1", then) if then > 1 else layout("linear", 1)
+    wrap = wrapped(ground)
+    name = f"{ground.group.name}/{wrap.name}"
+    steps, checked = (
+        _added(ground, name, held, then) if then > now else ([_dropped(name, now, then)], ())
+    )
+    return Plan(printable((*wrap.before, *steps, *wrap.after)), result, checked)
+
+
+def _wanted(ground: Ground) -> int:
+    if ground.wanted.level == "linear":
+        return 1
+    present = ground.target.layout
+    meant: Layout = ground.wanted.on(present if present and present.copies > 1 else None, lvm=True)
+    return meant.copies
+
+
+def _images(ground: Ground) -> list[frozenset[str]]:
+    """Return the PVs of each copy."""
+    volumes, name = ground.group.volumes, ground.volume.name
+    found: list[frozenset[str]] = []
+    while (image := volumes.get(f"{name}_rimage_{len(found)}")) is not None:
+        found.append(frozenset(image.on))
+    return found or [frozenset(ground.volume.on)]
+
+
+def _added(
+    ground: Ground, name: str, held: list[frozenset[str]], then: int
+) -> tuple[list[Step], tuple[str, ...]]:
+    group, extents = ground.group, ground.volume.extents
+    metadata = metadata_extents(group, extents, ground.volume.region)
+    devices = {pv.path: pv.device for pv in group.pvs}
+    beside = [devices[path] for image in held for path in image if path in devices]
+    pvs = place(ground, then - len(held), extents + metadata, beside=beside)
+    if len(held) == 1:
+        require_room(ground, _room(held[0], metadata, ground), "the first copy's metadata")
+    paths = tuple(pv.path for pv in pvs)
+    making = Step(
+        ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(then - 1), name, *paths),
+        f"adds {then - len(held)} to its copies, on {', '.join(paths)}, and begins to fill them",
+        "its sync takes I/O of all who use these disks",
+        f"lvconvert --yes --mirrors {len(held) - 1} {shlex.quote(name)} {' '.join(paths)}",
+    )
+    checked = (
+        f"{extents + metadata} free extents on each of {', '.join(paths)}, disks of their own",
+    )
+    return [making, waiting(name, "raid1")], checked
+
+
+def _room(image: frozenset[str], metadata: int, ground: Ground) -> dict[str, int]:
+    """Return where the metadata of the copy that is there will be: on one of its PVs."""
+    free = {pv.path: pv.free for pv in ground.group.pvs}
+    return {max(image, key=lambda path: free.get(path, 0)): metadata} if image else {}
+
+
+def _dropped(name: str, now: int, then: int) -> Step:
+    return Step(
+        ("lvconvert", "--yes", "--mirrors", str(then - 1), name),
+        f"drops {now - then} of its {now} copies",
+        "NO REDUNDANCY from here on, as was asked for" if then == 1 else "one disk less may die",
+        f"lvconvert --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
+    )

@@ -1,0 +1,80 @@
+"""A VG moves from one array to a new one, extent by extent, while it is used: vgextend, pvmove, vgreduce."""
+
+from __future__ import annotations
+
+import shlex
+
+from stackmap.analysis.plan.ground import Ground, path_of
+from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted
+from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.errors import PlanRefused
+from stackmap.model.device import Kind
+from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
+
+HEADER = (
+    1024**2
+)  # bytes; where LVM begins with extents at the latest, on a device that asks for no more
+PROGRESS = "10"  # seconds between two lines of pvmove
+
+
+def move(ground: Ground) -> Plan:
+    """Return the plan; refused where the array is no PV, or the new one has not the room."""
+    if ground.target.kind is not Kind.ARRAY:
+        raise PlanRefused("it is no md array with a PV on it")
+    group, old = _pv(ground)
+    layout = ground.wanted.on(ground.target.layout, lvm=False)
+    chosen = members(ground, layout)
+    used = old.extents - old.free
+    # Data begins at a whole stripe of the array, which LVM is told by it.
+    head = max(HEADER, layout.stripe or 0) + group.extent
+    room = (capacity(chosen, layout) - head) // group.extent
+    if room < used:
+        raise PlanRefused(
+            f"{old.path} has {used} extents in use, and {layout} of these disks has {room} at least"
+        )
+    path = f"/dev/md/{new_name(ground)}"
+    clear = f"mdadm --stop {path}; mdadm --zero-superblock {' '.join(path_of(d) for d in chosen)}"
+    steps = (
+        *made(path, layout, chosen, clear),
+        noted(path),
+        *_moved(group.name, old.path, path),
+        *dropped(ground),
+    )
+    checked = (
+        f"{used} extents in use on {old.path}, room for {room} at least on the new array",
+        f"nothing uses {', '.join(path_of(device) for device in chosen)}, disks of their own",
+    )
+    return Plan(printable(steps), layout, checked)
+
+
+def _pv(ground: Ground) -> tuple[VolumeGroup, PhysicalVolume]:
+    """Return the VG and the PV that are on the target."""
+    if ground.groups is None:
+        raise PlanRefused(f"whether it is a PV is not known: {ground.silence}")
+    for group in ground.groups.values():
+        if pv := group.pv_of(ground.target.name):
+            if group.shared:
+                raise PlanRefused(
+                    f"{group.name} is shared by hosts: pvmove needs care that is not known"
+                )
+            if not pv.usable or any(not other.usable for other in group.pvs):
+                raise PlanRefused(f"{group.name} has a PV that is missing or not allocatable")
+            return group, pv
+    raise PlanRefused(f"{ground.target.title} is no PV")
+
+
+def _moved(group: str, old: str, new: str) -> list[Step]:
+    back = f"pvmove {shlex.quote(new)} {shlex.quote(old)}"
+    return [
+        Step(("pvcreate", new), "makes the new array a PV", undo=f"pvremove {new}"),
+        Step(("vgextend", group, new), f"adds it to {group}",
+             undo=f"vgreduce {shlex.quote(group)} {new}"),
+        Step(("pvmove", "--interval", PROGRESS, old, new),
+             "moves all LVs over while they are used; each is mirrored until its copy is whole",
+             "takes I/O from all; after a crash it goes on where it was (pvmove without arguments)",
+             f"pvmove --abort while it runs, {back} after it"),
+        Step(("vgreduce", group, old), "takes the old array out of the VG",
+             undo=f"vgextend {shlex.quote(group)} {old}; {back}"),
+        Step(("pvremove", old), "so that the old array is no PV any more", undo=f"pvcreate {old}",
+             later=True),
+    ]  # fmt: skip

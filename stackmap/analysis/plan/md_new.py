@@ -1,0 +1,144 @@
+"""A new md array on disks that are named: what must be true of them, and the steps that make and drop one."""
+
+from __future__ import annotations
+
+import shlex
+
+from stackmap.analysis.plan.ground import Ground, path_of
+from stackmap.analysis.plan.placement import disks
+from stackmap.analysis.plan.step import Step, script
+from stackmap.errors import PlanRefused
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.raid import RAID_LEVELS, Layout
+
+SUITABLE = frozenset({Kind.DISK, Kind.PARTITION, Kind.MULTIPATH, Kind.CRYPT})
+# What mdadm keeps at most of a member for itself: data offset, bitmap, and the room to reshape in
+# (super1.c: 128 MiB, or a tenth of what is small).
+KEPT, SMALL_SHARE = 128 * 1024**2, 10
+MIB = 1024**2
+BUSY = "(Resync|Recovery|Rebuild|Reshape|Check) Status|DELAYED|PENDING"
+PAUSE = 5  # seconds between two looks
+_NEAR = {"near": "n", "far": "f", "offset": "o"}
+_PARITY = {
+    "ls": "left-symmetric", "la": "left-asymmetric", "rs": "right-symmetric",
+    "ra": "right-asymmetric", "n": "parity-last",
+}  # fmt: skip
+
+
+def members(ground: Ground, layout: Layout) -> tuple[Device, ...]:
+    """Return the disks that ``onto`` names, if a new array of *layout* may be made of them."""
+    if not ground.onto:
+        raise PlanRefused(
+            f"a new array needs {layout.members} disks that nothing uses: name them with --onto"
+        )
+    chosen = tuple(ground.topology[name] for name in ground.onto)
+    if len(chosen) != layout.members:
+        raise PlanRefused(
+            f"{layout} is made of {layout.members} disks, and --onto names {len(chosen)}"
+        )
+    taken: set[str] = set()
+    for device in chosen:
+        unused(ground, device)
+        under = disks(ground.topology, device.name)
+        if under & taken:
+            raise PlanRefused(f"{device.title} is on a disk that --onto names twice")
+        taken |= under
+    return chosen
+
+
+def unused(ground: Ground, device: Device) -> None:
+    """Refuse a device that something uses or stands on, or that is not right."""
+    if device.kind not in SUITABLE:
+        raise PlanRefused(f"{device.title} is a {device.kind}: no place for a member")
+    above = ground.topology.above(device.name)
+    if above:
+        raise PlanRefused(
+            f"{device.title} is in use: {ground.topology[above[0].above].title} is on it"
+        )
+    if device.uses:
+        raise PlanRefused(f"{device.title} is in use: {device.uses[0].who}")
+    if device.state not in (None, "active") or device.read_only or device.size is None:
+        raise PlanRefused(f"{device.title} is not in order, read-only, or of unknown size")
+
+
+def capacity(chosen: tuple[Device, ...], layout: Layout) -> int:
+    """Return the bytes that a new array of *chosen* has at least, whatever mdadm keeps for itself."""
+    smallest = min(device.size or 0 for device in chosen)
+    each = smallest - min(KEPT, smallest // SMALL_SHARE) - MIB
+    width = (
+        (layout.members - layout.parity) / layout.copies if RAID_LEVELS[layout.level].stripes else 1
+    )
+    return int(each * width)
+
+
+def variant_words(layout: Layout) -> tuple[str, ...]:
+    """Return mdadm's option for the layout's algorithm; () for the usual one of its level."""
+    if layout.level == "raid10":
+        return (f"--layout={_NEAR[layout.variant or 'near']}{layout.copies}",)
+    if layout.level == "raid5" and layout.variant not in ("", "ls"):
+        return (f"--layout={_PARITY[layout.variant]}",)
+    if layout.level == "raid6" and layout.variant not in ("", "ls"):
+        raise PlanRefused(f"how mdadm calls raid6 with the layout {layout.variant} is not known")
+    return ()
+
+
+def made(path: str, layout: Layout, chosen: tuple[Device, ...], clear: str) -> list[Step]:
+    """Return the steps that make a new array at *path*, and wait for its first sync."""
+    chunk = (f"--chunk={(layout.chunk or 0) // 1024}",) if RAID_LEVELS[layout.level].stripes else ()
+    redundant = layout.parity > 0 or layout.copies > 1
+    names = tuple(path_of(device) for device in chosen)
+    create = Step(
+        (
+            "mdadm", "--create", path, "--run", f"--level={layout.level.removeprefix('raid')}",
+            f"--raid-devices={layout.members}", *chunk, *variant_words(layout),
+            *(("--bitmap=internal",) if redundant else ()), *names,
+        ),
+        f"makes {path}: {layout}",
+        f"whatever is on {', '.join(names)} is lost; the first sync takes I/O of these disks",
+        clear,
+    )  # fmt: skip
+    return [create, *([waiting(path, layout)] if redundant else [])]
+
+
+def waiting(path: str, after: Layout) -> Step:
+    """Return the step that waits until an array is in sync, and fails unless it is laid out as *after*."""
+    # Not mdadm --wait: it fails where the sync has ended before it looks.
+    detail = shlex.join(["mdadm", "--detail", path])
+    loop = f"while sleep {PAUSE}; {detail} | grep -qE '{BUSY}'; do :; done; "
+    proof = f"{detail} | grep -q 'Raid Level : {after.level}$'"
+    return Step(
+        script(loop + proof),
+        f"waits until it is in sync, and fails unless md has made it {after.level}: then stop here",
+    )
+
+
+def new_name(ground: Ground) -> str:
+    """Return a name for the new array that none has."""
+    base = ground.target.facts.get("alias", ground.target.name)
+    name = f"{base}-new"
+    if any(d.facts.get("alias") == name for d in ground.topology.devices.values()):
+        raise PlanRefused(f"the name {name} is needed for the new array, and taken")
+    return name
+
+
+def noted(path: str) -> Step:
+    """Return the step that shows what the configuration must say of a new array."""
+    return Step(
+        ("mdadm", "--detail", "--brief", path),
+        "prints the line for mdadm.conf: put it there in place of the old array's, and renew the "
+        "initramfs (update-initramfs -u, dracut -f), or the next boot lacks it",
+    )
+
+
+def dropped(ground: Ground) -> list[Step]:
+    """Return the last steps: the old array is given up, later."""
+    path = path_of(ground.target)
+    carriers = [e.below for e in ground.topology.below(ground.target.name) if e.role != Role.SPARE]
+    spares = [e.below for e in ground.topology.below(ground.target.name) if e.role == Role.SPARE]
+    names = tuple(path_of(ground.topology[name]) for name in carriers + spares)
+    return [
+        Step(("mdadm", "--stop", path), "takes the old array down, days later",
+             undo=f"mdadm --assemble {path} {' '.join(names)}", later=True),
+        Step(("mdadm", "--zero-superblock", *names), "gives its disks free",
+             "there is no way back from here but a backup", "none", later=True),
+    ]  # fmt: skip

@@ -1,0 +1,151 @@
+"""What lies around the LV whose layout changes, taken off before and put back after: caches, checksums."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.step import Step
+from stackmap.errors import PlanRefused
+from stackmap.model.device import Kind
+from stackmap.model.volume_group import LogicalVolume
+
+_POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
+SLOWER = "the volume is as slow as its disks until the cache is back and warm"
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """
+    The LV to work on by name, and the steps around that.
+
+    ``hidden``: whether it is a part of another LV throughout (a pool's data).
+    """
+
+    name: str
+    before: tuple[Step, ...] = ()
+    after: tuple[Step, ...] = ()
+    hidden: bool = False
+
+
+def wrapped(ground: Ground) -> Wrap:
+    """Return how to get at the target; refused where what lies around it is not known to come off."""
+    name = ground.target.label.partition("/")[2]
+    _refuse_others(ground)
+    for ending, unwrap in ENDINGS.items():
+        if name.endswith(ending):
+            return unwrap(ground, name.removesuffix(ending))
+    if ground.target.kind is Kind.MEMBER:
+        raise PlanRefused(f"{ground.target.label} is hidden: what it is a part of is not known")
+    return _checksummed(ground, name)
+
+
+def _refuse_others(ground: Ground) -> None:
+    for name in ground.topology.stands_on(ground.target.name):
+        device = ground.topology[name]
+        if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
+            raise PlanRefused(
+                f"{device.title}: snapshots rest on it; remove them, or copy each, first"
+            )
+        if device.target.startswith("vdo"):
+            raise PlanRefused(f"{device.title}: how VDO takes a change below it is not known")
+
+
+def _pool(ground: Ground, name: str) -> Wrap:
+    if any(volume.segtype == "cache" for volume in _around(ground, f"{name}_tdata")):
+        raise PlanRefused(f"{ground.target.label} is cached inside of its pool: split that first")
+    return Wrap(f"{name}_tdata", hidden=True)
+
+
+def _around(ground: Ground, name: str) -> list[LogicalVolume]:
+    return [volume for key, volume in ground.group.volumes.items() if key == name]
+
+
+def _cached(ground: Ground, name: str) -> Wrap:
+    """Take off a dm-cache: what is dirty in it is written back by that."""
+    cached = _visible(ground, name, "cache")
+    pool = _bare(cached.pool)
+    group = ground.group.name
+    kind = "--cachevol" if cached.pool.endswith("_cvol") else "--cachepool"
+    mode = next(
+        (d.facts["mode"] for d in ground.topology.devices.values()
+         if d.label == f"{group}/{name}" and "mode" in d.facts), None,
+    )  # fmt: skip
+    if mode is None:
+        raise PlanRefused(f"{group}/{name}: the mode of its cache is not known")
+    again = (
+        "lvconvert", "--yes", "--type", "cache", kind, pool, "--cachemode", mode, f"{group}/{name}"
+    )  # fmt: skip
+    return _around_cache(group, name, again)
+
+
+def _writecached(ground: Ground, name: str) -> Wrap:
+    cached = _visible(ground, name, "writecache")
+    group = ground.group.name
+    again = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", _bare(cached.pool),
+             f"{group}/{name}")  # fmt: skip
+    return _around_cache(group, name, again)
+
+
+def _around_cache(group: str, name: str, again: tuple[str, ...]) -> Wrap:
+    split = Step(
+        ("lvconvert", "--yes", "--splitcache", f"{group}/{name}"),
+        "writes back what is only in the cache, and takes the cache off",
+        SLOWER,
+        "attach it again, as the step near the end does",
+    )
+    attach = Step(
+        again,
+        "puts the cache back, empty",
+        "what was in it must be read again",
+        "lvconvert --splitcache",
+    )
+    return Wrap(name, (split,), (attach,))
+
+
+def _visible(ground: Ground, name: str, segtype: str) -> LogicalVolume:
+    found = ground.group.volumes.get(name)
+    if found is None or found.segtype != segtype or not found.pool:
+        raise PlanRefused(f"{ground.group.name}/{name} is not a plain {segtype} LV")
+    return found
+
+
+def _bare(pool: str) -> str:
+    """
+    Return the name that a cache bears when it is split off.
+
+    >>> _bare("fast_cpool"), _bare("fast_cvol"), _bare("fast")
+    ('fast', 'fast', 'fast')
+    """
+    match = _POOL.fullmatch(pool)
+    return match[1] if match else pool
+
+
+def _checksummed(ground: Ground, name: str) -> Wrap:
+    """Take integrity off a RAID LV: LVM converts none that has it."""
+    below = ground.topology.stack(ground.target.name)
+    if not any(ground.topology[other].target == "integrity" for other in below):
+        return Wrap(name)
+    full = f"{ground.group.name}/{name}"
+    off = Step(
+        ("lvconvert", "--yes", "--raidintegrity", "n", full),
+        "takes the members' checksums off",
+        "a disk that returns wrong data is not caught until they are back",
+        "lvconvert --raidintegrity y",
+    )
+    on = Step(
+        ("lvconvert", "--yes", "--raidintegrity", "y", full),
+        "computes checksums of all members again, in the background",
+        "reads every member once",
+        "lvconvert --raidintegrity n",
+    )
+    return Wrap(name, (off,), (on,))
+
+
+ENDINGS: dict[str, Callable[[Ground, str], Wrap]] = {
+    "_tdata": _pool,
+    "_corig": _cached,
+    "_wcorig": _writecached,
+}

@@ -1,0 +1,162 @@
+"""A plan as commands to read, to weigh and to paste; and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.step import NOTHING, Plan, Step
+from stackmap.analysis.plan.ways import Outcome
+from stackmap.model.raid import Layout
+from stackmap.render.describe import layout as described
+from stackmap.render.filled import title
+from stackmap.render.text import safe
+
+SCHEMA = "stackmap.plan/1"
+WIDTH = 80
+INDENT = "    "
+LATER = "When the new layout has proved itself, days later:"
+SAME = "Nothing to do: {title} is {layout} already.\n"
+
+
+def plan_text(
+    ground: Ground, chosen: Outcome, others: Sequence[Outcome], *, width: int = WIDTH
+) -> str:
+    """Return *chosen* in full, and what the other ways say, a line or two each."""
+    plan = chosen.plan
+    if plan is None:
+        return ""
+    change = f"{_now(ground)} → {_called(plan.result)}"
+    lines = [f"{title(ground.topology, ground.target.name)}: {change}"]
+    lines += _wrapped(f"way {chosen.way.name}: ", f"{chosen.way.is_}; {_safety(plan)}", width)
+    lines += [line for text in plan.checked for line in _wrapped("checked: ", text, width)]
+    lines += [line for text in plan.unchecked for line in _wrapped("NOT CHECKED: ", text, width)]
+    told_later = False
+    for number, step in enumerate(plan.steps, 1):
+        lines.append("")
+        if step.later and not told_later:
+            lines += [LATER, ""]
+            told_later = True
+        lines += _step(number, step, width)
+    if others:
+        lines += ["", "Other ways:"]
+        lines += [line for other in others for line in _other(other, width)]
+    return "\n".join(lines) + "\n"
+
+
+def same_text(ground: Ground) -> str:
+    """Return what is said where the layout is there already."""
+    return SAME.format(title=title(ground.topology, ground.target.name), layout=_now(ground))
+
+
+def refusal(ground: Ground, found: Sequence[Outcome]) -> str:
+    """Return in one line why no way can be gone."""
+    whys = "; ".join(f"{each.way.name}: {each.refused}" for each in found)
+    return f"{title(ground.topology, ground.target.name)} to {ground.wanted.level}: {whys}"
+
+
+def plan_json(ground: Ground, found: Sequence[Outcome], *, same: bool = False) -> dict[str, object]:
+    """Return the object of ``plan -J``: the ways that can be gone, the safest first, then the others."""
+    present = ground.target.layout
+    return {
+        "schema": SCHEMA,
+        "device": ground.target.name,
+        "label": ground.target.title,
+        "now": asdict(present) if present else None,
+        "wanted": asdict(ground.wanted),
+        "nothing_to_do": same,
+        "ways": [_way(outcome) for outcome in found],
+    }
+
+
+def _way(outcome: Outcome) -> dict[str, object]:
+    plan = outcome.plan
+    return {
+        "way": outcome.way.name,
+        "is": outcome.way.is_,
+        "refused": outcome.refused or None,
+        "online": plan.online if plan else None,
+        "redundant": plan.redundant if plan else None,
+        "result": asdict(plan.result) if plan and plan.result else None,
+        "checked": list(plan.checked) if plan else [],
+        "unchecked": list(plan.unchecked) if plan else [],
+        "steps": [_step_json(step) for step in plan.steps] if plan else [],
+    }
+
+
+def _step_json(step: Step) -> dict[str, object]:
+    return {
+        "command": list(step.command),
+        "line": step.line,
+        "does": step.does,
+        "risks": None if step.risks == NOTHING else step.risks,
+        "undo": None if step.undo == NOTHING else step.undo,
+        "online": step.online,
+        "redundant": step.redundant,
+        "later": step.later,
+    }
+
+
+def _now(ground: Ground) -> str:
+    return _called(ground.target.layout)
+
+
+def _called(layout: Layout | None) -> str:
+    return described(layout) if layout else "linear"
+
+
+def _safety(plan: Plan) -> str:
+    """Return when it must be offline, and when a disk must not die, in words that are seen."""
+    offline = _numbers([not step.online for step in plan.steps])
+    bare = _numbers([not step.redundant for step in plan.steps])
+    words = [f"OFFLINE in {offline}" if offline else "online throughout"]
+    words.append(f"WITHOUT REDUNDANCY in {bare}" if bare else "as redundant as before throughout")
+    return ", ".join(words)
+
+
+def _numbers(marked: Sequence[bool]) -> str:
+    """
+    Return which steps are *marked*, from the first to the last.
+
+    >>> _numbers([False, True, True, False]), _numbers([True]), _numbers([False])
+    ('steps 2 to 3', 'step 1', '')
+    """
+    places = [number for number, mark in enumerate(marked, 1) if mark]
+    if len(places) < 2:
+        return f"step {places[0]}" if places else ""
+    return f"steps {places[0]} to {places[-1]}"
+
+
+def _step(number: int, step: Step, width: int) -> list[str]:
+    """Return one step: the command on a line of its own, whole, to be pasted."""
+    marks = [] if step.online else ["OFFLINE"]
+    marks += [] if step.redundant else ["NO REDUNDANCY"]
+    head = f"{number}. " + (f"[{', '.join(marks)}] " if marks else "")
+    lines = _wrapped(head, step.does, width)
+    lines.append(f"{INDENT}{step.line}")
+    if step.risks != NOTHING:
+        lines += _wrapped(f"{INDENT}risk: ", step.risks, width)
+    if step.undo != NOTHING:
+        lines += _wrapped(f"{INDENT}back: ", step.undo, width)
+    return lines
+
+
+def _other(outcome: Outcome, width: int) -> list[str]:
+    plan = outcome.plan
+    says = (
+        f"{outcome.way.is_}: {len(plan.steps)} steps, {_safety(plan)}" if plan else outcome.refused
+    )
+    return _wrapped(f"  {outcome.way.name}: ", says if plan else f"no: {says}", width)
+
+
+def _wrapped(mark: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        safe(text),
+        width,
+        initial_indent=mark,
+        subsequent_indent=INDENT + "  ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
