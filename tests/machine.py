@@ -24,6 +24,7 @@ class DrawnHost:
         self.commands = commands or {}
         self.properties = udev or {}
         self.asked: list[str] = []
+        self.events: list[dict[str, str]] | None = None
 
     def read(self, path):
         self.asked.append(path)
@@ -61,6 +62,12 @@ class DrawnHost:
 
     def arrays(self):
         raise SourceMissing("libblockdev: not drawn")
+
+    def uevents(self):
+        if self.events is None:
+            raise SourceMissing("uevents: nobody listens")
+        told, self.events = self.events, []
+        return told
 
 
 def block(name: str, number: str, size: int = 2048, **files: str) -> dict[str, str]:

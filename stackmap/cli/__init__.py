@@ -33,6 +33,7 @@ COMMANDS = {
     "blame": "who loads a disk: its requests and bytes by volume; which disks a volume loads",
     "explain": "is it the workload, the layout, or a sick disk: findings with their evidence",
     "check": "do the layers fit each other: starts, chunks, stripes, sectors",
+    "report": "one self-contained page for a change request: HTML or Markdown",
     "plan": "the commands that give a volume another layout, for this stack; printed, never run",
     "record": "topology and counters into a capture that --from reads back",
 }
@@ -71,8 +72,11 @@ class Commands(click.Group):
 class Session:
     """What every command is given: the host to ask, and how to look."""
 
-    def __init__(self, capture: str | None, color: str) -> None:
+    def __init__(
+        self, capture: str | None, color: str, window: tuple[str | None, ...] = (None,) * 3
+    ) -> None:
         self._capture = capture
+        self._window = window
         self._host: Host | None = None
         self.color = {"always": True, "never": False}.get(color)
 
@@ -111,7 +115,12 @@ class Session:
             return LiveHost()
         from stackmap.host.capture import CapturedHost
 
-        return CapturedHost(self._capture)
+        host = CapturedHost(self._capture)
+        if any(self._window):
+            from stackmap.cli.window import narrow
+
+            narrow(host, *self._window)
+        return host
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -123,6 +132,15 @@ class Session:
     "proc/ and sys/ such as a sosreport.",
 )
 @click.option(
+    "--since",
+    metavar="TIME",
+    help="Of CAPTURE only what is not before TIME: 2026-11-21T14:30, 14:30, -1h (before its end).",
+)
+@click.option("--until", metavar="TIME", help="Of CAPTURE only what is not after TIME.")
+@click.option(
+    "--every", metavar="LENGTH", help="Of CAPTURE only a sample every LENGTH: 60, 5min, 1h."
+)
+@click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
@@ -131,9 +149,14 @@ class Session:
 )
 @click.version_option(__version__, prog_name="stackmap", message="%(prog)s %(version)s")
 @click.pass_context
-def stackmap(ctx: click.Context, capture: str | None, color: str) -> None:
+def stackmap(ctx: click.Context, capture: str | None, color: str, **window: str | None) -> None:
     """See what a Linux storage stack does to I/O. It only reads."""
-    ctx.obj = Session(capture, color)
+    chosen = window["since"], window["until"], window["every"]
+    if capture is None and any(chosen):
+        raise click.UsageError(
+            "--since, --until and --every choose from a capture: --from names it"
+        )
+    ctx.obj = Session(capture, color, chosen)
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from stackmap.analysis.averages import Average
 
 if TYPE_CHECKING:
-    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.watch import Report
 
 
 class Interrupts:
@@ -34,11 +35,12 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-def until_interrupted(reports: Iterable[Interval]) -> Iterator[Interval]:
+def until_interrupted(reports: Iterable[Report]) -> Iterator[Report]:
     """Yield *reports* as they come; when interrupted, their average if there were several."""
     interrupts = Interrupts()
     running = Average()
     source = iter(reports)
+    topology: Topology | None = None
     try:
         while not interrupts.came:
             interrupts.waiting = True
@@ -46,8 +48,11 @@ def until_interrupted(reports: Iterable[Interval]) -> Iterator[Interval]:
             interrupts.waiting = False
             if report is None:
                 return
-            running.add(report)
+            topology = report[0]
+            running.add(report[1])
             yield report
     except KeyboardInterrupt:
         interrupts.waiting = False
-    yield from running.closing()
+    if topology is not None:
+        # One that was replaced was left out of an interval, and so it is of the average.
+        yield from ((topology, whole) for whole in running.closing())

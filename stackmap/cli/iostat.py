@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -14,12 +15,13 @@ import click
 
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.find import find_all
+from stackmap.find import find_all, missing
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
+    from stackmap.sampling.watch import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +81,35 @@ def command(
             "--extended and --totals are of devices, not of layers (--per-layer)"
         )
     names, seconds, count = split_words(words)
-    topology, looked = at(session, text)
-    chosen = find_all(topology, names)
+    topology, looked = at(session, text, repeated=seconds is not None)
+    find_all(topology, names)  # says that there is none before anything else
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     show = _layers if looks["per_layer"] else _devices
-    wanted = Wanted(seconds, count, looked, report, boot).intervals(session, topology)
-    for page in show(topology, chosen, Looks(**looks))(wanted):
+    wanted = Wanted(seconds, count, looked, report, boot).reports(session, topology)
+    for page in _pages(partial(show, looks=Looks(**looks)), names, wanted):
         click.echo(page, nl=False)
     sys.exit(status)
 
 
-Show = Callable[[Iterator["Interval"]], Iterator[str]]
+Show = Callable[["Interval"], Iterator[str]]
+
+
+def _pages(
+    show: Callable[[Topology, list[str]], Show], names: tuple[str, ...], reports: Iterator[Report]
+) -> Iterator[str]:
+    """Yield what to print: each report in its topology, where names are looked up anew."""
+    last: Topology | None = None
+    for topology, interval in reports:
+        if topology is not last:
+            last = topology
+            lost = set(missing(topology, names))
+            chosen = find_all(topology, [name for name in names if name not in lost])
+            shown = show(topology, chosen)
+        if chosen or not names:
+            yield from shown(interval)
+        else:
+            yield from show(topology.only(()), [])(interval)
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
@@ -102,26 +121,23 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
 
-    def show(reports: Iterator[Interval]) -> Iterator[str]:
-        for report in reports:
-            right, done = corrected(topology, report)
-            wanted = chosen or _busy(right, heads(topology, right.loads))
-            tops = chain.from_iterable(stack_tops(topology, right.loads, top) for top in wanted)
-            stacks = figures_of(topology, right.loads, dict.fromkeys(tops), right.seconds)
-            if looks.skip_idle:
-                stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
-            if looks.as_json:
-                yield json.dumps(layers_json(stacks, right, done)) + "\n"
-                continue
-            tables = [
-                layers_table(s, right, heading=not looks.no_heading, width=width) for s in stacks
-            ]
-            yield (
-                (clock(right) if looks.time else "")
-                + "\n".join(tables)
-                + notes(right, done, why=looks.why)
-                + "\n"
-            )
+    def show(report: Interval) -> Iterator[str]:
+        right, done = corrected(topology, report)
+        wanted = chosen or _busy(right, heads(topology, right.loads))
+        tops = chain.from_iterable(stack_tops(topology, right.loads, top) for top in wanted)
+        stacks = figures_of(topology, right.loads, dict.fromkeys(tops), right.seconds)
+        if looks.skip_idle:
+            stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
+        if looks.as_json:
+            yield json.dumps(layers_json(stacks, right, done)) + "\n"
+            return
+        tables = [layers_table(s, right, heading=not looks.no_heading, width=width) for s in stacks]
+        yield (
+            (clock(right) if looks.time else "")
+            + "\n".join(tables)
+            + notes(right, done, why=looks.why)
+            + "\n"
+        )
 
     return show
 
@@ -140,21 +156,20 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     part = topology.select(chosen) if chosen else topology
     rows = list(part.rows())
 
-    def show(reports: Iterator[Interval]) -> Iterator[str]:
-        for report in reports:
-            right, done = corrected(topology, report)
-            sums = totals(part, right.loads) if looks.totals else ()
-            if looks.as_json:
-                yield json.dumps(iostat_json(rows, right, done, sums)) + "\n"
-                continue
-            yield (clock(right) if looks.time else "") + iostat_table(
-                rows,
-                right,
-                sums,
-                extended=looks.extended,
-                skip_idle=looks.skip_idle,
-                heading=not looks.no_heading,
-            )
-            yield notes(right, done, why=looks.why) + "\n"
+    def show(report: Interval) -> Iterator[str]:
+        right, done = corrected(topology, report)
+        sums = totals(part, right.loads) if looks.totals else ()
+        if looks.as_json:
+            yield json.dumps(iostat_json(rows, right, done, sums)) + "\n"
+            return
+        yield (clock(right) if looks.time else "") + iostat_table(
+            rows,
+            right,
+            sums,
+            extended=looks.extended,
+            skip_idle=looks.skip_idle,
+            heading=not looks.no_heading,
+        )
+        yield notes(right, done, why=looks.why) + "\n"
 
     return show

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -12,13 +14,20 @@ import click
 
 from stackmap.analysis.averages import average
 from stackmap.discover import discover
-from stackmap.sampling import choose, intervals, of_the_same, since_boot
+from stackmap.errors import SourceError
+from stackmap.sampling import choose, picked, since_boot
+from stackmap.sampling.watch import Watch, of_the_same
+from stackmap.sources import uevent
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.cli.texts import Looked
+    from stackmap.host import Host
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
+    from stackmap.sampling.watch import Report
+
+Again = Callable[[], "Topology"]
 
 LONGEST = 366 * 86400.0  # seconds
 
@@ -91,13 +100,27 @@ def measuring(command: Command) -> Command:
     return command
 
 
-def at(session: Session, text: BinaryIO | None) -> tuple[Topology, Looked | None]:
-    """Return the topology to show figures in: that of the host, unless *text* is of no such."""
+def at(
+    session: Session, text: BinaryIO | None, *, repeated: bool = False
+) -> tuple[Topology, Looked | None]:
+    """
+    Return the topology to show figures in: that of the host, unless *text* is of no such.
+
+    *repeated*: whether it will be watched.
+    """
     if text is None:
+        if repeated:
+            listen(session.host)
         return discover(session.host), None
     from stackmap.cli import texts
 
     return texts.topology_of(session, text)
+
+
+def listen(host: Host) -> None:
+    """Begin to hear of changes, before the topology is read that they will be changes of."""
+    with contextlib.suppress(SourceError):  # then a count tells that there were some
+        uevent.read(host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +133,14 @@ class Wanted:
     report: str | None
     boot: bool
 
-    def intervals(self, session: Session, topology: Topology) -> Iterator[Interval]:
-        """Yield them, as they come; ``InputError`` if there is none."""
+    def intervals(
+        self, session: Session, topology: Topology, again: Again | None = None
+    ) -> Iterator[Interval]:
+        """Yield them, as they come, each of the devices of *topology*; ``InputError`` if there is none."""
         if self.boot and self.text is not None:
             raise click.UsageError("--since-boot is of a machine: --input has its own reports")
-        recorded = self.text is not None or not session.live
-        which = self.report or ("average" if recorded and self.seconds is None else "all")
-        found = self._source(session, topology)
+        which = self._which(session)
+        found = self._source(session, topology, again)
         if which == "average":
             found, which = average(found), "all"
         if self.text is not None:
@@ -124,20 +148,52 @@ class Wanted:
             return choose(found, which, self.text.name)
         if session.live and which == "all":
             return found  # interrupted before the first interval, there is none, and that is well
-        return choose(found, which, "this machine" if session.live else "the capture")
+        return choose(found, which, _where(session))
 
-    def _source(self, session: Session, topology: Topology) -> Iterator[Interval]:
+    def reports(
+        self, session: Session, topology: Topology, again: Again | None = None
+    ) -> Iterator[Report]:
+        """
+        Yield them with the topology of the time of each; ``InputError`` if there is none.
+
+        *again* reads it as *topology* was read. An average has the first.
+        """
+        which = self._which(session)
+        if self.text is not None or self.boot or which == "average":
+            return ((topology, each) for each in self.intervals(session, topology, again))
+        found = self._watched(session, topology, again)
+        if session.live and which == "all":
+            return found
+        return picked(found, which, _where(session))
+
+    def _which(self, session: Session) -> str:
+        recorded = self.text is not None or not session.live
+        return self.report or ("average" if recorded and self.seconds is None else "all")
+
+    def _source(
+        self, session: Session, topology: Topology, again: Again | None
+    ) -> Iterator[Interval]:
         if self.text is not None:
             from stackmap.cli import texts
 
             return texts.intervals(topology, self.text)
         if self.boot:
             return iter([since_boot(session.host)])
-        if session.live:
-            once = 1 if self.seconds is None else self.count
-            known = {name: d.diskseq for name, d in topology.devices.items() if d.diskseq}
-            taken = intervals(session.host, self.seconds or 1.0, once)
-            from stackmap.cli.interrupt import until_interrupted
+        return of_the_same(topology, self._watched(session, topology, again))
 
-            return until_interrupted(of_the_same(session.host, known, taken))
-        return intervals(session.host, self.seconds or 1.0, self.count)
+    def _watched(
+        self, session: Session, topology: Topology, again: Again | None
+    ) -> Iterator[Report]:
+        repeated = not session.live or self.seconds is not None
+        again = again or partial(discover, session.host)
+        watch = Watch(session.host, topology, again, listen=repeated)
+        found = watch.reports(self.seconds or 1.0, self.count if repeated else 1)
+        if not session.live:
+            return found
+        from stackmap.cli.interrupt import until_interrupted
+
+        return until_interrupted(found)
+
+
+def _where(session: Session) -> str:
+    return "this machine" if session.live else "the capture"

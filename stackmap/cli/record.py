@@ -3,40 +3,86 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.cli.measuring import listen
 from stackmap.discover import discover
-from stackmap.errors import SourceError
+from stackmap.errors import CaptureError, SourceError
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
-from stackmap.sampling import samples
-from stackmap.sources import limits, uptime
+from stackmap.render.text import safe
+from stackmap.sampling.watch import Watch
+from stackmap.sources import diskstats, limits, uptime
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stackmap.cli import Session
+    from stackmap.host import Host
+    from stackmap.model.topology import Topology
 
 
 @click.command()
 @click.argument("out", type=click.Path())
 @click.argument("interval", type=click.FloatRange(min=0, min_open=True), default=1.0)
-@click.argument("count", type=click.IntRange(min=1), default=10)
+@click.argument("count", type=click.IntRange(min=1), required=False)
 @click.pass_obj
-def command(session: Session, out: str, interval: float, count: int) -> None:
+def command(session: Session, out: str, interval: float, count: int | None) -> None:
     """
-    Record the topology, and the counters of COUNT intervals of INTERVAL seconds (10 of 1).
+    Record the topology, and the counters of COUNT intervals of INTERVAL seconds, or until interrupted.
 
     OUT is a new directory; ``stackmap --from OUT`` reads it back.
     """
-    with RecordingHost(session.host, out) as host:
-        topology = discover(host, metadata=True, geometry=True)
-        tuple(limits.read(host, topology))  # what explain asks besides
-        with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
-            uptime.read(host)
-        discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
-        times: list[float] = []
-        with contextlib.suppress(KeyboardInterrupt):  # what was taken so far is a capture
-            times.extend(sample.time for sample in samples(host, interval, count + 1))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a service is ended
+    times: list[float] = []
+    try:
+        with RecordingHost(session.host, out) as host, contextlib.suppress(KeyboardInterrupt):
+            for time in _samples(host, interval, count):
+                times = [*times[:1], time]
+                _progress(out, times, host.frames)
+    except CaptureError as error:
+        _clear()
+        kept = f"; {host.frames} samples are kept" if times else ""
+        raise CaptureError(f"{error}{kept}") from error
+    _clear()
     spent = times[-1] - times[0] if times else 0.0
-    click.echo(f"{out}: {max(0, len(times) - 1)} intervals, {spent:.1f} s", err=True)
+    click.echo(f"{safe(out)}: {max(0, host.frames - 1)} intervals, {spent:.1f} s", err=True)
+
+
+def _samples(host: Host, interval: float, count: int | None) -> Iterator[float]:
+    """Ask for everything, then for the counters again and again; yield the instant of each sample."""
+    listen(host)
+    again = partial(_everything, host)
+    watch = Watch(host, again(), again)
+    host.read(diskstats.PATH)  # for those who look at the files
+    for time in host.ticks(interval, None if count is None else count + 1):
+        host.read(diskstats.PATH)
+        with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
+            host.read(uptime.PATH)
+        watch.look(time)
+        yield time
+
+
+def _everything(host: Host) -> Topology:
+    """Ask all that a command may want to know, as root and as anyone would ask it."""
+    topology = discover(host, metadata=True, geometry=True)
+    tuple(limits.read(host, topology))  # what explain asks besides
+    discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
+    return topology
+
+
+def _progress(out: str, times: list[float], samples: int) -> None:
+    """Say how far it is, where people look on."""
+    if sys.stderr.isatty():
+        spent = times[-1] - times[0]
+        click.echo(f"\r{safe(out)}: {samples + 1} samples, {spent:.0f} s\x1b[K", err=True, nl=False)
+
+
+def _clear() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", err=True, nl=False)

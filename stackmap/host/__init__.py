@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+# What ``uevents`` says where some were missed: anything may have changed.
+LOST = {"ACTION": "lost"}
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
@@ -48,6 +51,15 @@ class Host(Protocol):
 
     def arrays(self) -> list[dict[str, Json]]:
         """Return md's arrays as libblockdev tells them."""
+
+    def uevents(self) -> list[dict[str, str]]:
+        """
+        Return what the kernel told of block devices since this was last asked.
+
+        Each with ACTION ("add", "remove", "change" …), DEVNAME and what else
+        it had; ``LOST`` where some were missed. The first time it begins to
+        listen, and returns []. ``SourceMissing`` where nobody can listen.
+        """
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """

@@ -3,38 +3,46 @@ A recorded machine.
 
 A capture is a tree of files under the names the live machine has them::
 
-    capture.json          format, the instants of the frames, links, what was refused
-    proc/ sys/            as they were; a directory's listing in ``.names``
+    capture.json          format, links, what was refused
+    proc/ sys/            as they were at first; a directory's listing in ``.names``
     run/udev/data/b8:0    udev's properties of a device, in udev's own format
     cmd/dmsetup-table.txt what a command printed, named by its words
     volumes.json          LVM's and md's metadata, where it was asked for
-    frames/1/proc/…       later answers, where they differ from earlier ones
+    log/…                 what was told later: ``log.py``
 
-Without ``capture.json`` it is a plain tree with one frame: an extracted
-sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
+Format 1 had the instants in ``capture.json``, and later answers as files under
+``frames/N/``. Without ``capture.json`` it is a plain tree with one frame: an
+extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from stackmap.errors import (
     CaptureError,
+    InputError,
     SourceDenied,
     SourceError,
     SourceMissing,
     SourceTimeout,
 )
+from stackmap.host.log import FOLDER, Refused
 from stackmap.host.places import command_file, decoded, udev_file
+from stackmap.host.timeline import JUMPED, WHOLE, Logged, Numbered, Timeline, Window
 from stackmap.host.tree import open_tree
+from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:
     from stackmap.host import Json
 
-FORMAT = 1
+FORMAT = 2
+FORMATS = (1, FORMAT)
 MANIFEST = "/capture.json"
+UNFINISHED = MANIFEST + ".new"
 LISTING = ".names"
 REFUSALS: dict[str, type[SourceError]] = {
     "denied": SourceDenied,
@@ -45,51 +53,64 @@ REFUSALS: dict[str, type[SourceError]] = {
 
 
 class CapturedHost:
-    """A host that answers from a capture; time moves from frame to frame."""
+    """
+    A host that answers from a capture; time moves from frame to frame.
 
-    def __init__(self, path: str) -> None:
+    Until ``ticks`` begins it answers as at first, or with a window, as it was
+    at the window's first frame.
+    """
+
+    def __init__(self, path: str, window: Window = WHOLE) -> None:
         self.path = path
         self._tree = open_tree(path)
         manifest = self._manifest()
-        self._times = self._instants(manifest.get("times", []))
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
-        self._frame = 0
+        self._timeline = self._frames(manifest)
+        self._window = WHOLE
+        self.show(window)
+
+    def span(self) -> tuple[float, float] | None:
+        """Return the instants of the first and the last frame; None without frames."""
+        return self._timeline.span()
+
+    def show(self, window: Window) -> None:
+        """Answer from *window* alone; ``InputError`` if there is no frame in it."""
+        self._window = window
+        if window == WHOLE:
+            return
+        if next(self._timeline.moved(window), None) is None:
+            raise InputError(f"{self.path}: no sample in the time that was asked for")
 
     def read(self, path: str) -> str:
         """Return the file as it was in this frame."""
-        self._repeat_refusal(f"read {path}")
-        return self._answer(path)
+        return self._told(f"read {path}", path)
 
     def names_in(self, path: str) -> list[str]:
         """Return the listing as it was in this frame."""
-        self._repeat_refusal(f"names_in {path}")
-        try:
-            return self._answer(f"{path}/{LISTING}").splitlines()
-        except SourceMissing:
-            return sorted(self._tree.names(path))
+        listed = self._kept(f"names_in {path}", f"{path}/{LISTING}")
+        return sorted(self._tree.names(path)) if listed is None else listed.splitlines()
 
     def link(self, path: str) -> str:
         """Return what the link said."""
-        self._repeat_refusal(f"link {path}")
+        question = f"link {path}"
+        later = self._later(question, None)
+        if later is not None:
+            return later
+        self._repeat_refusal(question)
         return self._links.get(path) or self._tree.link(path)
 
     def run(self, *command: str) -> str:
         """Return what *command* printed."""
-        self._repeat_refusal("run " + " ".join(command))
-        try:
-            return self._answer(command_file(command))
-        except SourceMissing as error:
-            raise SourceMissing(f"{' '.join(command[:2])}: not in this capture") from error
+        printed = self._kept("run " + " ".join(command), command_file(command))
+        if printed is None:
+            raise SourceMissing(f"{' '.join(command[:2])}: not in this capture")
+        return printed
 
     def udev(self, number: str) -> dict[str, str]:
         """Return the properties udev had recorded."""
-        self._repeat_refusal(f"udev {number}")
-        try:
-            text = self._answer(udev_file(number))
-        except SourceMissing:
-            return {}
-        return parse_udev(text)
+        text = self._kept(f"udev {number}", udev_file(number))
+        return {} if text is None else parse_udev(text)
 
     def volumes(self) -> list[dict[str, Json]]:
         """Return what libblockdev said of LVM."""
@@ -99,29 +120,47 @@ class CapturedHost:
         """Return what libblockdev said of md."""
         return self._records("arrays")
 
+    def uevents(self) -> list[dict[str, str]]:
+        """Return what the kernel had told by this frame, since the one before."""
+        question = "uevents"
+        if self._later(question, None) is None:
+            self._repeat_refusal(question)
+        told = self._timeline.passing(question)
+        return [
+            event
+            for text in told
+            for event in ([{"ACTION": JUMPED}] if text == JUMPED else self._json(text, question))
+        ]
+
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
-        times = self._times or [0.0]
-        for frame, time in enumerate(times[:count]):
-            self._frame = frame
-            yield time
+        yield from islice(self._timeline.moved(self._window), count)
 
     def _manifest(self) -> dict[str, Json]:
         try:
             manifest = json.loads(self._tree.read(MANIFEST))
         except SourceMissing:
-            if self._looks_like_a_machine():
+            if self._is_there(UNFINISHED):
+                raise CaptureError(
+                    f"{self.path}: the recording ended before its first sample: nothing is in it"
+                ) from None
+            if self._is_there("/proc/diskstats") or self._is_folder("/sys/block"):
                 return {}
             raise CaptureError(
                 f"{self.path}: not a capture: no capture.json, no sys/block and no proc/diskstats in it"
             ) from None
         except (ValueError, RecursionError) as error:
             raise CaptureError(f"{self.path}: capture.json is damaged: {error}") from error
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        if not isinstance(manifest, dict) or manifest.get("format") not in FORMATS:
             raise CaptureError(
                 f"{self.path}: a capture of another format; this stackmap reads format {FORMAT}"
             )
         return manifest
+
+    def _frames(self, manifest: dict[str, Json]) -> Timeline:
+        if manifest.get("format") == FORMAT:
+            return Logged(self._tree, self._tree.names(FOLDER) if self._is_folder(FOLDER) else [])
+        return Numbered(self._tree, self._instants(manifest.get("times", [])))
 
     def _instants(self, times: Json) -> list[float]:
         numbers = times if isinstance(times, list) else [None]
@@ -132,45 +171,60 @@ class CapturedHost:
             )
         return instants
 
-    def _looks_like_a_machine(self) -> bool:
-        for question, path in (
-            (self._tree.names, "/sys/block"),
-            (self._tree.read, "/proc/diskstats"),
-        ):
-            try:
-                question(path)
-            except SourceMissing:
-                continue
-            return True
-        return False
+    def _is_there(self, path: str) -> bool:
+        try:
+            self._tree.read(path)
+        except SourceMissing:
+            return False
+        return True
 
-    def _answer(self, path: str) -> str:
-        """Return the newest answer at or before this frame."""
-        for frame in range(self._frame, 0, -1):
-            try:
-                return decoded(self._tree.read(f"/frames/{frame}{path}"))
-            except SourceMissing:
-                continue
-        return decoded(self._tree.read(path))
+    def _is_folder(self, path: str) -> bool:
+        try:
+            self._tree.names(path)
+        except SourceMissing:
+            return False
+        return True
+
+    def _told(self, question: str, path: str) -> str:
+        """Return the newest answer; ``SourceMissing`` if the capture has none."""
+        kept = self._kept(question, path)
+        if kept is None:
+            raise SourceMissing(f"{path}: not in this capture")
+        return kept
+
+    def _kept(self, question: str, path: str) -> str | None:
+        """Return the newest answer at or before this frame, None if the capture has none."""
+        later = self._later(question, path)
+        if later is not None:
+            return later
+        self._repeat_refusal(question)
+        try:
+            return decoded(self._tree.read(path))
+        except SourceMissing:
+            return None
+
+    def _later(self, question: str, path: str | None) -> str | None:
+        """Return what was told after the first answers, refusals included; None if nothing."""
+        told = self._timeline.told(question, path)
+        if isinstance(told, Refused):
+            raise REFUSALS.get(told.kind, SourceError)(told.message)
+        return told
 
     def _records(self, name: str) -> list[dict[str, Json]]:
-        self._repeat_refusal(name)
+        return cast(
+            "list[dict[str, Json]]", self._json(self._told(name, f"/{name}.json"), f"{name}.json")
+        )
+
+    def _json(self, text: str, what: str) -> list[dict[str, str]]:
         try:
-            return cast("list[dict[str, Json]]", json.loads(self._answer(f"/{name}.json")))
-        except ValueError as error:
-            raise CaptureError(f"{self.path}: {name}.json is damaged: {error}") from error
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise CaptureError(f"{self.path}: {what} is damaged: {error}") from error
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            raise CaptureError(f"{self.path}: {what} is damaged: no list of records")
+        return found
 
     def _repeat_refusal(self, question: str) -> None:
         if question in self._refused:
             kind, message = self._refused[question]
             raise REFUSALS.get(kind, SourceError)(message)
-
-
-def parse_udev(text: str) -> dict[str, str]:
-    """Return the ``E:`` properties of a file of udev's database, and its links as DEVLINKS."""
-    lines = [line for line in text.splitlines() if line[1:2] == ":"]
-    properties = dict(line[2:].split("=", 1) for line in lines if line[0] == "E" and "=" in line)
-    links = ["/dev/" + line[2:] for line in lines if line[0] == "S"]
-    if links:
-        properties["DEVLINKS"] = " ".join(links)
-    return properties

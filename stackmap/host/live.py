@@ -1,5 +1,5 @@
 """
-The running machine: with ``command`` and ``blockdev`` beside it the one place that opens, runs or sleeps.
+The running machine: with ``command``, ``blockdev`` and ``uevents`` beside it the one place that opens, runs or sleeps.
 
 It opens only files of /proc, /sys and /run; never a block device.
 """
@@ -7,6 +7,7 @@ It opens only files of /proc, /sys and /run; never a block device.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from stackmap.host.udev_record import parse_udev
 if TYPE_CHECKING:
     from stackmap.host import Json
     from stackmap.host.command import Command
+    from stackmap.host.uevents import Listener
 
 COMMAND_SECONDS = 5.0  # lvs answers in 0.05 s; a command that waits on a dead path, never
 CONTROL = "/dev/mapper/control"
@@ -40,6 +42,7 @@ class LiveHost:
 
     def __init__(self) -> None:
         self._begun: dict[tuple[str, ...], Command] = {}
+        self._listener: Listener | None = None
 
     def read(self, path: str) -> str:
         """Return the file's text."""
@@ -104,16 +107,33 @@ class LiveHost:
         names = [name for name in self.names_in("/sys/block") if name.startswith("md")]
         return blockdev.arrays(names)
 
+    def uevents(self) -> list[dict[str, str]]:
+        """Return what was told since, by pyudev's monitor of the kernel."""
+        from stackmap.host.uevents import Listener
+
+        if self._listener is None:
+            self._listener = Listener()
+        return self._listener.heard()
+
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
-        """Yield instants by the clock, sleeping towards a deadline so that delays do not add up."""
-        start = time.monotonic()
-        done = 0
-        while count is None or done < count:
-            pause = start + done * interval - time.monotonic()
+        """
+        Yield instants, sleeping towards deadlines, so that delays do not add up.
+
+        One that passed while the program was busy is left out: two samples
+        taken at once have no rate between them. The instants are those of a
+        clock that is never set back, from what the time of day was at first.
+        """
+        start = _now()
+        date = time.time() - start
+        place = 0
+        for _ in range(count) if count is not None else itertools.count():
+            pause = start + place * interval - _now()
             if pause > 0:
                 time.sleep(pause)
-            yield time.time()
-            done += 1
+            now = _now()
+            yield date + now
+            if interval > 0:
+                place = max(place, int((_now() - start) / interval)) + 1
 
 
 def _started(command: tuple[str, ...]) -> Command:
@@ -122,6 +142,11 @@ def _started(command: tuple[str, ...]) -> Command:
     from stackmap.host.command import Command  # 2 ms that a run without root and dm does not pay
 
     return Command(command)
+
+
+def _now() -> float:
+    """Return seconds since boot; those in which the machine was suspended count."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _all_of(descriptor: int, *, at_once: bool) -> bytes:

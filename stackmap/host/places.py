@@ -26,3 +26,8 @@ def udev_file(number: str) -> str:
 def decoded(content: bytes) -> str:
     r"""Return *content* as text; bytes that are no UTF-8 stay visible as ``\xNN``."""
     return content.decode("utf-8", "backslashreplace")
+
+
+def encoded(text: str) -> bytes:
+    r"""Return *text* as bytes; a name in a directory that was no UTF-8 stays visible as ``\udcNN``."""
+    return text.encode("utf-8", "backslashreplace")

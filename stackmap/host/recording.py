@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
-from stackmap.host.capture import FORMAT, LISTING, MANIFEST, REFUSALS
-from stackmap.host.places import command_file, udev_file
+from stackmap.host import log
+from stackmap.host.capture import FORMAT, LISTING, MANIFEST, REFUSALS, UNFINISHED
+from stackmap.host.log import Lines, Refused
+from stackmap.host.places import command_file, encoded, udev_file
+from stackmap.host.segment import Segment
 
 if TYPE_CHECKING:
     from stackmap.host import Host, Json
@@ -26,40 +29,34 @@ class RecordingHost:
     """
     Pass each question on to *host* and keep the answer under *directory*.
 
-    Use it as a context: what was refused and the instants of the frames are
-    written when it ends.
+    What is asked before the first tick is kept as plain files, a capture as
+    soon as that tick comes; from then on answers go to the log, those of a
+    tick in one write. Use it as a context, which ends it. ``CaptureError``
+    where something cannot be written: what was written before is a capture.
     """
 
     def __init__(self, host: Host, directory: str) -> None:
         self._host = host
         self._directory = Path(directory)
-        self._kept: dict[str, str] = {}
-        self._refused: dict[str, list[str]] = {}
+        self._first: dict[str, str | Refused] = {}
         # In the manifest: /sys/block/sda is a link, and a folder of files too.
         self._links: dict[str, str] = {}
-        self._times: list[float] = []
-        try:
-            taken = self._directory.exists() and any(self._directory.iterdir())
-        except OSError as error:
-            raise CaptureError(f"{directory}: {error.strerror}; give a new directory") from error
-        if taken:
-            raise CaptureError(f"{directory}: exists and is not empty; give a new directory")
+        self._later: dict[str, Lines | Refused] = {}
+        self._entries: list[bytes] = []
+        self._segment: Segment | None = None
+        self._time: float | None = None
+        self.frames = 0
+        self._begin()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._write(
-            MANIFEST,
-            _json(
-                {
-                    "format": FORMAT,
-                    "times": self._times,
-                    "refused": self._refused,
-                    "links": self._links,
-                }
-            ),
-        )
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._segment is not None:
+            if kind is None or not issubclass(kind, CaptureError):
+                self._segment.end()
+        elif kind is None:
+            self._finish_first()
 
     def read(self, path: str) -> str:
         """Ask, and keep the file."""
@@ -74,7 +71,8 @@ class RecordingHost:
     def link(self, path: str) -> str:
         """Ask, and keep the link."""
         target = self._ask(f"link {path}", None, lambda: self._host.link(path), str)
-        self._links[path] = target
+        if self._time is None:
+            self._links[path] = target
         return target
 
     def run(self, *command: str) -> str:
@@ -96,11 +94,27 @@ class RecordingHost:
         """Ask, and keep md's records."""
         return self._ask("arrays", "/arrays.json", self._host.arrays, _json)
 
+    def uevents(self) -> list[dict[str, str]]:
+        """Ask, and keep what was told in this frame."""
+        question = "uevents"
+        try:
+            told = self._host.uevents()
+        except SourceError as error:
+            self._keep(question, None, Refused(_kind(error), str(error)))
+            raise
+        if told and self._time is not None:
+            self._entries.append(log.passing(question, json.dumps(told)))
+        return told
+
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
-        """Pass the instants on; answers after the first belong to later frames."""
+        """Pass the instants on; what is asked after one, until the next is asked for, is its frame."""
         for time in self._host.ticks(interval, count):
-            self._times.append(time)
+            if self._time is None:
+                self._finish_first()
+            self._time = time
             yield time
+            # Only here: a frame that was interrupted may lack the counters, and is none.
+            self._write_frame()
 
     def _ask(
         self, question: str, path: str | None, answer: Callable[[], T], text: Callable[[T], str]
@@ -108,26 +122,72 @@ class RecordingHost:
         try:
             value = answer()
         except SourceError as error:
-            self._refused.setdefault(question, [_kind(error), str(error)])
+            self._keep(question, path, Refused(_kind(error), str(error)))
             raise
-        if path is not None:
-            self._keep(path, text(value))
+        self._keep(question, path, text(value))
         return value
 
-    def _keep(self, path: str, content: str) -> None:
-        """Write an answer; a later one only where it differs."""
-        if self._kept.get(path) == content:
+    def _keep(self, question: str, path: str | None, answer: str | Refused) -> None:
+        """Keep an answer; a later one only where it differs."""
+        if self._time is None:
+            if isinstance(answer, str) and path is not None and self._first.get(question) != answer:
+                self._write(path, answer)
+            self._first[question] = answer
             return
-        frame = max(0, len(self._times) - 1)
-        first = path not in self._kept
-        self._kept[path] = content
-        self._write(path if first or frame == 0 else f"/frames/{frame}{path}", content)
+        before = self._later.get(question)
+        now = answer if isinstance(answer, Refused) else answer.split("\n")
+        if now == before or (before is None and self._first.get(question) == answer):
+            return
+        self._later[question] = now
+        self._entries.append(log.entry(question, now, before))
+
+    def _begin(self) -> None:
+        """Take the directory, with a mark that nothing can be read from it yet."""
+        try:
+            taken = self._directory.exists() and any(self._directory.iterdir())
+        except OSError as error:
+            raise CaptureError(
+                f"{self._directory}: {error.strerror}; give a new directory"
+            ) from error
+        if taken:
+            raise CaptureError(f"{self._directory}: exists and is not empty; give a new directory")
+        self._write(UNFINISHED, "")
+
+    def _finish_first(self) -> None:
+        """Write the manifest, at once: from here on this is a capture."""
+        refused = {
+            question: [answer.kind, answer.message]
+            for question, answer in self._first.items()
+            if isinstance(answer, Refused)
+        }
+        manifest = {"format": FORMAT, "refused": refused, "links": self._links}
+        self._write(UNFINISHED, _json(manifest))
+        place = self._directory / UNFINISHED.lstrip("/")
+        try:
+            place.rename(self._directory / MANIFEST.lstrip("/"))
+        except OSError as error:
+            raise CaptureError(f"{place}: {error.strerror}") from error
+
+    def _write_frame(self) -> None:
+        """Write the frame that ends; at the end of a segment begin another, which tells all anew."""
+        time = self._time or 0.0
+        if self._segment is not None and time >= self._segment.start + log.SPAN:
+            self._segment.end()
+            self._segment = None
+        if self._segment is None:
+            self._segment = Segment(f"{self._directory}{log.name_of(time)}", time)
+            passing = [each for each in self._entries if each.startswith(log.PASSING)]
+            told = [log.entry(question, answer) for question, answer in self._later.items()]
+            self._entries = told + passing
+        self._segment.append(log.frame(time, self._entries))
+        self._entries = []
+        self.frames += 1
 
     def _write(self, path: str, content: str) -> None:
         place = self._directory / path.lstrip("/")
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(content, encoding="utf-8")
+            place.write_bytes(encoded(content))
         except OSError as error:
             raise CaptureError(f"{place}: {error.strerror}") from error
 

@@ -38,6 +38,10 @@ class UnprivilegedHost:
         """Ask udev."""
         return self._host.udev(number)
 
+    def uevents(self) -> list[dict[str, str]]:
+        """Ask what changed."""
+        return self._host.uevents()
+
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """Ask for instants."""
         return self._host.ticks(interval, count)

@@ -1,17 +1,20 @@
 """
-What the kernel tells udev of devices, as far as it shows whether one was replaced.
+What the kernel tells of devices that come, change and go.
 
-``/sys/kernel/uevent_seqnum`` counts all that was told since boot: while it
-stands still no device came or went, and none needs to be looked at. A
-device's ``uevent`` has its DISKSEQ, the kernel's count of disks ever made
-(5.15).
+``/sys/kernel/uevent_seqnum`` counts all that was told since boot, of devices
+of every sort: while it stands still no device came or went. A device's
+``uevent`` has its DISKSEQ, the kernel's count of disks ever made (5.15).
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stackmap.sources.sysfs import attribute, parse_uevent
+from stackmap.host import LOST
+from stackmap.sources.sysfs import attribute, names_in, parse_uevent, unescaped
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -20,9 +23,69 @@ COUNT = "/sys/kernel/uevent_seqnum"
 DEVICES = "/sys/class/block"
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """
+    What was told since it was last asked for.
+
+    ``added`` and ``removed``: how often, by kernel name. ``other``: whether
+    anything else changed. ``unknown``: whether anything may have changed, and
+    ``lost``: because some of it was missed.
+    """
+
+    added: Mapping[str, int] = field(default_factory=dict)
+    removed: Mapping[str, int] = field(default_factory=dict)
+    other: bool = False
+    unknown: bool = False
+    lost: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.other or self.unknown)
+
+    @property
+    def touched(self) -> frozenset[str]:
+        """The names under which a device came or went."""
+        return frozenset(self.added) | frozenset(self.removed)
+
+
+NOTHING = Told()
+ANYTHING = Told(unknown=True)
+
+
+def read(host: Host) -> Told:
+    """Ask what was told of block devices; ``SourceError`` where nobody listens."""
+    events = host.uevents()
+    return parse(events) if events else NOTHING
+
+
+def parse(events: Iterable[Mapping[str, str]]) -> Told:
+    """Return what *events* tell."""
+    added: Counter[str] = Counter()
+    removed: Counter[str] = Counter()
+    other = unknown = lost = False
+    for event in events:
+        action = event.get("ACTION", "")
+        name = event.get("DEVNAME", "").removeprefix("/dev/")
+        if not name:
+            unknown = True
+            lost |= action == LOST["ACTION"]
+        elif action == "add":
+            added[name] += 1
+        elif action == "remove":
+            removed[name] += 1
+        else:
+            other = True
+    return Told(added, removed, other, unknown, lost)
+
+
 def count(host: Host) -> str:
     """Return how many events there were, "" where the kernel does not say."""
     return attribute(host, COUNT)
+
+
+def names(host: Host) -> frozenset[str]:
+    """Return the names of the block devices that there are now."""
+    return frozenset(unescaped(name) for name in names_in(host, DEVICES))
 
 
 def diskseq(host: Host, name: str) -> str:

@@ -1,13 +1,15 @@
 """What a recorder keeps, a captured host tells."""
 
+import gzip
 import json
 
 import pytest
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing, SourceTimeout
-from stackmap.host.capture import CapturedHost, parse_udev
+from stackmap.host.capture import CapturedHost
 from stackmap.host.places import command_file
 from stackmap.host.recording import RecordingHost
+from stackmap.host.udev_record import parse_udev
 
 
 class Pretender:
@@ -46,6 +48,9 @@ class Pretender:
     def arrays(self):
         return []
 
+    def uevents(self):
+        return [{"ACTION": "add", "DEVNAME": f"dm-{self.ticked}"}] if self.ticked == 2 else []
+
     def ticks(self, interval, count):
         for tick in range(count):
             self.ticked = tick
@@ -73,7 +78,9 @@ def ask(host):
             question(argument)
         except (SourceDenied, SourceMissing, SourceTimeout) as refusal:
             answers.append((type(refusal), str(refusal)))
-    return answers + [(time, host.read("/proc/diskstats")) for time in host.ticks(2.0, 3)]
+    return answers + [
+        (time, host.read("/proc/diskstats"), host.uevents()) for time in host.ticks(2.0, 3)
+    ]
 
 
 def test_a_recording_answers_as_the_host_did(tmp_path):
@@ -112,7 +119,10 @@ def test_what_did_not_change_is_kept_once(tmp_path):
             recorder.read("/proc/diskstats")
 
     kept = {str(p.relative_to(tmp_path / "c")) for p in (tmp_path / "c").rglob("*") if p.is_file()}
-    assert kept == {"capture.json", "same", "proc/diskstats", "frames/1/proc/diskstats"}
+    assert kept == {"capture.json", "log/1000.000000.gz"}
+    text = gzip.decompress((tmp_path / "c" / "log" / "1000.000000.gz").read_bytes()).decode()
+    assert text.count("content of /same") == 1
+    assert text.count("counters 0") == text.count("counters 7") == 1
 
 
 def test_a_recording_never_overwrites(tmp_path):
@@ -139,7 +149,7 @@ def test_a_plain_tree_is_a_machine(tmp_path):
 
 @pytest.mark.parametrize(
     ("manifest", "said"),
-    [("{", "damaged"), ('{"format": 99}', "format 1"), ("[]", "format 1"), (None, "not a capture")],
+    [("{", "damaged"), ('{"format": 99}', "format 2"), ("[]", "format 2"), (None, "not a capture")],
 )
 def test_what_is_no_capture_says_so(tmp_path, manifest, said):
     """One line that names the path."""
@@ -180,5 +190,5 @@ def test_a_manifest_is_readable_by_people(tmp_path):
         ask(recorder)
 
     manifest = json.loads((tmp_path / "c" / "capture.json").read_text())
-    assert manifest["times"] == [1000.0, 1002.0, 1004.0]
+    assert manifest["format"] == 2
     assert manifest["refused"]["read /secret"] == ["denied", "/secret: Permission denied"]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import InputError
-from stackmap.sources import diskstats, uevent, uptime
+from stackmap.sources import diskstats, uptime
 
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.interval import Interval
     from stackmap.sources.diskstats import Sample
+
+T = TypeVar("T")
 
 
 def samples(host: Host, interval: float, count: int | None) -> Iterator[Sample]:
@@ -29,31 +30,6 @@ def intervals(host: Host, interval: float, count: int | None) -> Iterator[Interv
     return (diskstats.between(earlier, later) for earlier, later in pairwise(taken))
 
 
-def of_the_same(
-    host: Host, known: Mapping[str, str], reports: Iterable[Interval]
-) -> Iterator[Interval]:
-    """
-    Yield *reports* without the devices that are no longer those of *known*.
-
-    *known*: the diskseq of each by name, from when the topology was read. A
-    name that was used again has counters that need not even go back, and what
-    is known of it is another device's: it has no figures from then on.
-    """
-    seen = ""
-    replaced: frozenset[str] = frozenset()
-    for report in reports:
-        now = uevent.count(host)
-        if not now or now != seen:
-            replaced = frozenset(n for n, seq in known.items() if uevent.diskseq(host, n) != seq)
-            seen = now
-        lost = sorted(replaced & report.loads.keys())
-        if not lost:
-            yield report
-            continue
-        loads = {name: load for name, load in report.loads.items() if name not in replaced}
-        yield replace(report, loads=loads, events=(*report.events, *map(_replaced, lost)))
-
-
 def since_boot(host: Host) -> Interval:
     """Return the averages since boot, which are no current rate and say so."""
     sample = next(samples(host, 0, 1))
@@ -62,18 +38,25 @@ def since_boot(host: Host) -> Interval:
 
 def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Interval]:
     """
-    Yield those of *reports* that *which* asks for: a number from 1, "last" or "all".
+    Yield those of *reports* that *which* asks for; see ``picked``.
 
     A text's own averages are reports only where it has no others.
+    """
+    return picked(_without_summaries(reports), which, where)
+
+
+def picked(reports: Iterable[T], which: str, where: str) -> Iterator[T]:
+    """
+    Yield those of *reports* that *which* asks for: a number from 1, "last" or "all".
+
     ``InputError`` naming *where* if there is none.
     """
-    found = _without_summaries(reports)
     if which == "all":
-        chosen: Iterable[Interval] = found
+        chosen: Iterable[T] = reports
     elif which == "last":
-        chosen = deque(found, maxlen=1)
+        chosen = deque(reports, maxlen=1)
     else:
-        chosen = islice(found, int(which) - 1, int(which))
+        chosen = islice(reports, int(which) - 1, int(which))
     empty = True
     for report in chosen:
         empty = False
@@ -98,7 +81,3 @@ def _without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
         elif not found:
             summaries.append(report)
     yield from summaries
-
-
-def _replaced(name: str) -> str:
-    return f"{name}: replaced by another device of that name; no figures for it"

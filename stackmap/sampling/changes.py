@@ -1,0 +1,83 @@
+"""What changed from one topology to the next, and which devices are still those they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from stackmap.model.device import Device
+from stackmap.model.topology import Edge, Topology
+from stackmap.sources.uevent import NOTHING, Told
+
+Identities = Mapping[str, str | None]
+
+_FIGURES = re.compile(r"[0-9.]+ ?%?")
+
+
+def identity(device: Device) -> str:
+    """
+    Return what no other device that bears its name has.
+
+    The kernel's count of disks (5.15); before, what its uuid says, and then
+    whether it came or went must have been told.
+    """
+    return f"{device.number} {device.diskseq or device.uuid or device.wwn}"
+
+
+def identities(before: Topology, after: Topology, told: Told = NOTHING) -> Identities:
+    """
+    Return which device bore each name at an instant between two looks; None: cannot be known.
+
+    *told* is what the kernel told between them, all of it. A name that is in
+    neither is not here: nobody looked at it, nor was it told of.
+    """
+    was = {name: identity(device) for name, device in before.devices.items()}
+    now = {name: identity(device) for name, device in after.devices.items()}
+    return {
+        name: _between(name, was.get(name), now.get(name), after, told)
+        for name in (*was, *(now.keys() - was.keys()), *(told.touched - was.keys() - now.keys()))
+    }
+
+
+def _between(
+    name: str, was: str | None, now: str | None, after: Topology, told: Told
+) -> str | None:
+    came, went = told.added.get(name, 0), told.removed.get(name, 0)
+    if was == now:
+        counted = name in after and after[name].diskseq
+        return was if counted or not (came or went) else None
+    if told.unknown:
+        return None
+    if was is None and (came, went) == (1, 0):
+        return now  # it had come, if the sample has it at all
+    if now is None and (came, went) == (0, 1):
+        return was
+    return None
+
+
+def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
+    """Yield what happened to devices that stayed, and which came and went unseen."""
+    for name, now in after.devices.items():
+        was = before.devices.get(name)
+        if was is not None and identity(was) == identity(now):
+            yield from _of_one(was, now)
+            if _below(before.below(name)) != _below(after.below(name)) or was.layout != now.layout:
+                yield f"{now.title}: its layout changed; ratios below it mix both"
+    for name in sorted(told.touched - before.devices.keys() - after.devices.keys()):
+        if told.added.get(name) and told.removed.get(name):
+            yield f"{name} appeared and went away"
+    if told.lost:
+        yield "events were missed: what changed was found by looking at every device"
+
+
+def _of_one(was: Device, now: Device) -> Iterator[str]:
+    if was.title != now.title:
+        yield f"{now.name}: renamed from {was.title} to {now.title}"
+    if was.size != now.size:
+        yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
+    if _FIGURES.sub("", was.state or "") != _FIGURES.sub("", now.state or ""):
+        yield f"{now.title}: was {was.state or 'in no known state'}, now {now.state or 'not known'}"
+
+
+def _below(edges: Iterable[Edge]) -> set[tuple[str, str, int | None]]:
+    return {(edge.below, edge.role, edge.start) for edge in edges}

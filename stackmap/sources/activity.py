@@ -1,0 +1,51 @@
+"""
+What may change without the kernel telling it: arrays that begin to sync, mounts.
+
+Few questions, to be asked again and again: the answers only show whether it is
+time to look at everything. No progress is among them, nor whether an array
+was written to just now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from stackmap.errors import SourceError
+from stackmap.model.device import Kind
+from stackmap.sources import dmsetup
+from stackmap.sources.sysfs import ROOT, attribute
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+    from stackmap.model.topology import Topology
+
+MD = ("sync_action", "degraded")
+MOUNTS = "/proc/self/mountinfo"
+# dm-raid's status: type, members, a letter for each, progress, what it does (dm-raid.rst).
+RAID_HEALTH, RAID_ACTION = 2, 4
+
+
+def of_arrays(host: Host, topology: Topology) -> tuple[str, ...]:
+    """Return what md's arrays are at: two attributes of each."""
+    arrays = (d.name for d in topology.devices.values() if d.kind is Kind.ARRAY)
+    return tuple(attribute(host, f"{ROOT}/{name}/md/{what}") for name in arrays for what in MD)
+
+
+def of_volumes(host: Host, topology: Topology) -> tuple[str, ...]:
+    """Return what LVM's RAID volumes are at, and what is mounted; a command, where there is such a volume."""
+    raids = any("raid" in d.target for d in topology.devices.values())
+    told = tuple(_raids(host)) if raids else ()
+    return (*told, attribute(host, MOUNTS))
+
+
+def _raids(host: Host) -> Iterator[str]:
+    try:
+        statuses = dmsetup.read_statuses(host)
+    except SourceError:  # not root: sysfs has nothing of it
+        return
+    for name, segments in statuses.items():
+        for segment in segments:
+            if segment.target == "raid":
+                words = segment.words
+                yield " ".join((name, *words[RAID_HEALTH:][:1], *words[RAID_ACTION:][:1]))

@@ -1,0 +1,209 @@
+"""Intervals of a machine whose devices come, go, and are replaced under their names."""
+
+from functools import partial
+
+import pytest
+
+from stackmap.discover import discover
+from stackmap.sampling.watch import Watch, of_the_same
+from stackmap.sources import uevent
+from tests.machine import DrawnHost, block, lvm_uuid, mapped
+
+SEQNUM = "/sys/kernel/uevent_seqnum"
+
+
+class Machine(DrawnHost):
+    """
+    A disk and what stands on it; each tick one of *steps* is taken, then the counters grow.
+
+    A counter of a device grows by 7 reads a tick; a new one begins at 1,000,
+    so that its counters never go back from those of the one it replaced.
+    """
+
+    def __init__(self, steps=(), *, listens=True):
+        super().__init__({SEQNUM: "31\n"})
+        self.steps = list(steps)
+        self.listens = listens
+        self.reads: dict[str, int] = {}
+        self.born = 0
+        self.add("sda", block("sda", "8:0"))
+        self.events = [] if listens else None
+
+    def add(self, name, files):
+        self.born += 1
+        path = f"/sys/block/{name}/uevent"
+        files[path] = files[path].replace("DISKSEQ=1", f"DISKSEQ={self.born}")
+        self.files = {**self.files, **files, f"/sys/class/block/{name}/uevent": files[path]}
+        self.reads[name] = 1000 * self.born
+        self.tell("add", name)
+
+    def add_volume(self, number, label):
+        dm_name = label.replace("/", "-")
+        self.add(f"dm-{number}", mapped(number, dm_name, lvm_uuid(self.born), below=("sda",)))
+
+    def remove(self, name):
+        gone = (f"/sys/block/{name}/", f"/sys/class/block/{name}/")
+        self.files = {p: text for p, text in self.files.items() if not p.startswith(gone)}
+        del self.reads[name]
+        self.tell("remove", name)
+
+    def rename(self, name, label):
+        self.files = {**self.files, f"/sys/block/{name}/dm/name": label.replace("/", "-") + "\n"}
+        self.tell("change", name)
+
+    def tell(self, action, name):
+        self.files = {**self.files, SEQNUM: f"{int(self.files[SEQNUM]) + 1}\n"}
+        if self.events is not None:
+            self.events.append({"ACTION": action, "DEVNAME": f"/dev/{name}"})
+
+    def ticks(self, interval, count):
+        for tick in range(count):
+            if tick < len(self.steps):
+                self.steps[tick](self)
+            lines = (
+                f"   8 0 {name} {reads} 0 0 0 0 0 0 0 0 0 0\n" for name, reads in self.reads.items()
+            )
+            self.files = {**self.files, "/proc/diskstats": "".join(lines)}
+            yield 1000.0 + interval * tick
+            self.reads = {name: reads + 7 for name, reads in self.reads.items()}
+
+
+def nothing(_):
+    """What most ticks bring."""
+
+
+def replace_quickly(machine):
+    """Another LV under a number that was free for a moment; its counters are higher."""
+    machine.remove("dm-0")
+    machine.add_volume(0, "vg/other")
+
+
+def watched(machine, count):
+    """Every interval's topology, rates by name, and events."""
+    if machine.listens:
+        uevent.read(machine)
+    again = partial(discover, machine)
+    watch = Watch(machine, again(), again)
+    return [
+        (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
+        for topology, interval in watch.reports(1.0, count)
+    ]
+
+
+@pytest.fixture(params=[True, False], ids=["listening", "by the count"])
+def listens(request):
+    return request.param
+
+
+def with_volume(steps, *, listens):
+    machine = Machine(steps, listens=listens)
+    machine.add_volume(0, "vg/lv")
+    return machine
+
+
+def test_a_device_that_was_replaced_has_no_rate_across(listens):
+    """Its counters did not go back; only who it is tells. From the next interval on it has its own."""
+    found = watched(with_volume([nothing, nothing, replace_quickly], listens=listens), 4)
+    rates = [rates.get("dm-0") for _, rates, _ in found]
+
+    assert [rates["sda"] for _, rates, _ in found] == [7, 7, 7, 7]
+    assert rates[0] == rates[3] == 7
+    assert rates[1] is None
+    assert rates[2] in (None, 7)
+    assert any("dm-0: replaced by another" in event for event in found[1][2])
+    assert found[3][0]["dm-0"].title == "vg/other"
+
+
+def test_the_topology_is_that_of_the_begin(listens):
+    """A replaced LV is under its old name in the interval that it was replaced in, then under its own."""
+    found = watched(with_volume([nothing, nothing, replace_quickly], listens=listens), 3)
+
+    assert ["vg/lv", "vg/lv", "vg/other"] == [topology["dm-0"].title for topology, *_ in found]
+
+
+def test_a_new_volume_shows_in_the_next_interval():
+    """It is an event when it comes, and has figures as soon as it has two samples."""
+    found = watched(Machine([nothing, lambda m: m.add_volume(3, "vg/new")]), 2)
+
+    assert "dm-3 (vg/new) appeared" in found[0][2]
+    assert "dm-3" not in found[0][1]
+    assert found[1][0]["dm-3"].title == "vg/new"
+    assert found[1][1] == {"sda": 7, "dm-3": 7}
+
+
+def test_one_that_goes_is_an_event(listens):
+    found = watched(with_volume([nothing, lambda m: m.remove("dm-0")], listens=listens), 2)
+
+    assert "dm-0 (vg/lv) went away" in found[0][2]
+    assert [set(rates) for _, rates, _ in found] == [{"sda"}, {"sda"}]
+    assert "dm-0" not in found[1][0]
+
+
+def test_one_that_came_and_went_between_two_samples_is_an_event():
+    """No sample has it; the kernel told."""
+
+    def flash(machine):
+        machine.add_volume(5, "vg/flash")
+        machine.remove("dm-5")
+
+    found = watched(Machine([nothing, flash]), 1)
+    assert found[0][2] == ("dm-5 appeared and went away",)
+
+
+def test_a_renamed_one_is_the_same(listens):
+    """Its figures go on; its name is the new one from the next interval."""
+    machine = with_volume([nothing, lambda m: m.rename("dm-0", "vg/renamed")], listens=listens)
+    found = watched(machine, 2)
+
+    assert found[0][2] == ("dm-0: renamed from vg/lv to vg/renamed",)
+    assert [rates["dm-0"] for _, rates, _ in found] == [7, 7]
+    assert found[1][0]["dm-0"].title == "vg/renamed"
+
+
+def test_missed_events_are_said():
+    """The kernel's buffer is finite: what it could not hold is found by looking."""
+
+    def overrun(machine):
+        replace_quickly(machine)
+        machine.events = [{"ACTION": "lost"}]
+
+    found = watched(with_volume([nothing, overrun], listens=True), 1)
+    assert "dm-0" not in found[0][1]
+    assert any(event.startswith("events were missed") for event in found[0][2])
+
+
+def test_while_nothing_happens_no_device_is_looked_at(listens):
+    """A tick is the counters and a question or two."""
+    machine = with_volume([], listens=listens)
+    if listens:
+        uevent.read(machine)
+    again = partial(discover, machine)
+    watch = Watch(machine, again(), again)
+    watch.look(0.0)
+    machine.asked.clear()
+    assert [watch.look(float(tick)) for tick in range(1, 4)] == [None] * 3
+    assert set(machine.asked) == {SEQNUM}
+
+
+def test_figures_for_a_fixed_topology_are_of_its_devices(listens):
+    """What is not in it, or is another's by now, is left out for good."""
+    machine = with_volume([nothing, nothing, replace_quickly], listens=listens)
+    again = partial(discover, machine)
+    first = again()
+    fixed = list(of_the_same(first, Watch(machine, first, again).reports(1.0, 5)))
+    assert ["dm-0" in interval.loads for interval in fixed] == [True, *[False] * 4]
+
+
+def test_without_a_diskseq_what_was_told_decides():
+    """Before 5.15, and for partitions, a device that came back under its number and uuid is told by its events."""
+
+    def bounce(machine):
+        machine.tell("remove", "sda")
+        machine.tell("add", "sda")
+
+    machine = Machine([nothing, nothing, bounce])
+    machine.files = {
+        path: "\n".join(line for line in text.splitlines() if "DISKSEQ" not in line) + "\n"
+        for path, text in machine.files.items()
+    }
+    assert [set(rates) for _, rates, _ in watched(machine, 4)][1:3] == [set(), set()]
