@@ -146,11 +146,14 @@ def _senders(topology: Topology, loads: Mapping[str, Load], name: str) -> Iterat
     Yield the edges that say what was sent to *name*, and for whom.
 
     One that serves several volumes and only passes on what they send is
-    replaced by theirs: their own counters tell them apart.
+    replaced by theirs: their own counters tell them apart. Below one that
+    makes requests of its own they would not, nor its data from its metadata.
     """
     for edge in topology.above(name):
         tops, _, _ = _whose(topology, loads, edge.above)
-        if len(tops) > 1 and passes(topology[edge.above]) and not divides(topology, edge):
+        between = (edge, *topology.above(edge.above))
+        told = all(passes(topology[each.above]) for each in between)
+        if len(tops) > 1 and told and not divides(topology, edge):
             yield from _senders(topology, loads, edge.above)
         else:
             yield edge

@@ -9,6 +9,7 @@ somebody else's, which do; a device whose accounting is off.
 from __future__ import annotations
 
 from stackmap.analysis.share import Amount
+from stackmap.model.load import ratio
 
 TOLERANCE = 0.01
 
@@ -47,11 +48,16 @@ def closure_doubt(
     here, above = arrived.arrivals, sent.arrivals
     if closes(here, above, of) or here is None or above is None:
         return ""
-    missed = abs(here - above) * (seconds or 0.0)
-    if in_flight is not None and seconds and missed <= 2 * in_flight + 1:
+    # One more for a device whose time in flight is not counted before it has ended.
+    edges = (2 * in_flight + 1) / seconds if in_flight is not None and seconds else 0.0
+    if abs(here - above) <= edges:
         return IN_FLIGHT
     if here < above:
         return LESS
-    if arrived.bytes is not None and sent.bytes and closes(arrived.bytes, sent.bytes):
-        return PIECES
-    return OTHERS
+    return PIECES if _no_more_bytes(arrived, sent, edges) else OTHERS
+
+
+def _no_more_bytes(arrived: Amount, sent: Amount, edges: float) -> bool:
+    """Whether no more bytes arrived than were sent, but for those of *edges* requests."""
+    more, part = ratio(arrived.bytes, sent.bytes), ratio(edges, sent.arrivals)
+    return more is not None and part is not None and more - 1 <= max(TOLERANCE, part)

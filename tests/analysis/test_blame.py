@@ -171,3 +171,29 @@ def test_volumes_on_one_crypt_are_told_apart():
         (("home",), 29),
         (("root",), 13),
     ]
+
+
+def test_a_pools_metadata_is_a_row_of_its_own():
+    """Two volumes of one pool: 30 requests of data and 7 of metadata, whose they were nobody can say."""
+    devices = [
+        passing("thin1", Kind.THIN, "thin"),
+        passing("thin2", Kind.THIN, "thin"),
+        passing("pool", Kind.THIN_POOL, "thin-pool", counted=False),
+        passing("tdata", Kind.MEMBER),
+        passing("tmeta", Kind.MEMBER),
+    ]
+    edges = [
+        Edge("thin1", "pool", Role.DATA),
+        Edge("thin2", "pool", Role.DATA),
+        Edge("pool", "tdata", Role.DATA),
+        Edge("pool", "tmeta", Role.METADATA),
+        Edge("tdata", "sda", Role.DATA),
+        Edge("tmeta", "sda", Role.DATA),
+    ]
+    sent = {"thin1": 11, "thin2": 13, "tdata": 30, "tmeta": 7, "sda": 37}
+    loads = {name: moved(did(requests, 512)) for name, requests in sent.items()}
+    found = blame(topology((devices, edges)), loads, "sda")
+
+    rows = [(each.tops, each.metadata, each.arrivals) for each in found.loaders]
+    both = ("thin1", "thin2")
+    assert [(both, False, 30), (both, True, 7), ((), False, 0)] == rows

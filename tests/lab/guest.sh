@@ -69,9 +69,41 @@ sampled() {
     "$@" > /tmp/said 2>&1 || status=$?
     quiet
     sample >> "$name.diskstats"
-    [ $status = 0 ] || { echo "!! $name ended with $status"; cat /tmp/said; }
-    echo "$line $status" >> measured.txt
-    echo "$SECONDS s: $name"
+    told "$status" "$line"
+}
+
+# watched STACK WORKLOAD TOPS COMMAND...: as measure, with a sample every second while COMMAND runs
+watched() {
+    local name=$1.$2 line="$1 $2 $3" status=0 load; shift 3
+    quiet
+    truth_on
+    sample > "$name.diskstats"
+    "$@" > /tmp/said 2>&1 & load=$!
+    while sleep 1; kill -0 $load 2>/dev/null; do sample >> "$name.diskstats"; done
+    wait $load || status=$?
+    quiet
+    sleep 1
+    sample >> "$name.diskstats"
+    truth_off "$name.truth"
+    told "$status" "$line"
+}
+
+# told STATUS LINE: what a load ended with, in measured.txt, and what it said where that is a failure
+told() {
+    [ "$1" = 0 ] || { echo "!! $2 ended with $1"; cat /tmp/said; }
+    echo "$2 $1" >> measured.txt
+    echo "$SECONDS s: $2"
+}
+
+# together COMMAND , COMMAND ...: at once; fails where one of them does
+together() {
+    local words=() jobs=() job status=0
+    for word in "$@" ,; do
+        if [ "$word" != , ]; then words+=("$word"); continue; fi
+        "${words[@]}" & jobs+=($!); words=()
+    done
+    for job in "${jobs[@]}"; do wait "$job" || status=$?; done
+    return $status
 }
 
 # dump STACK: STACK.tar, this machine as `stackmap --from` reads it: a copy of sysfs, udev's database and what

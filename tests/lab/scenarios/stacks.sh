@@ -13,17 +13,6 @@ load() {
         --rw="$kind" --bs="${size}k" --io_size=$((size * count))k --iodepth=1 "$@"
 }
 
-# together COMMAND , COMMAND ...: at once; fails where one of them does
-together() {
-    local words=() jobs=() job status=0
-    for word in "$@" ,; do
-        if [ "$word" != , ]; then words+=("$word"); continue; fi
-        "${words[@]}" & jobs+=($!); words=()
-    done
-    for job in "${jobs[@]}"; do wait "$job" || status=$?; done
-    return $status
-}
-
 # array NAME LEVEL CHUNK_KIB DISK... [-- OPTION...]: an array whose members need no resync
 array() {
     local name=$1 level=$2 chunk=$3 disks=(); shift 3
