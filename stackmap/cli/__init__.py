@@ -149,7 +149,7 @@ class Session:
 )
 @click.version_option(__version__, prog_name="stackmap", message="%(prog)s %(version)s")
 @click.pass_context
-def stackmap(ctx: click.Context, capture: str | None, color: str, **window: str | None) -> None:
+def stackmap(ctx: click.Context, /, capture: str | None, color: str, **window: str | None) -> None:
     """See what a Linux storage stack does to I/O. It only reads."""
     chosen = window["since"], window["until"], window["every"]
     if capture is None and any(chosen):

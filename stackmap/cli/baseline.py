@@ -34,12 +34,13 @@ def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
     """Yield a capture's average: a number may have changed since, a label has not."""
     from stackmap.discover import discover
     from stackmap.host.capture import CapturedHost
-    from stackmap.sampling import intervals
+    from stackmap.sampling.watch import Watch, of_the_same
 
     host = CapturedHost(path)
     before = discover(host)
+    watch = Watch(host, before, partial(discover, host))
     now = {device.title: name for name, device in topology.devices.items()}
-    for interval in average(intervals(host, 1.0, None)):
+    for interval in average(of_the_same(before, watch.reports(1.0, None))):
         loads = {
             now[before[name].title]: load
             for name, load in interval.loads.items()

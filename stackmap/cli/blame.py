@@ -11,7 +11,7 @@ import click
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.find import find_all
+from stackmap.find import find, find_all
 from stackmap.model.charge import charged
 from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
 from stackmap.render.notes import notes
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from stackmap.model.charge import GroupLoad
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.watch import Report
 
 
 @click.command()
@@ -51,37 +53,46 @@ def command(
     the disks that it loads. Without NAME, all disks.
     """
     names, seconds, count = split_words(words)
-    topology, looked = at(session, text)
-    chosen = find_all(topology, names) or [d.name for d in topology if not topology.below(d.name)]
+    topology, looked = at(session, text, repeated=seconds is not None)
+    find_all(topology, names)  # says that there is none before anything else
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
-    disks = [name for name in chosen if not topology.below(name)]
-    volumes = [name for name in chosen if topology.below(name)]
-    wanted = Wanted(seconds, count, looked, report, boot).intervals(session, topology)
-    for interval, groups in _with_groups(None if text or boot else session.host, wanted):
-        right, done = corrected(topology, interval)
+    wanted = Wanted(seconds, count, looked, report, boot).reports(session, topology)
+    for current, interval, groups in _with_groups(None if text or boot else session.host, wanted):
+        right, done = corrected(current, interval)
+        chosen, disks, volumes = _chosen(current, names)
         seen = [name for name in disks if names or not _idle(right.loads.get(name))]
-        blamed = [blame(topology, right.loads, name) for name in seen]
-        loading = [(top, targets(topology, right.loads, top)) for top in volumes]
+        blamed = [blame(current, right.loads, name) for name in seen]
+        loading = [(top, targets(current, right.loads, top)) for top in volumes]
         if as_json:
-            click.echo(json.dumps(blame_json(topology, blamed, loading, groups, right, done)))
+            click.echo(json.dumps(blame_json(current, blamed, loading, groups, right, done)))
             continue
         look = not no_heading
-        pages = [blame_table(topology, each, right, heading=look) for each in blamed]
-        pages += [targets_table(topology, *each, right, heading=look) for each in loading]
-        pages += filter(None, [groups_table(topology, chosen, groups, heading=look)])
+        pages = [blame_table(current, each, right, heading=look) for each in blamed]
+        pages += [targets_table(current, *each, right, heading=look) for each in loading]
+        pages += filter(None, [groups_table(current, chosen, groups, heading=look)])
         click.echo("\n".join(pages) + notes(right, done, why=why))
     sys.exit(status)
 
 
+def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
+    """Return what *names* mean now, of it the disks, and the rest; without names, all disks."""
+    there = [name for name in names if find(topology, name)]
+    chosen = find_all(topology, there)
+    if not names:
+        chosen = [device.name for device in topology if not topology.below(device.name)]
+    disks = [name for name in chosen if not topology.below(name)]
+    return chosen, disks, [name for name in chosen if topology.below(name)]
+
+
 def _with_groups(
-    host: Host | None, intervals: Iterator[Interval]
-) -> Iterator[tuple[Interval, list[GroupLoad]]]:
-    """Yield each interval with what the control groups did in it; [] where nobody can be asked."""
+    host: Host | None, reports: Iterator[Report]
+) -> Iterator[tuple[Topology, Interval, list[GroupLoad]]]:
+    """Yield each report with what the control groups did in it; [] where nobody can be asked."""
     before = cgroup.read(host) if host else {}
-    for interval in intervals:
+    for topology, interval in reports:
         after = cgroup.read(host) if host else {}
-        yield interval, charged(before, after, interval.seconds or 1.0)
+        yield topology, interval, charged(before, after, interval.seconds or 1.0)
         before = after
 
 

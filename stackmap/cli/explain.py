@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -15,7 +16,7 @@ from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.analysis.geometry.checks import CHECKS
 from stackmap.cli.baseline import baseline_of
-from stackmap.cli.measuring import Wanted, measuring, split_words
+from stackmap.cli.measuring import Wanted, listen, measuring, split_words
 from stackmap.cli.verdict import exit_with
 from stackmap.discover import discover
 from stackmap.find import find_all
@@ -69,7 +70,10 @@ def command(
         click.echo(rules_text((*RULES, *CHECKS)), nl=False)
         return
     names, seconds, count = split_words(words)
-    topology = discover(session.host, geometry=True)
+    again = partial(discover, session.host, geometry=True)
+    if text is None and not boot:
+        listen(session.host)
+    topology = again()
     part = topology.select(find_all(topology, names)) if names else topology
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
@@ -78,7 +82,7 @@ def command(
     together = report in (None, "average")
     which = "all" if together else report
     wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), text, which, boot)
-    intervals = wanted.intervals(session, topology)
+    intervals = wanted.intervals(session, topology, again)
     show = _look(as_json=as_json, markdown=markdown)
     severities: list[Severity] = []
     for number, (whole, series) in enumerate(_judged(intervals, together=together)):
