@@ -30,3 +30,28 @@ def empty_flushes(layout: Layout, volume: Flow, members: list[Flow]) -> float:
     else:
         found = (2 * sum(requests) - layout.copies * counted) / (2 * len(members) - layout.copies)
     return min(counted, max(0.0, found))
+
+
+def flushes_sent(
+    layout: Layout, volume: Flow, members: list[Flow], *, counted: bool = True
+) -> float:
+    """
+    Return the empty flushes a second that a *volume* was sent, whose own counters are right.
+
+    *counted*: whether they are among its writes, as a volume's are and md's own
+    are not. 0 where the counters do not tell: where every member is a copy,
+    a flush and a write look alike.
+    """
+    written = volume.ios
+    requests = [member.arrivals for member in members]
+    if written is None or not members or None in requests:
+        return 0.0
+    sent = [each or 0.0 for each in requests]
+    if layout.parity:
+        pages = [(member.bytes or 0.0) / PAGE for member in members]
+        found = min(ios - carried for ios, carried in zip(sent, pages, strict=True))
+    else:
+        alike = layout.copies if counted else 0
+        apart = len(members) - alike
+        found = (sum(sent) - layout.copies * written) / apart if apart else 0.0
+    return min(written if counted else found, max(0.0, found))

@@ -1,0 +1,101 @@
+"""
+The write-intent bitmap: how often its pages are written, by how the writes are spread.
+
+Before the first write to a clean region md sets its bit on every member, and
+waits. A daemon passes every D = 5 s: a region that was not written since the
+pass before is taken for clean at the next, so its bit stays for one to two
+passes after its last write. Of M regions that are written at random, r times a
+second in all, each is written in a share 1 - e^-x of the passes, x = rD/M, and
+its bit is set anew in those that follow one without a write:
+
+    set(r, M) = M/D · (1 - e^-x) · e^-x
+
+A stream of B bytes a second sets B/region bits. While the pages are written, t
+seconds, bits that are set wait for the next time, and share it:
+
+    written(set) = 1 / (t + e^(-set·t) / set)
+
+ What was cleared is written by
+the daemon too, at a pass by which nothing else wrote the page: min(set, 1/D) ·
+e^(-set·D) times a second (drivers/md/md-bitmap.c: startwrite, endwrite,
+daemon_work and unplug; the lab measured it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, exp
+
+from stackmap.model.raid import PAGE, Layout
+
+PASS = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
+HEAD = 256  # bytes before the bits (bitmap_super_t)
+BLOCK = 512  # the last page is written up to a logical block
+MOST_REGIONS = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """
+    A bitmap of one layout. ``region``: bytes of a member that a bit stands for,
+    ``covers``: bytes of the volume; ``regions``: how many there are, None where
+    the volume's size is not known.
+    """
+
+    region: int
+    covers: float
+    regions: float | None
+
+    @property
+    def page_bytes(self) -> float:
+        """Bytes of one write of a page of it, at one member: the last page is only as long as its bits."""
+        length = HEAD + ceil((self.regions or 0) / 8)
+        return PAGE if length > PAGE else ceil(length / BLOCK) * BLOCK
+
+
+def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
+    """Return the bitmap of *layout*; None for one that keeps none: nothing could be out of step."""
+    if not layout.parity and layout.copies < 2:
+        return None
+    # Parity levels count in their members' sectors, the others in the volume's (resync_max_sectors).
+    covers = float(region * (layout.data if layout.parity else 1))
+    return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
+
+
+def scattered_sets(rate: float, regions: float) -> float:
+    """Return the bits set a second by *rate* writes at random over *regions*."""
+    share = exp(-min(700.0, rate * PASS / regions))
+    return regions / PASS * (1 - share) * share
+
+
+def regions_of(rate: float, sets: float, most: float | None) -> float:
+    """Return over how many regions *rate* writes at random set *sets* bits a second, *most* at most."""
+    top = MOST_REGIONS if most is None else most
+    return _solved(lambda regions: scattered_sets(rate, regions), sets, 1e-3, top)
+
+
+def page_writes(sets: float) -> float:
+    """Return the writes of a page a second, clearing ones too, where *sets* bits are set."""
+    return sets + min(sets, 1 / PASS) * exp(-min(700.0, sets * PASS))
+
+
+def shared(sets: float, seconds: float) -> float:
+    """Return the writes of a page a second where each takes *seconds*, and bits set meanwhile share the next."""
+    return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
+
+
+def sets_of(writes: float) -> float:
+    """Return the bits set a second where the page is written *writes* times."""
+    return _solved(page_writes, writes, 0.0, max(writes, 1e-9))
+
+
+def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:
+    """Return where *rising* comes nearest to *wanted* between *low* and *high*."""
+    for _ in range(80):
+        middle = (low + high) / 2 if high < 2 * low or not low else (low * high) ** 0.5
+        if rising(middle) < wanted:
+            low = middle
+        else:
+            high = middle
+    return high

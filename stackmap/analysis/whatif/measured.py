@@ -1,0 +1,194 @@
+"""What was measured of a volume, its members and its disks over an interval: what the projection starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stackmap.analysis.amplification import LayerFigures, figures_of
+from stackmap.analysis.attribution import OTHERS
+from stackmap.analysis.flushes import flushes_sent
+from stackmap.analysis.share import flow_of
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.load import Flow, Load, ratio, sum_flows
+from stackmap.model.raid import RAID_LEVELS, Layout
+from stackmap.model.topology import Topology
+
+# A RAID volume's bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the
+# page (KERNEL 1.2). Both are counted at the rmeta device.
+WRITES_OF_A_PAGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Requests that carry data, one way, and their bytes; both a second."""
+
+    requests: float
+    bytes: float
+
+    @property
+    def size(self) -> float:
+        """Mean bytes a request, 0 where there is none."""
+        return ratio(self.bytes, self.requests) or 0.0
+
+    def __add__(self, other: Stream) -> Stream:
+        return Stream(self.requests + other.requests, self.bytes + other.bytes)
+
+    def scaled(self, factor: float) -> Stream:
+        """Return both times *factor*."""
+        return Stream(self.requests * factor, self.bytes * factor)
+
+
+NONE = Stream(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """
+    Where a volume stands: what the projection must know of the machine.
+
+    ``members``, ``metadata`` and ``disks`` by kernel name. ``size``: bytes of
+    the volume. ``region``: bytes that a bit of the present bitmap stands for,
+    None where there is none or nothing tells. ``cuts``: the size at which the
+    present layout cuts requests before they are counted, None where it does
+    not. ``flushes_counted``: whether its disks have a write cache, so that an
+    empty flush is a request there. ``lvm``: who makes its layouts.
+    """
+
+    device: Device
+    present: Layout | None
+    members: tuple[str, ...]
+    metadata: tuple[str, ...]
+    disks: tuple[str, ...]
+    size: int | None
+    region: int | None
+    flushes_counted: bool
+    lvm: bool
+
+    @property
+    def cuts(self) -> int | None:
+        """Bytes at which requests are cut before they are counted (KERNEL 1.2, 1.3)."""
+        layout = self.present
+        if layout is None or not layout.chunk or (layout.parity and not self.lvm):
+            return None
+        return layout.chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """
+    The figures of one interval, a second; None where the counters do not say.
+
+    ``read`` and ``write``: the volume's requests that carry data. ``flushes``:
+    those that only flush. ``members_read`` and ``members_write``: what its
+    data members took, flushes included. ``disks_read`` and ``disks_write``:
+    what its disks completed of that, after merging. ``metadata``: what its
+    metadata devices were sent, and ``metadata_wait`` the milliseconds that a
+    request of these took. ``in_flight``: the volume's writes under way, on average.
+    """
+
+    read: Stream
+    write: Stream
+    flushes: float
+    members_read: Stream | None
+    members_write: Stream | None
+    disks_read: Stream | None
+    disks_write: Stream | None
+    metadata: Stream | None
+    metadata_wait: float | None = None
+    in_flight: float | None = None
+    seconds: float | None = None
+
+    @property
+    def requests(self) -> float:
+        """All that the volume was sent, flushes too."""
+        return self.read.requests + self.write.requests + self.flushes
+
+
+def stand(topology: Topology, name: str) -> Stand:
+    """Return where the volume *name* stands; or the first below it that has a layout of its own."""
+    device = next(filter(_spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
+    edges = topology.below(device.name)
+    members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
+    metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
+    disks = tuple(n for n in topology.stack(device.name) if not topology.below(n))
+    caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
+    return Stand(
+        device=device,
+        present=device.layout if _spreads(device) else None,
+        members=members,
+        metadata=metadata,
+        disks=disks,
+        size=device.size,
+        region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
+        flushes_counted="write through" not in caches,
+        lvm=device.kind is not Kind.ARRAY,
+    )
+
+
+def _spreads(device: Device) -> bool:
+    """Whether *device* is an array or a volume with a layout over several members."""
+    layout = device.layout
+    return layout is not None and layout.level in RAID_LEVELS and layout.level != "linear"
+
+
+def measured(
+    topology: Topology, loads: Mapping[str, Load], place: Stand, seconds: float | None
+) -> Measured | None:
+    """Return what *loads*, corrected, say of the volume; None where its own requests are not among them."""
+    own = loads.get(place.device.name, Load())
+    read, written = own.read, own.write
+    if None in (read.ios, read.bytes, written.ios, written.bytes):
+        return None
+    flushes = _flushes(place, own, loads)
+    empty = flushes if place.lvm else 0.0  # md counts none of its own (KERNEL 1.6)
+    disks = figures_of(topology, loads, [place.device.name], seconds)[0].layers[-1]
+    metadata = _sent(loads, place.metadata, "write")
+    return Measured(
+        read=Stream(read.ios or 0.0, read.bytes or 0.0),
+        write=Stream(max(0.0, (written.ios or 0.0) - empty), written.bytes or 0.0),
+        flushes=flushes,
+        members_read=_sent(loads, place.members, "read"),
+        members_write=_sent(loads, place.members, "write"),
+        disks_read=_done(disks, "read", 0.0),
+        disks_write=_done(disks, "write", metadata.requests if metadata else 0.0),
+        metadata=metadata,
+        metadata_wait=sum_flows(_flows(loads, place.metadata, "write")).await_ms,
+        in_flight=None if written.wait is None else written.wait / 1000,
+        seconds=seconds,
+    )
+
+
+def _flushes(place: Stand, own: Load, loads: Mapping[str, Load]) -> float:
+    members = [loads.get(name, Load()).write for name in place.members]
+    if place.present is None:
+        return 0.0  # one device gets what the volume got: nothing tells them apart
+    return flushes_sent(place.present, own.write, members, counted=place.lvm)
+
+
+def _sent(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> Stream | None:
+    """Return what arrived at the devices *names* together, before merging."""
+    flows = _flows(loads, names, direction)
+    total = sum_flows(flows)
+    if not flows or total.arrivals is None or total.bytes is None:
+        return None
+    return Stream(total.arrivals, total.bytes)
+
+
+def _flows(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> list[Flow]:
+    return [flow_of(loads.get(name, Load()), direction) for name in names]
+
+
+def _done(disks: LayerFigures, direction: str, metadata: float) -> Stream | None:
+    """
+    Return what the disks completed of the volume's data.
+
+    Requests that ask for a flush never merge, so those of its *metadata* are
+    taken out whole; what is left is divided by arrivals where others share the disks.
+    """
+    part, own = disks.share.part(direction), disks.own[direction]
+    if part.arrivals is None or part.bytes is None or own.ios is None or own.arrivals is None:
+        return None
+    ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0
+    ours = 1.0 if ours > 1 - OTHERS else ours
+    return Stream(max(0.0, own.ios - metadata) * ours, part.bytes)

@@ -1,0 +1,94 @@
+"""What a layout's bitmap adds: at its members' metadata devices, and at the disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stackmap.analysis.whatif import bitmap as bits
+from stackmap.analysis.whatif.band import exactly, over
+from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
+from stackmap.analysis.whatif.measured import WRITES_OF_A_PAGE, Measured, Stand
+from stackmap.analysis.whatif.pattern import Pattern, chance, sets_on
+from stackmap.analysis.whatif.projection import Added, Region
+from stackmap.model.raid import Layout
+
+REGION_LVM, REGION_MD = 2 << 20, 64 << 20  # lvm.conf(5): raid_region_size; mdadm(8): --bitmap-chunk
+LARGEST = 1 << 36  # bytes of a region; beyond, a bit is a disk
+WORTH = 0.10  # of the disks' requests: a bitmap that adds less is not worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What is added at the members' metadata devices, and at the disks."""
+
+    members: Added
+    disks: Added
+
+
+def bitmap_on(layout: Layout, place: Stand) -> Bitmap | None:
+    """Return the bitmap that *layout* would have: with the present region, or what its maker chooses."""
+    region = place.region or (REGION_LVM if place.lvm else REGION_MD)
+    return bitmap_of(layout, region, place.size)
+
+
+def metadata_on(
+    bitmap: Bitmap, members: int, found: Measured, whole: Measured, place: Stand, pattern: Pattern
+) -> Metadata:
+    """
+    Return what *bitmap* adds under the load *found*, an interval of the window that is *whole*.
+
+    The ends: within chance, for a window as long; and at least as if those of
+    the writes in flight that set a bit did so together.
+    """
+    scale = found.write.requests / whole.write.requests if whole.write.requests else 0.0
+    pause = WRITES_OF_A_PAGE * (whole.metadata_wait or 0.0) / 1000
+    ways = [
+        (sets, bits.page_writes(bits.shared(sets, pause)))
+        for sets in sets_on(pattern, found.write.bytes, scale, bitmap)
+    ]
+    setting = (whole.in_flight or 0.0) / (pattern.touches * scale or 1.0)
+    least = min(writes / (1 + setting * sets) for sets, writes in ways)
+    most = max(writes for _, writes in ways)
+    low, high = least - chance(least, whole.seconds), most + chance(most, whole.seconds)
+    each = over([max(0.0, low), high], ways[0][1]).scaled(members)
+    sent = WRITES_OF_A_PAGE if place.lvm else 1
+    carried = each.scaled(bitmap.page_bytes)
+    return Metadata(
+        members=Added(each.scaled(sent), carried),
+        disks=Added(each.scaled(sent if place.flushes_counted else 1), carried),
+    )
+
+
+def present_metadata(found: Measured, place: Stand) -> Metadata | None:
+    """Return what was measured of the present one; None where nothing tells it from other writes."""
+    if found.metadata is None:
+        return None
+    sent, carried = exactly(found.metadata.requests), exactly(found.metadata.bytes)
+    done = sent if place.flushes_counted else sent.scaled(1 / WRITES_OF_A_PAGE)
+    return Metadata(Added(sent, carried), Added(done, carried))
+
+
+def regions(
+    layout: Layout, whole: Measured, place: Stand, pattern: Pattern, data: float
+) -> Iterator[Region]:
+    """
+    Yield what bitmaps would add to *data*, the disks' other requests: the one it would have, the
+    smallest that adds less than ``WORTH``, and none. Nothing where the first adds as little.
+    """
+    first = bitmap_on(layout, place)
+    bitmap = first
+    while bitmap is not None and bitmap.region <= LARGEST:
+        added = metadata_on(
+            bitmap, layout.members, whole, whole, place, pattern
+        ).disks.requests.likely
+        share = added / (added + data) if added + data else 0.0
+        if share <= WORTH and bitmap is first:
+            return
+        if bitmap is first or share <= WORTH:
+            yield Region(bitmap.region, added, share)
+        if share <= WORTH:
+            break
+        bitmap = bitmap_of(layout, bitmap.region * 2, place.size)
+    if first is not None:
+        yield Region(None, 0.0, 0.0)

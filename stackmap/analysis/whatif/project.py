@@ -1,0 +1,195 @@
+"""The projection: measure, see how the writes lie, apply the layout, merge, add the bitmap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stackmap.analysis.averages import Average
+from stackmap.analysis.corrections import corrected
+from stackmap.analysis.whatif import capacity
+from stackmap.analysis.whatif.band import Band, exactly, over
+from stackmap.analysis.whatif.levels import levels
+from stackmap.analysis.whatif.measured import Measured, Stand, Stream, measured, stand
+from stackmap.analysis.whatif.merging import at_disks, fragments
+from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_metadata, regions
+from stackmap.analysis.whatif.pattern import Pattern, pattern_of, row_costs
+from stackmap.analysis.whatif.projection import Added, At, Levels, Projection, Side
+from stackmap.analysis.whatif.rows import Cost
+from stackmap.analysis.whatif.traffic import Traffic, traffic
+from stackmap.analysis.whatif.unmodelled import unmodelled
+from stackmap.errors import InputError
+from stackmap.model.interval import Interval
+from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology
+
+Fragments = tuple[float | None, float | None]
+
+
+def project(
+    topology: Topology, intervals: Iterable[Interval], name: str, layout: LayoutRequest
+) -> Projection:
+    """
+    Return what the load of the volume *name* would be on the *layout* that is asked for.
+
+    *intervals* as they come from a source: they are corrected here. Where
+    *name* has no layout of its own, the first device below it that has one is
+    meant. ``LayoutError`` where no array can be so, ``InputError`` where the
+    volume's own requests are not among the figures.
+    """
+    place = stand(topology, name)
+    asked = layout.on(place.present, lvm=place.lvm)
+    window = _window(topology, intervals, place)
+    model = _model(window.whole, place, asked)
+    now, projected = _now(window.whole, place), model.at(window.whole)
+    data = (projected.disks.read or exactly(0.0)) + (projected.disks.write or exactly(0.0))
+    each = capacity.member_bytes(place.size, place.present)
+    return Projection(
+        device=place.device,
+        seconds=window.seconds,
+        intervals=len(window.parts),
+        read=window.whole.read,
+        write=window.whole.write,
+        flushes=window.whole.flushes,
+        pattern=model.pattern,
+        now=now,
+        projected=projected,
+        need=capacity.need(asked, place.size, each),
+        levels=_levels(window, model),
+        regions=tuple(regions(asked, window.whole, place, model.pattern, data.likely)),
+        unmodelled=tuple(unmodelled(window.whole, place, model.pattern, asked)),
+        corrections=window.corrections,
+        events=window.events,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """All that was measured: as one, and its parts."""
+
+    whole: Measured
+    parts: tuple[Measured, ...]
+    seconds: float | None
+    corrections: tuple[str, ...]
+    events: tuple[str, ...]
+
+
+def _window(topology: Topology, intervals: Iterable[Interval], place: Stand) -> _Window:
+    average = Average()
+    parts: list[Measured] = []
+    mended: dict[str, None] = {}
+    for interval in intervals:
+        right, done = corrected(topology, interval)
+        average.add(right)
+        mended.update(dict.fromkeys(done))
+        part = measured(topology, right.loads, place, right.seconds)
+        if part is not None:
+            parts.append(part)
+    result = average.result()
+    whole = None if result is None else measured(topology, result.loads, place, result.seconds)
+    if result is None or whole is None:
+        raise InputError(f"{place.device.title}: its own requests are not among the figures")
+    return _Window(whole, tuple(parts), result.seconds, tuple(mended), result.events)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A layout with all that is needed to say what it makes of any interval of the window."""
+
+    place: Stand
+    layout: Layout
+    whole: Measured
+    pattern: Pattern
+    costs: tuple[Cost | None, ...]
+    fragments: Fragments
+
+    def at(self, found: Measured) -> Side:
+        """Return the side of the projection under the load *found*."""
+        ways = [self._traffic(found, cost) for cost in self.costs]
+        sent, layout, place = ways[0], self.layout, self.place
+        flushed = sent.flushes if place.flushes_counted else 0.0
+        read, write = (
+            over((end for way in done for end in (way.low, way.high)), done[0].likely)
+            for done in (
+                [self._done(way.read_whole, self.fragments[0]) for way in ways],
+                [self._done(way.write_whole, self.fragments[1]) for way in ways],
+            )
+        )
+        bitmap = bitmap_on(layout, place)
+        added = None
+        if bitmap is not None:
+            added = metadata_on(bitmap, layout.members, found, self.whole, place, self.pattern)
+        return Side(
+            layout=layout,
+            members=At(
+                layout.members,
+                over((way.read.requests for way in ways), sent.read.requests),
+                over((way.write.requests + way.flushes for way in ways), sent.written),
+                sent.read.bytes,
+                sent.write.bytes,
+                None if added is None else added.members,
+            ),
+            disks=At(
+                layout.members,
+                read,
+                write + exactly(flushed),
+                sent.read.bytes,
+                sent.write.bytes,
+                None if added is None else added.disks,
+            ),
+            usable=capacity.usable(layout, capacity.member_bytes(place.size, place.present)),
+        )
+
+    def _traffic(self, found: Measured, cost: Cost | None) -> Traffic:
+        return traffic(self.layout, found, self.place, self.pattern, cost)
+
+    def _done(self, whole: float, measured: float | None) -> Band:
+        return at_disks(whole, measured, self.layout, self.place.present)
+
+
+def _model(whole: Measured, place: Stand, layout: Layout) -> _Model:
+    pattern = pattern_of(whole, place)
+    costs = tuple(row_costs(pattern, place, layout)) if layout.parity else (None,)
+    present = traffic(place.present, whole, place, pattern, pattern.rows) if place.present else None
+    found: Fragments = (None, None) if present is None else fragments(whole, present, place)
+    return _Model(place, layout, whole, pattern, costs, found)
+
+
+def _now(found: Measured, place: Stand) -> Side:
+    added = present_metadata(found, place)
+    members, disks = (None, None) if added is None else (added.members, added.disks)
+    return Side(
+        layout=place.present,
+        members=_at(len(place.members), found.members_read, found.members_write, members),
+        disks=_at(len(place.disks), found.disks_read, found.disks_write, disks),
+        usable=place.size,
+    )
+
+
+def _at(count: int, read: Stream | None, write: Stream | None, added: Added | None) -> At:
+    if read is None or write is None:
+        return At(count, None, None, None, None, added)
+    return At(
+        count,
+        exactly(read.requests),
+        exactly(write.requests),
+        read.bytes,
+        write.bytes,
+        added,
+    )
+
+
+def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
+    """Return the percentiles of each quantity, where all intervals have it."""
+    series: dict[str, list[float]] = {}
+    for part in window.parts:
+        sides = {"now": _now(part, model.place), "projected": model.at(part)}
+        series.setdefault("volume", []).append(part.requests)
+        for when, side in sides.items():
+            for where, devices in (("members", side.members), ("disks", side.disks)):
+                if devices.requests is not None:
+                    key = f"{where} {when}"
+                    series.setdefault(key, []).append(devices.requests.likely)
+    whole = {key: values for key, values in series.items() if len(values) == len(window.parts)}
+    return {key: found for key, values in whole.items() if (found := levels(values)) is not None}

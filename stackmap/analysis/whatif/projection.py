@@ -1,0 +1,122 @@
+"""What a projection is: a volume's load as it was measured, and what it would be on another layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stackmap.analysis.whatif.band import Band
+from stackmap.analysis.whatif.measured import Stream
+from stackmap.analysis.whatif.pattern import Pattern
+from stackmap.model.device import Device
+from stackmap.model.raid import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What the bitmap adds: requests and bytes a second."""
+
+    requests: Band
+    bytes: Band
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """
+    What some devices together take, a second; requests as a band, None where it is not known.
+
+    ``count``: how many devices. ``read``, ``write``: without ``metadata``,
+    which is what the bitmap adds; None where there is none, or nothing tells.
+    """
+
+    count: int
+    read: Band | None
+    write: Band | None
+    read_bytes: float | None
+    write_bytes: float | None
+    metadata: Added | None = None
+
+    @property
+    def requests(self) -> Band | None:
+        """All of them, metadata's where they are known."""
+        if self.read is None or self.write is None:
+            return None
+        both = self.read + self.write
+        return both if self.metadata is None else both + self.metadata.requests
+
+    @property
+    def bytes(self) -> float | None:
+        """Both ways, and metadata's where it is known."""
+        if self.read_bytes is None or self.write_bytes is None:
+            return None
+        more = 0.0 if self.metadata is None else self.metadata.bytes.likely
+        return self.read_bytes + self.write_bytes + more
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A layout with what its members and its disks take; ``usable``: bytes it holds, None if not known."""
+
+    layout: Layout | None
+    members: At
+    disks: At
+    usable: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """``members``: how many, of the size they have now, the layout needs to hold what the volume holds."""
+
+    member_bytes: int
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What a bitmap with a bit for so many bytes would add at the disks; ``bytes`` None: without one."""
+
+    bytes: int | None
+    requests: float
+    share: float  # of all the disks' requests
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A quantity over the intervals of the window: half of them above, one in twenty above, the greatest."""
+
+    p50: float
+    p95: float
+    peak: float
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """
+    A volume now, and on another layout, averaged over ``seconds`` of ``intervals`` intervals.
+
+    ``read``, ``write``: what it was sent; ``flushes``. ``levels``: of volume,
+    members and disks, now and projected, over the window. ``regions``: what
+    other bitmaps would add, the present one's region first; () where it has
+    none. ``unmodelled``: what the figures leave out, in sentences.
+    """
+
+    device: Device
+    seconds: float | None
+    intervals: int
+    read: Stream
+    write: Stream
+    flushes: float
+    pattern: Pattern
+    now: Side
+    projected: Side
+    need: Need | None
+    levels: Mapping[str, Levels]
+    regions: tuple[Region, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+    corrections: tuple[str, ...] = ()
+    events: tuple[str, ...] = field(default=())
+
+    @property
+    def is_check(self) -> bool:
+        """Whether the layout is the present one: then the projection is a check of the model."""
+        return self.now.layout == self.projected.layout

@@ -1,0 +1,46 @@
+"""What a projection leaves out, said in its output, as far as it concerns this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.analysis.whatif.measured import Measured, Stand
+from stackmap.analysis.whatif.pattern import Pattern
+from stackmap.model.raid import Layout
+
+ALWAYS = (
+    "how long requests take: only how many there are, and how large",
+    "the load following: what is served faster may ask for more",
+)
+FULL = 0.9  # of the chunk: a mean size from here on is that of pieces, not of requests
+
+
+def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) -> Iterator[str]:
+    """Yield the sentences."""
+    yield from ALWAYS
+    yield "resync, check and rebuild, and a degraded array"
+    cuts = place.cuts
+    if cuts is not None and max(found.read.size, found.write.size) >= FULL * cuts:
+        yield (
+            f"requests longer than the present chunk of {cuts // 1024} KiB: they are counted as their "
+            "pieces, so with a larger chunk, or in rows of parity, they may become fewer"
+        )
+    if layout.parity and pattern.rows is None:
+        yield "how well md's pages merge at these disks: the band is the lab's"
+    if (
+        found.metadata is None
+        and place.present is not None
+        and (layout.parity or layout.copies > 1)
+    ):
+        yield from _bitmap_unseen(place)
+    if layout.level in ("raid1", "raid10", "mirror"):
+        yield "that copies let reads be balanced: per disk is the mean"
+    if place.present is not None and place.present.level in ("raid1", "mirror"):
+        yield "flushes: on a mirror nothing tells them from writes"
+
+
+def _bitmap_unseen(place: Stand) -> Iterator[str]:
+    if place.lvm:
+        yield "how often the bitmap is written now: it is not among the figures"
+    else:
+        yield "how often md's bitmap is written now: its writes are among the members' own"
