@@ -53,7 +53,10 @@ def same_text(ground: Ground) -> str:
 
 def refusal(ground: Ground, found: Sequence[Outcome]) -> str:
     """Return in one line why no way can be gone."""
-    whys = "; ".join(f"{each.way.name}: {each.refused}" for each in found)
+    ways = {each.refused: "" for each in found}
+    for each in found:
+        ways[each.refused] += (", " if ways[each.refused] else "") + each.way.name
+    whys = "; ".join(f"{names}: {why}" for why, names in ways.items())
     return f"{title(ground.topology, ground.target.name)} to {ground.wanted.level}: {whys}"
 
 

@@ -17,6 +17,7 @@ from stackmap.analysis.plan.step import Plan, Step, printable
 from stackmap.analysis.plan.takeover import STRIPED, Leg, canonical, members, names, path
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
+from stackmap.model.layout_request import LEAST
 from stackmap.model.raid import Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
 
@@ -35,6 +36,7 @@ def convert(ground: Ground) -> Plan:
     if not legs:
         raise PlanRefused(f"lvconvert has no path from {now} to {_goal(ground)}")
     data = ground.target.layout.data if ground.target.layout else 1
+    _require_members(legs, data)
     result = _result(ground, legs[-1], data)
     if wanted.members not in (None, result.members):
         raise PlanRefused(
@@ -49,6 +51,17 @@ def convert(ground: Ground) -> Plan:
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
     steps = (*wrap.before, *_steps(name, legs, data, added), *wrap.after)
     return Plan(printable(steps), result, _checked(ground, added))
+
+
+def _require_members(legs: tuple[Leg, ...], data: int) -> None:
+    """Refuse a type of fewer members than LVM makes it of: it adds stripes then, and the LV grows."""
+    for leg in legs:
+        level, count = leg.after.partition("_")[0], members(leg.after, data)
+        if count < LEAST[level][True]:
+            raise PlanRefused(
+                f"with {data} data stripes {level} would have {count} members, and LVM makes it of "
+                f"{LEAST[level][True]} or more"
+            )
 
 
 def require_synced(ground: Ground) -> None:

@@ -10,6 +10,7 @@ from stackmap.model.raid import RAID_LEVELS, Layout
 
 SETTLED = "100.00 idle"
 PAUSE = 5  # seconds between two looks at a resync
+_LVS = ("lvs", "--all", "--noheadings", "--options")  # all: a pool's data is hidden
 
 
 def shape(layout: Layout) -> tuple[str, ...]:
@@ -44,16 +45,14 @@ def waiting(name: str, *proof: str) -> Step:
 
     It fails unless the LV is whole then, and of a type in *proof*.
     """
-    asked = shlex.join(
-        ["lvs", "--noheadings", "--options", "sync_percent,raid_sync_action,lv_health_status", name]
-    )
+    asked = shlex.join([*_LVS, "sync_percent,raid_sync_action,lv_health_status", name])
     loop = (
         f'while sleep {PAUSE}; s=$(echo $({asked})); [ "$s" ] && [ "${{s#{SETTLED}}}" = "$s" ]; '
         f'do :; done; [ "$s" = "{SETTLED}" ]'
     )
     says = "waits until it is in sync; stop here if it fails"
     if proof:
-        types = shlex.join(["lvs", "--noheadings", "--options", "segtype", name])
+        types = shlex.join([*_LVS, "segtype", name])
         loop += f' && {types} | grep -qxE " *({"|".join(proof)}) *"'
         says = f"waits until it is in sync, and fails unless LVM has made it {proof[0]}: then stop here"
     return Step(script(loop), says)

@@ -1,0 +1,511 @@
+"""Plans: which steps in which order, where they stand, and what is refused; on stacks drawn by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from stackmap.analysis.plan import takeover
+from stackmap.analysis.plan.ground import Mounted
+from stackmap.analysis.plan.placement import disks, metadata_extents, place
+from stackmap.analysis.plan.target import target
+from stackmap.analysis.plan.ways import WAYS, is_there, outcomes
+from stackmap.errors import PlanRefused
+from stackmap.model.device import Device, Kind, Role, Use
+from stackmap.model.layout_request import parse
+from stackmap.model.topology import Edge, Topology
+from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
+from tests.plans import CHUNK, EXTENT, MIB, disk_names, lv_ground, md_ground
+
+MOUNT = (Use("mount", "/srv", "/proc/self/mountinfo"),)
+MOUNTED = {"/srv": Mounted("ext4", "rw,noatime")}
+
+
+def plan(ground, way):
+    """The plan of one way; what it refuses is raised."""
+    return WAYS[way].plan(ground)
+
+
+def lines(ground, way):
+    return [step.line for step in plan(ground, way).steps]
+
+
+def verbs(steps):
+    """The first words of each command, a wait as such."""
+    return ["wait" if step.command[0] == "sh" else step.command[0] for step in steps]
+
+
+# Going through lvconvert's table.
+
+REDUNDANT = ("raid4", "raid5_ls", "raid5_n", "raid6_zr", "raid6_ls_6", "raid6_n_6", "raid10")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(a, b) for a in REDUNDANT for b in REDUNDANT if a != b]
+)
+def test_a_path_is_bare_only_where_it_must_be(before, after):
+    """Parity levels reach each other without striped in between; only raid10 is reached through it."""
+    legs = takeover.path(before, after)
+    bare = {leg.after for leg in legs} & takeover.STRIPED
+
+    assert bool(bare) == ("raid10" in (before, after))
+    assert [leg.before for leg in legs[1:]] == [leg.after for leg in legs[:-1]]
+
+
+@pytest.mark.parametrize("leg", sorted(takeover.TAKEOVERS | takeover.RESHAPES))
+def test_every_leg_has_a_way_back(leg):
+    """What lvconvert makes it can unmake, one leg or more."""
+    assert takeover.path(leg[1], leg[0])
+
+
+def test_no_path_leads_out_of_mirrors():
+    """raid1 and linear have a way of their own, and none in this table."""
+    assert takeover.path("raid5_ls", "raid1") is None
+
+
+def test_raid5_to_raid10_by_lvconvert():
+    """Four disks hold 3+1; six hold 3×2: three members are new, on the freed disk and on fresh ones."""
+    steps = plan(lv_ground("raid5", 4, "raid10", count=7), "convert").steps
+    conversions = [step for step in steps if step.command[0] == "lvconvert"]
+
+    assert ["raid5_n", "striped", "raid10"] == [step.command[3] for step in conversions]
+    assert 3 == len(conversions[-1].command[5:])
+    assert not {"/dev/sda", "/dev/sdb", "/dev/sdc"} & set(conversions[-1].command[5:])
+    # From the takeover to striped until the end of the sync that follows the last step.
+    bare = [step.redundant for step in steps]
+    first = steps.index(conversions[1])
+    assert [True] * first + [False] * (len(steps) - first) == bare
+    assert all("NO REDUNDANCY" in step.risks for step in conversions[1:])
+
+
+def test_the_disk_of_dropped_parity_is_used_again():
+    """raid5_n has its parity on the last member: of six disks, three hold data, and three are found."""
+    steps = plan(lv_ground("raid5", 4, "raid10", count=6), "convert").steps
+    (last,) = (step for step in steps if step.command[3:4] == ("raid10",))
+
+    assert {"/dev/sdd", "/dev/sde", "/dev/sdf"} == set(last.command[5:])
+
+
+def test_five_disks_are_too_few_for_three_more():
+    with pytest.raises(PlanRefused, match="3 PVs on disks of their own"):
+        plan(lv_ground("raid5", 4, "raid10", count=5), "convert")
+
+
+def test_raid5_to_raid6_is_redundant_throughout():
+    steps = plan(lv_ground("raid5", 4, "raid6"), "convert").steps
+
+    assert ["raid6_ls_6", "raid6_zr"] == [
+        s.command[3] for s in steps if s.command[0] == "lvconvert"
+    ]
+    assert all(step.redundant and step.online for step in steps)
+
+
+def test_never_synced_is_never_converted():
+    """LVM adds no member to what was made with --nosync; a copy does not care."""
+    ground = lv_ground("raid5", 4, "raid6", attributes="Rwi-aor---")
+
+    with pytest.raises(PlanRefused, match="nosync"):
+        plan(ground, "convert")
+    assert plan(ground, "copy").steps
+
+
+@pytest.mark.parametrize("wanted", ["raid6:members=6", "raid6:chunk=128k"])
+def test_what_lvconvert_keeps_is_not_promised(wanted):
+    """Data stripes and chunk stay: another number of members, or another chunk, is refused."""
+    with pytest.raises(PlanRefused):
+        plan(lv_ground("raid5", 4, wanted), "convert")
+
+
+def test_raid6_has_three_data_stripes_at_least():
+    """Of fewer LVM makes three by itself, and the LV grows: that is no plan of ours."""
+    with pytest.raises(PlanRefused, match="of 5 or more"):
+        plan(lv_ground("raid5", 3, "raid6"), "convert")
+
+
+def test_a_reshape_needs_room_on_every_member():
+    ground = lv_ground("raid5", 4, "raid5:layout=n", free=0)
+
+    with pytest.raises(PlanRefused, match="needs 1 extents free on /dev/sda"):
+        plan(ground, "convert")
+
+
+# Copies by LVM.
+
+
+def test_linear_to_raid1():
+    """A mirror is added on another disk, with room for its bitmap: 24 extents and 1."""
+    found = plan(lv_ground("linear", 1, "raid1"), "mirror")
+
+    assert found.steps[0].command == (
+        "lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", "vg/lv", "/dev/sdb"
+    )  # fmt: skip
+    assert (2, True, True) == (found.result.copies, found.online, found.redundant)
+
+
+def test_dropping_copies_says_what_is_lost():
+    (step,) = plan(lv_ground("raid1", 3, "linear"), "mirror").steps
+
+    assert ("lvconvert", "--yes", "--mirrors", "0", "vg/lv") == step.command
+    assert "NO REDUNDANCY" in step.risks
+
+
+# A new LV beside the old one.
+
+
+def test_a_copy_in_order():
+    """Nobody is stopped before the new one is there and in sync; nobody is back before the names are right."""
+    ground = lv_ground("raid5", 4, "raid10", uses=MOUNT, mounted=MOUNTED)
+    steps = plan(ground, "copy").steps
+
+    assert [
+        "lvcreate", "wait", "umount", "lvchange", "lvchange", "lvchange", "dd", "cmp", "lvchange",
+        "lvrename", "lvrename", "e2fsck", "mount", "lvremove",
+    ] == verbs(steps)  # fmt: skip
+    offline = [step.online for step in steps]
+    assert [True] * 2 + [False] * 11 + [True] == offline
+    assert [False] * 13 + [True] == [step.later for step in steps]
+    assert "mount -t ext4 -o rw,noatime /dev/vg/lv /srv" == steps[-2].line
+
+
+def test_a_copy_has_room_for_every_byte():
+    """25 extents in stripes of two are 26; each member has 13 and one for its bitmap."""
+    ground = lv_ground("raid5", 4, "raid10:members=4", extents=25, free=14)
+    command = plan(ground, "copy").steps[0].command
+
+    assert "26" == command[command.index("--extents") + 1]
+    with pytest.raises(PlanRefused, match="14 free extents"):
+        plan(lv_ground("raid5", 4, "raid10:members=4", extents=25, free=13), "copy")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("raid10", "--type raid10 --mirrors 1 --stripes 2 --stripesize 64k"),
+        ("raid6:members=6,chunk=128k", "--type raid6 --stripes 4 --stripesize 128k"),
+        ("raid1:copies=3", "--type raid1 --mirrors 2"),
+        ("raid0", "--type raid0 --stripes 4 --stripesize 64k"),
+        ("linear", "--type linear"),
+    ],
+)
+def test_layouts_in_lvcreates_words(wanted, words):
+    (line, *_) = lines(lv_ground("raid5", 4, wanted), "copy")
+
+    assert line.startswith(f"lvcreate --yes {words} --extents 24 ")
+
+
+def test_names_are_quoted_for_a_shell():
+    """A mount point with blanks and quotes is one word, as it is."""
+    point = "/srv/it's a disk; rm -rf"
+    uses = (Use("mount", point, ""),)
+    ground = lv_ground("raid5", 4, "raid10", uses=uses, mounted={point: Mounted("xfs", "rw")})
+
+    assert "umount '/srv/it'\"'\"'s a disk; rm -rf'" in lines(ground, "copy")
+
+
+@pytest.mark.parametrize("letter", ["\n", "\x1b", "\u202e"])
+def test_what_cannot_be_printed_is_refused(letter):
+    point = f"/srv/a{letter}b"
+    uses = (Use("mount", point, ""),)
+    ground = lv_ground("raid5", 4, "raid10", uses=uses, mounted={point: Mounted("xfs", "rw")})
+
+    with pytest.raises(PlanRefused, match="cannot be printed"):
+        plan(ground, "copy")
+
+
+@pytest.mark.parametrize(
+    ("use", "kind", "why"),
+    [
+        (Use("mount", "/", ""), "ext4", "cannot be unmounted"),
+        (Use("mount", "/srv", ""), "btrfs", "btrfs"),
+        (Use("mount", "/elsewhere", ""), "ext4", "only a part"),
+        (Use("zfs", "[ZFS pool]", ""), "ext4", "how to stop it is not known"),
+        (Use("vm", "100", "LV name"), "ext4", "what would stop it is not known"),
+    ],
+)
+def test_users_that_cannot_be_stopped(use, kind, why):
+    mounted = {"/": Mounted(kind, "rw"), "/srv": Mounted(kind, "rw")}
+    ground = lv_ground("raid5", 4, "raid10", uses=(use,), mounted=mounted)
+
+    with pytest.raises(PlanRefused, match=why):
+        plan(ground, "copy")
+
+
+def test_a_guest_is_shut_down_and_started():
+    uses = (Use("vm", "build box", "/run/libvirt/qemu/build.xml"),)
+    found = lines(lv_ground("raid5", 4, "raid10", uses=uses), "copy")
+
+    assert "virsh shutdown --domain 'build box'" in found
+    assert "virsh start --domain 'build box'" in found
+
+
+def test_luks_is_closed_after_its_mount_and_opened_before():
+    """What stands on the LV comes off from the top, and goes on from the bottom."""
+    crypt = Device("dm-20", Kind.CRYPT, "254:20", dm_name="safe", uuid="CRYPT-LUKS2-x",
+                   label="safe", state="active", uses=MOUNT)  # fmt: skip
+    more = ([crypt], [Edge("dm-20", "dm-9", Role.DATA)])
+    found = lines(lv_ground("raid5", 4, "raid10", more=more, mounted=MOUNTED), "copy")
+    inner = [found.index(word) for word in (
+        "umount /srv", "cryptsetup close safe", "lvchange --activate n vg/lv",
+        "cryptsetup open --type luks /dev/vg/lv safe", "e2fsck -fn /dev/mapper/safe",
+        "mount -t ext4 -o rw,noatime /dev/mapper/safe /srv",
+    )]  # fmt: skip
+
+    assert sorted(inner) == inner
+
+
+# Where members land.
+
+
+def group_of(pvs):
+    return VolumeGroup("vg", EXTENT, "wz--n-", shared=False, pvs=tuple(pvs), volumes={})
+
+
+def test_no_two_members_on_one_disk():
+    """Partitions of one disk are one disk: of PVs on sda1, sda2, sdb1 and sdc two members get two disks."""
+    ground = lv_ground("linear", 1, "raid1", count=3)
+    parts = {"sda1": "sda", "sda2": "sda", "sdb1": "sdb"}
+    devices = [*ground.topology.devices.values(), *(Device(p, Kind.PARTITION, "") for p in parts)]
+    edges = [*ground.topology.edges, *(Edge(p, whole, Role.DATA) for p, whole in parts.items())]
+    topology = Topology(devices, edges)
+    pvs = [PhysicalVolume(f"/dev/{name}", name, 100, 50 - place)
+           for place, name in enumerate([*parts, "sdc"])]  # fmt: skip
+    ground = replace(ground, topology=topology, groups={"vg": group_of(pvs)})
+
+    for count in (1, 2, 3):
+        chosen = place(ground, count, 10)
+        under = [disks(topology, pv.device) for pv in chosen]
+        assert count == len(chosen)
+        assert not any(a & b for a, b in combinations(under, 2))
+    with pytest.raises(PlanRefused, match="there are 3"):
+        place(ground, 4, 10)
+
+
+def test_the_paths_of_a_multipath_device_are_one_disk():
+    devices = [
+        Device("dm-1", Kind.MULTIPATH, ""),
+        *(Device(n, Kind.DISK, "") for n in ("sda", "sdb")),
+    ]
+    edges = [Edge("dm-1", name, Role.PATH) for name in ("sda", "sdb")]
+
+    assert {"dm-1"} == disks(Topology(devices, edges), "dm-1")
+
+
+def test_disks_of_the_same_sort_come_first():
+    """The new members of an LV on turning disks are on turning disks, however much room an SSD has."""
+    ground = lv_ground("linear", 1, "raid1", count=3)
+    devices = [replace(d, rotational=d.name != "sdb") for d in ground.topology.devices.values()]
+    pvs = [replace(pv, free=pv.free + 20 * (pv.device == "sdb")) for pv in ground.group.pvs]
+    ground = replace(
+        ground, topology=Topology(devices, ground.topology.edges), groups={"vg": group_of(pvs)}
+    )
+
+    assert ["sdc"] == [pv.device for pv in place(ground, 1, 10, beside=["sda"])]
+
+
+def test_onto_is_kept_to():
+    """A PV that is not named is not used, and one that is no PV is refused."""
+    ground = lv_ground("raid5", 4, "raid10", onto=("sdh", "sdg", "sdf", "sde"))
+    assert ["/dev/sdh", "/dev/sdg", "/dev/sdf", "/dev/sde"] == list(
+        plan(ground, "copy").steps[0].command[-4:]
+    )
+    with pytest.raises(PlanRefused, match="no PV of vg"):
+        plan(replace(ground, onto=("dm-9",)), "copy")
+
+
+def test_metadata_grows_with_its_bitmap():
+    """A superblock of 4 KiB and a bit for each 2 MiB: 32 TiB of 4 MiB extents fill more than one half of one."""
+    group = group_of([])
+    assert 1 == metadata_extents(group, 1, None)
+    assert 1 == metadata_extents(group, 8 * 1024**2, None)
+    assert 2 == metadata_extents(group, 64 * 1024**2 // 4, 2 * MIB)
+
+
+# md.
+
+
+def test_md_raid5_to_raid6():
+    """A spare is added first; the reshape keeps a backup; never bare."""
+    found = plan(md_ground("raid5", 4, "raid6", onto=("sde",)), "grow")
+
+    assert "mdadm /dev/md0 --add /dev/sde" == found.steps[0].line
+    assert found.steps[1].line.startswith(
+        "mdadm --grow /dev/md0 --level=6 --raid-devices=5 --backup"
+    )
+    assert found.online
+    assert found.redundant
+
+
+def test_md_raid5_to_raid10_is_bare_until_its_end():
+    found = plan(md_ground("raid5", 3, "raid10", onto=("sdd", "sde")), "grow")
+    flags = [(step.line.split()[1], step.redundant) for step in found.steps]
+
+    assert [("--grow", False), ("-c", False), ("--grow", False), ("-c", False)] == flags[:4]
+    assert {True} == {redundant for _, redundant in flags[4:]}
+    assert found.result.members == 4
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "why"),
+    [
+        ("raid6", 5, "raid10", "no tried path"),
+        ("raid1", 3, "raid5", "two members alone"),
+        ("raid5", 4, "raid5:members=3", "not tried"),
+        ("raid10", 4, "raid10:chunk=128k", "raid5 and raid6 alone"),
+        ("raid5", 4, "raid6", "1 more disks are needed"),
+        ("raid10", 4, "raid10:members=6,layout=far", "disks are needed|no other"),
+    ],
+)
+def test_what_mdadm_is_not_known_to_do(level, members, wanted, why):
+    with pytest.raises(PlanRefused, match=why):
+        plan(md_ground(level, members, wanted), "grow")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"uses": MOUNT}, "in use: /srv"),
+        ({"size": 64 * MIB}, "too small"),
+        ({"read_only": True}, "read-only"),
+        ({"state": "offline"}, "not in order"),
+    ],
+)
+def test_a_disk_that_is_not_free_is_not_taken(change, why):
+    ground = md_ground("raid5", 4, "raid6", onto=("sde",))
+    devices = [
+        replace(d, **change) if d.name == "sde" else d for d in ground.topology.devices.values()
+    ]
+    ground = replace(ground, topology=Topology(devices, ground.topology.edges))
+
+    with pytest.raises(PlanRefused, match=why):
+        plan(ground, "grow")
+
+
+def test_a_member_of_another_array_is_not_taken():
+    with pytest.raises(PlanRefused, match="in use: md0 is on it"):
+        plan(md_ground("raid5", 4, "raid6", onto=("sda",)), "grow")
+
+
+def moving(used, size=1024 * MIB):
+    """A PV on md0 with *used* extents, to be moved to four disks of *size*."""
+    ground = md_ground("raid5", 4, "raid10", onto=("sde", "sdf", "sdg", "sdh"))
+    devices = [replace(d, size=size) if d.name in ground.onto else d
+               for d in ground.topology.devices.values()]  # fmt: skip
+    group = group_of([PhysicalVolume("/dev/md0", "md0", used + 7, 7)])
+    return replace(ground, topology=Topology(devices, ground.topology.edges), groups={"vg": group})
+
+
+def test_a_pv_moves_while_it_is_used():
+    """Made, extended, moved, reduced: all online and redundant; only then is the old array given up."""
+    found = plan(moving(40), "move")
+
+    assert [
+        "mdadm", "wait", "mdadm", "pvcreate", "vgextend", "pvmove", "vgreduce", "pvremove",
+        "mdadm", "mdadm",
+    ] == verbs(found.steps)  # fmt: skip
+    assert found.online
+    assert found.redundant
+    assert [False] * 7 + [True] * 3 == [step.later for step in found.steps]
+
+
+def test_a_pv_moves_only_where_it_fits():
+    """Two data disks of 1 GiB, less a tenth for md's own use: 460 extents of 4 MiB at the most."""
+    assert plan(moving(455), "move")
+    with pytest.raises(PlanRefused, match="has 512 extents in use"):
+        plan(moving(512), "move")
+
+
+# The whole.
+
+
+@pytest.mark.parametrize("state", ["degraded", "resync 12.5 %", "suspended", None])
+def test_nothing_is_planned_while_it_is_not_in_order(state):
+    with pytest.raises(PlanRefused):
+        outcomes(lv_ground("raid5", 4, "raid10", state=state))
+
+
+def test_a_snapshot_is_in_the_way_of_every_way():
+    snap = Device("dm-30", Kind.SNAPSHOT, "", label="vg/snap", target="snapshot", state="active")
+    ground = lv_ground("raid5", 4, "raid6", more=([snap], [Edge("dm-30", "dm-9", Role.ORIGIN)]))
+    found = outcomes(ground)
+
+    assert [None] * len(found) == [each.plan for each in found]
+    assert any("snapshots rest on it" in each.refused for each in found)
+
+
+def test_without_lvms_word_nothing_of_lvms_is_planned():
+    ground = replace(lv_ground("raid5", 4, "raid10"), groups=None, silence="needs root")
+
+    assert {None} == {each.plan for each in outcomes(ground)}
+    assert all("needs root" in each.refused for each in outcomes(ground))
+
+
+def test_the_safest_comes_first():
+    """Redundant before bare, online before offline, whatever the table's order."""
+    bare = outcomes(lv_ground("raid5", 4, "raid10", uses=MOUNT, mounted=MOUNTED))
+    safe = outcomes(lv_ground("raid5", 4, "raid6", uses=MOUNT, mounted=MOUNTED))
+
+    assert ["copy", "convert", "mirror"] == [each.way.name for each in bare]
+    assert ["convert", "copy", "mirror"] == [each.way.name for each in safe]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        ("raid5", True),
+        ("raid5:members=4,chunk=64k", True),
+        ("raid5:members=5", False),
+        ("raid5:chunk=128k", False),
+        ("raid10", False),
+    ],
+)
+def test_what_is_there_already(wanted, there):
+    assert there == is_there(lv_ground("raid5", 4, wanted))
+
+
+def test_linear_is_there_already():
+    assert is_there(lv_ground("linear", 1, "linear"))
+    assert not is_there(lv_ground("linear", 1, "raid1"))
+
+
+# What changes.
+
+
+def named(*names):
+    ground = lv_ground("raid5", 4, "raid10")
+    return target(ground.topology, list(names)).name
+
+
+def test_the_first_with_a_level_changes():
+    """Of an LV itself; of what stands on it, the LV; of several, nobody knows which."""
+    crypt = Device("dm-20", Kind.CRYPT, "", dm_name="safe")
+    ground = lv_ground("raid5", 4, "raid10", more=([crypt], [Edge("dm-20", "dm-9", Role.DATA)]))
+
+    assert "dm-9" == named("dm-9")
+    assert "dm-9" == target(ground.topology, ["dm-20"]).name
+    with pytest.raises(PlanRefused, match="not for 2"):
+        named("dm-9", "sda")
+    with pytest.raises(PlanRefused, match="neither on an LV nor on an md array"):
+        named("sda")
+
+
+def test_of_an_lv_on_an_array_the_array_changes():
+    array = md_ground("raid5", 4, "raid10")
+    lv = Device("dm-1", Kind.VOLUME, "", label="vg/lv", target="linear", uuid="LVM-x")
+    topology = Topology(
+        [*array.topology.devices.values(), lv],
+        [*array.topology.edges, Edge("dm-1", "md0", Role.DATA)],
+    )
+
+    assert "md0" == target(topology, ["dm-1"]).name
+
+
+def test_drawn_grounds_are_as_they_are_named():
+    """The tests above rest on it: members by disk, chunk, extents."""
+    ground = lv_ground("raid5", 4, "raid10")
+    assert (4, 3, CHUNK) == (
+        ground.target.layout.members, ground.target.layout.data, ground.target.layout.chunk
+    )  # fmt: skip
+    assert parse("raid10") == ground.wanted
+    assert set(disk_names(4)) == disks(ground.topology, "dm-9")

@@ -1,0 +1,226 @@
+"""
+Plans followed as they are printed, on a real kernel, while an ext4 on the volume is written to.
+
+``follow.py`` runs each command's words as ``plan -J`` gave them. Data must
+come through, the layout must be what was promised, each member on a disk of
+its own, and no disk's death may have been fatal where it was not said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.lab("all")
+
+SCENARIOS = {
+    "plan-lvm": {"disks": 8, "size": "1G", "timeout": 2400},
+    "plan-layers": {"disks": 8, "size": "1G", "timeout": 2400},
+    "plan-md": {"disks": 8, "size": "200M", "timeout": 2400},
+}
+CASES = {
+    "plan-lvm": (
+        "linear-raid1", "raid1-more", "raid1-linear", "linear-raid5-copy", "raid5-raid6",
+        "raid6-raid5", "raid5-raid10", "raid10-raid5", "raid5-raid10-copy", "raid10-striped",
+        "striped-raid6",
+    ),
+    "plan-layers": (
+        "thin-raid1", "thin-raid6", "cache-raid6", "cache-raid10-copy", "writecache-raid6",
+        "integrity-raid1", "crypt-raid10-copy",
+    ),
+    "plan-md": (
+        "md-raid5-raid6", "md-raid6-raid5", "md-chunk", "md-more", "md-raid5-raid10",
+        "md-raid1-raid5", "md-copy", "md-move",
+    ),
+}  # fmt: skip
+EACH = [(scenario, case) for scenario, cases in CASES.items() for case in cases]
+
+# What is without redundancy in between, and what is copied while its users are away.
+BARE = {"raid5-raid10", "raid10-raid5", "md-raid5-raid10"}
+OFFLINE = {case for _, case in EACH if case.endswith("-copy")}
+
+REFUSED = {
+    "plan-layers": {
+        "snapshots": (3, "snapshots rest on it"),
+        "unsynced": (3, "--nosync"),
+        "syncing": (3, "resync"),
+        "members": (3, "PVs on disks of their own"),
+        "size": (32, "no device is named nosuch"),
+        "layout": (3, "no raid10 with the layout far"),
+        "same": (0, ""),
+        "group": (0, ""),
+        "no-volume": (3, "neither on an LV nor on an md array"),
+        "no-root": (3, "not known"),
+        "btrfs": (3, "btrfs"),
+        "one-disk": (3, "PVs on disks of their own"),
+    },
+    "plan-md": {
+        "md-no-disks": (3, "raid5"),
+        "md-lv-in-use": (3, "in use"),
+    },
+}
+EACH_REFUSED = [(scenario, case) for scenario, cases in REFUSED.items() for case in cases]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A plan and what came of it; ``states`` are those before the first step and after each."""
+
+    plan: dict
+    done: dict
+
+    @property
+    def way(self):
+        return self.plan["ways"][0]
+
+    @property
+    def states(self):
+        return [self.done["before"], *(step["after"] for step in self.done["steps"])]
+
+
+@pytest.fixture
+def followed(lab, scenario, case) -> Followed:
+    out: Path = lab(scenario, **SCENARIOS[scenario])
+    status = out / f"{case}.err"
+    plan = out / f"{case}.plan.json"
+    assert plan.exists(), case
+    assert plan.read_text(), status.read_text()
+    return Followed(
+        json.loads(plan.read_text()), json.loads((out / f"{case}.done.json").read_text())
+    )
+
+
+each = pytest.mark.parametrize(("scenario", "case"), EACH, ids=[case for _, case in EACH])
+
+
+@each
+def test_every_step_succeeds(followed):
+    """What is printed runs as it is printed, to its end."""
+    failed = {s["line"]: s["said"] for s in followed.done["steps"] if s["status"]}
+
+    assert {} == failed
+    assert len(followed.way["steps"]) == len(followed.done["steps"])
+
+
+@each
+def test_data_comes_through(followed):
+    """Every file is as it was last written, read past the cache, and the file system is sound."""
+    assert [] == followed.done["damaged"]
+    assert "" == followed.done["failure"]
+    assert 0 == followed.done["fsck"]["status"], followed.done["fsck"]["said"]
+
+
+@each
+def test_online_is_online(followed, case):
+    """The writer runs on through every step that says so, and only a copy takes it away."""
+    steps = list(zip(followed.way["steps"], followed.done["steps"], strict=True))
+    still = [told["line"] for step, told in steps
+             if step["online"] and told["seconds"] > 5 and not told["written"]]  # fmt: skip
+
+    assert [] == still
+    assert (case in OFFLINE) == (not followed.way["online"])
+    assert followed.done["written"] > 5
+
+
+def survives(state):
+    """Whether the volume in *state*, as lvs' JSON or mdadm's text, would live without one of its disks."""
+    if state.startswith("{"):
+        rows = json.loads(state)["report"][0]["lv"]
+        return all(lives(row) for row in rows if row["lv_name"] in MEASURED)
+    arrays = re.split(r"(?m)^/dev/md/x(?:-new)?:\s*$", state.partition("Personalities")[0])[1:]
+    return any(
+        re.search(r"Raid Level : raid(?!0)", array)
+        and not re.search(r"Rebuild Status|degraded", array)
+        for array in arrays
+    )
+
+
+MEASURED = ("lv", "[pool_tdata]", "[lv_corig]", "[lv_wcorig]")
+REDUNDANT = re.compile(r"raid(1|4|5|6|10)(_.*)?")
+
+
+def lives(row):
+    """A linear or striped LV dies with a disk; a RAID10 that is made of one lives when it is in sync."""
+    if row["segtype"] in ("cache", "writecache", "thin"):
+        return True
+    if not REDUNDANT.fullmatch(row["segtype"]):
+        return False
+    return row["segtype"] != "raid10" or row["sync_percent"] == "100.00"
+
+
+@each
+def test_redundancy_is_lost_where_it_is_said(followed, case):
+    """
+    A state that one disk's death would end comes after a step that says so, and only there.
+
+    Not where there was no redundancy before, or none was asked for.
+    """
+    ends = survives(followed.states[0]) and survives(followed.states[-1])
+    said = [not step["redundant"] for step in followed.way["steps"]]
+    bare = [not survives(state) for state in followed.states[1:]]
+
+    assert (case in BARE) == any(said)
+    if ends:
+        # A step that is bare leaves a bare state, or ends one.
+        assert [] == [n for n, is_bare in enumerate(bare) if is_bare and not said[n]]
+        assert [] == [n for n, it in enumerate(said) if it and not (bare[n] or bare[n - 1])]
+
+
+@each
+def test_the_layout_is_the_promised_one(followed, scenario, case):
+    """By LVM's and md's own word, after the last step."""
+    promised, last = followed.way["result"], followed.states[-1]
+    if scenario == "plan-md":
+        name = "x" if case.startswith("md-r") or case in ("md-chunk", "md-more") else "x-new"
+        detail = last.partition(f"/dev/md/{name}:\n")[2]
+        assert promised["level"] == re.search(r"Raid Level : (\S+)", detail)[1]
+        assert promised["members"] == int(re.search(r"Raid Devices : (\d+)", detail)[1])
+        if promised["chunk"]:
+            assert f"Chunk Size : {promised['chunk'] // 1024}K" in detail
+        return
+    rows = {row["lv_name"]: row for row in json.loads(last)["report"][0]["lv"]}
+    row = next(rows[name] for name in reversed(MEASURED) if name in rows)
+    assert promised["level"] == row["segtype"].partition("_")[0]
+    assert promised["members"] == int(row["stripes"])
+    if promised["chunk"]:
+        assert f"{promised['chunk'] / 1024:.2f}k" == row["stripe_size"].lower()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "case"),
+    [(scenario, case) for scenario, case in EACH if scenario != "plan-md"],
+    ids=[case for scenario, case in EACH if scenario != "plan-md"],
+)
+def test_no_two_members_share_a_disk(followed):
+    """A member is its data and its metadata: what one disk takes with it is one member at the most."""
+    rows = json.loads(followed.states[-1])["report"][0]["lv"]
+    members: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        if match := re.fullmatch(r"\[(.+)_(?:rimage|rmeta)_(\d+)(?:_iorig)?\]", row["lv_name"]):
+            on = set(re.findall(r"/dev/\w+", row["devices"]))
+            members.setdefault((match[1], match[2]), set()).update(on)
+    shared = [
+        (a, b) for a, b in combinations(members, 2) if a[0] == b[0] and members[a] & members[b]
+    ]
+
+    assert [] == shared
+
+
+@pytest.mark.parametrize(("scenario", "case"), EACH_REFUSED, ids=[case for _, case in EACH_REFUSED])
+def test_what_must_be_refused_is(lab, scenario, case):
+    """By status 3 and one line that says why; nothing is printed that could be pasted."""
+    out = lab(scenario, **SCENARIOS[scenario])
+    told = {}
+    for line in (out / "refusals.txt").read_text().splitlines():
+        name, status, lines, printed, why = [*line.split(" ", 4), ""][:5]
+        told[name] = int(status), int(lines), int(printed), why
+    status, lines, printed, why = told[case]
+
+    assert REFUSED[scenario][case][0] == status, why
+    assert (1, 0) == (lines, printed) if status else lines == 0
+    assert REFUSED[scenario][case][1] in why
