@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stackmap.model.device import Device
 from stackmap.model.topology import Edge
 
+NOTHING: Mapping[str, str] = {}
 
-@dataclass(frozen=True, slots=True)
-class Found:
+
+class Found(NamedTuple):
     """
     A device, the edges down from it, and the states it tells of those below.
 
@@ -20,5 +21,5 @@ class Found:
 
     device: Device
     edges: tuple[Edge, ...] = ()
-    states: Mapping[str, str] = field(default_factory=dict)
+    states: Mapping[str, str] = NOTHING
     doubts: tuple[str, ...] = ()

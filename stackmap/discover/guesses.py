@@ -11,7 +11,7 @@ request the volume asks for (KERNEL 3.5).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.discover.blocks import Common, common
 from stackmap.discover.found import Found
@@ -31,8 +31,7 @@ RAID6_LEAST = 5  # devices; LVM makes none with less
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """A layout as far as it could be told, and the doubt that stays."""
 
     layout: Layout | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from stackmap.discover import guesses
 from stackmap.discover.blocks import common
@@ -14,7 +13,7 @@ from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import Mapped
-from stackmap.sources.dm_targets import Target, target
+from stackmap.sources.dm_targets import IN_USE, Target, target
 from stackmap.sources.dm_targets.segment import Segment, Told
 from stackmap.sources.sysfs import Block
 
@@ -32,7 +31,7 @@ def read(seen: Scan, block: Block) -> Found:
         return _from_table(seen, mapped, segments)
     except DAMAGE:
         found = guesses.read(seen, mapped)
-        return replace(found, doubts=(*found.doubts, guesses.STRANGE))
+        return found._replace(doubts=(*found.doubts, guesses.STRANGE))
 
 
 def unknown(found: Iterable[Found]) -> Iterator[str]:
@@ -49,9 +48,9 @@ def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Fo
     readers = [target(segment.target) for segment in segments]
     told = _told(seen, mapped)
     edges = tuple(_edges(seen, mapped, zip(readers, segments, strict=True)))
-    names = list(dict.fromkeys(segment.target for segment in segments))
+    names = list(dict.fromkeys([segment.target for segment in segments]))
     layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
-    size = sum(segment.length for segment in segments)
+    size = sum([segment.length for segment in segments])
     device = Device(
         **common(seen, mapped.block, size=size, read_only=mapped.read_only),
         kind=_kind(mapped, {reader.kind for reader in readers}),
@@ -98,6 +97,10 @@ def _told(seen: Scan, mapped: Mapped) -> Told:
     if seen.statuses is None:
         return Told()
     lines = seen.statuses.get(mapped.name, ())
+    if (
+        lines and seen.statuses is seen.tables
+    ):  # not even asked for: no target here has more to tell
+        return IN_USE
     told = [_read_status(target(line.target), line) for line in lines]
     wrong = (each for each in told if each.state != "active")
     return next(wrong, told[0] if told else Told())

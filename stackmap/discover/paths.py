@@ -6,7 +6,6 @@ from stackmap.discover.scan import Scan
 from stackmap.sources.lvm import unmangled
 
 DEV = "/dev/"
-MAPPER = "/dev/mapper/"
 
 
 def named(seen: Scan, path: str) -> str | None:
@@ -16,7 +15,4 @@ def named(seen: Scan, path: str) -> str | None:
     name = path.removeprefix(DEV)
     if name in seen.blocks:
         return name
-    wanted = unmangled(path.removeprefix(MAPPER))
-    return next(
-        (device for device, m in seen.mapped.items() if m.name == wanted or m.label == name), None
-    )
+    return seen.bearers.get(unmangled(name))

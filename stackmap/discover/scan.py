@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
@@ -16,7 +17,7 @@ from stackmap.sources.sysfs import Block
 KEPT_EMPTY = frozenset({"dm", "md"})  # a mapped device without a table, an array that is not up
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scan:
     """
     One look at a host.
@@ -35,6 +36,12 @@ class Scan:
     unknown: tuple[str, ...]
     geometry: bool
     counters: bool
+
+    @cached_property
+    def bearers(self) -> Mapping[str, str]:
+        """Mapped devices by the names that they bear in /dev: their own in /dev/mapper, LVs' labels."""
+        labels = {mapped.label: name for name, mapped in self.mapped.items()}
+        return labels | {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
 
 
 def scan(host: Host, *, geometry: bool, counters: bool) -> Scan:

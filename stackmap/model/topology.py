@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.model.device import Device, Role
 from stackmap.model.machine import NOWHERE, Machine
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """
     *above* stands on *below*, which is its ``role``.
 
@@ -66,11 +65,12 @@ class Topology:
         self.unknown = tuple(unknown)
         below: defaultdict[str, list[Edge]] = defaultdict(list)
         above: defaultdict[str, list[Edge]] = defaultdict(list)
-        for edge in dict.fromkeys(edges):
+        for edge in edges:
             if edge.above in self.devices and edge.below in self.devices:
                 below[edge.above].append(edge)
-                above[edge.below].append(edge)
-        self._below = {name: tuple(edges) for name, edges in below.items()}
+        self._below = {name: tuple(dict.fromkeys(edges)) for name, edges in below.items()}
+        for edge in chain.from_iterable(self._below.values()):
+            above[edge.below].append(edge)
         self._above = {name: tuple(edges) for name, edges in above.items()}
 
     def __iter__(self) -> Iterator[Device]:
@@ -229,4 +229,4 @@ def natural(name: str) -> tuple[str | int, ...]:
     # re.split with a group alternates text and digits, so two keys compare like with like; the
     # group holds ASCII digits only, and not so many that int() refuses them.
     parts = _DIGITS.split(name)
-    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts))
+    return tuple([int(part) if place % 2 else part for place, part in enumerate(parts)])

@@ -31,8 +31,9 @@ class Column:
     One column.
 
     ``value``: what it says of a device. ``cell``: what it says of a row of
-    the tree, where that is more than its devices' values. ``geometry`` and
-    ``counters``: it is told by attributes that are read only when asked for.
+    the tree, where that is more than its devices' values. ``again``: it is
+    said of a pointer back too. ``geometry`` and ``counters``: it is told by
+    attributes that are read only when asked for.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Column:
     value: Callable[[Device], Value | Bytes]
     cell: Callable[[Row], str] | None = None
     right: bool = False
+    again: bool = False
     geometry: bool = False
     counters: bool = False
 
@@ -48,11 +50,9 @@ class Column:
         return _text(self.value(device), exact=exact)
 
     def of_row(self, row: Row, *, exact: bool) -> str:
-        """Return the cell of a row: a pointer back has none of its own."""
+        """Return the cell of a row, which a pointer back has only where ``again`` says so."""
         if self.cell is not None:
             return self.cell(row)
-        if row.again:
-            return ""
         if len(row.devices) == 1:
             return self.of_device(row.devices[0], exact=exact)
         return listed(list(dict.fromkeys(self.of_device(d, exact=exact) for d in row.devices)))
@@ -77,15 +77,13 @@ def choose(wish: str, *, everything: bool = False) -> list[Column]:
 
 def what(row: Row) -> str:
     """Return the column WHAT: for a role other than data, that too."""
-    role = "" if row.role in (None, Role.DATA) else str(row.role)
+    role = "" if row.role is None or row.role is Role.DATA else str(row.role)
     if row.again:
         return role
-    count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
-    return f"{role}: " * bool(role) + count + describe.what(row.device)
-
-
-def _unless_again(cell: Callable[[Row], str]) -> Callable[[Row], str]:
-    return lambda row: "" if row.again else cell(row)
+    said = describe.what(row.devices[0])
+    if len(row.devices) > 1:
+        said = f"{len(row.devices)} × {said}"
+    return f"{role}: {said}" if role else said
 
 
 def _queue(name: str) -> Callable[[Device], Value]:
@@ -125,18 +123,18 @@ COLUMNS = _table(
         Column("DEVICE", "what people call it", lambda d: d.title),
         Column("KERNEL", "the kernel's name", lambda d: d.name, kernel),
         Column("SIZE", "its size", lambda d: Bytes(d.size), right=True),
-        Column("WHAT", "what it is: layout, target, model", describe.what, what),
+        Column("WHAT", "what it is: layout, target, model", describe.what, what, again=True),
         Column(
             "STATE",
             "active, or what is wrong or under way",
             lambda d: d.state,
-            _unless_again(lambda row: describe.states(row.devices)),
+            lambda row: describe.states(row.devices),
         ),
         Column(
             "USED-BY",
             "where it is mounted, and who else uses it",
             lambda d: tuple(use.who for use in d.uses),
-            _unless_again(lambda row: describe.users(row.device)),
+            lambda row: describe.users(row.devices[0]),
         ),
         Column("KIND", "disk, volume, member, array …", lambda d: str(d.kind)),
         Column("TARGET", "device-mapper's target", lambda d: d.target or None),

@@ -39,6 +39,8 @@ def states(devices: Sequence[Device]) -> str:
 
 def users(device: Device, most: int = 2) -> str:
     """Return who uses *device*, *most* of them by name."""
+    if not device.uses:
+        return ""
     names = [use.who for use in device.uses]
     more = f" (+{len(names) - most})" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -55,7 +57,9 @@ def _mapped(device: Device) -> str:
         return layout(device.layout)
     segments = device.facts.get("segments")
     name = device.target or "mapped"
-    return f"{name}, {segments} segments" if segments else _words(name, device.facts.get("delay"))
+    if segments:
+        return f"{name}, {segments} segments"
+    return f"{name} {device.facts['delay']}" if "delay" in device.facts else name
 
 
 def _array(device: Device) -> str:

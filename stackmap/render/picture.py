@@ -7,7 +7,7 @@ what is folded there is folded here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology
@@ -80,7 +80,7 @@ def picture(topology: Topology, *, expand: bool = False) -> Picture:
 
 def _lines(row: Row) -> tuple[str, ...]:
     count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
-    told = [title(replace(row, above=())), count + describe.what(row.device), _small(row)]
+    told = [title(row._replace(above=())), count + describe.what(row.device), _small(row)]
     state = describe.states(row.devices)
     told += [] if _is_fine(row) else [state]
     users = describe.users(row.device)

@@ -15,6 +15,9 @@ MOST_NAMES = 4  # of devices that share a row; more are told by the first and th
 
 def title(row: Row) -> str:
     """Return what people call the devices of *row*."""
+    if len(row.devices) == 1:
+        name = _short(row.devices[0], row.above)
+        return f"{name} {ARROW}" if row.again else name
     names = list(dict.fromkeys(_short(device, row.above) for device in row.devices))
     if row.again:
         return f"{listed(names)} {ARROW}"
@@ -23,21 +26,23 @@ def title(row: Row) -> str:
 
 def _short(device: Device, above: Iterable[Device]) -> str:
     """Return the label without what the row above says already: the volume, or at least the VG."""
-    for owner in above:
-        rest = device.title.removeprefix(owner.title)
-        if device.kind is Kind.MEMBER and rest not in ("", device.title):
-            return rest
+    if device.kind is Kind.MEMBER:
+        for owner in above:
+            rest = device.title.removeprefix(owner.title)
+            if rest not in ("", device.title):
+                return rest
     group, _, volume = device.label.partition("/")
-    same = any(owner.label.startswith(f"{group}/") for owner in above)
-    return volume if volume and same else device.title
+    same = volume and any(owner.label.startswith(f"{group}/") for owner in above)
+    return volume if same else device.title
 
 
 def kernel(row: Row) -> str:
     """Return the kernel's names where people have others."""
-    if row.again:
+    names = [device.name for device in row.devices if device.label not in ("", device.name)]
+    if not names:
         return ""
-    if all(device.label in ("", device.name) for device in row.devices):
-        return ""
+    if len(names) == len(row.devices) == 1:
+        return names[0]
     return _numbered([device.name for device in row.devices])
 
 

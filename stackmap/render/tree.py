@@ -73,8 +73,11 @@ def fitted(
 def _cells(row: Row, columns: Sequence[Column], look: Look, *, exact: bool) -> list[str]:
     """Return what *row* says in each of *columns*."""
     said = [
-        title(row) if column.name == TREE else column.of_row(row, exact=exact) for column in columns
-    ]
+        title(row) if column.name == TREE
+        else "" if row.again and not column.again
+        else column.of_row(row, exact=exact)
+        for column in columns
+    ]  # fmt: skip
     if not "".join(said).isprintable():  # of thousands of cells hardly one
         said = [safe(cell) for cell in said]
     if row.branches:

@@ -9,7 +9,7 @@ one role are folded into a row, and so is what stands below them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology, natural
@@ -27,8 +27,7 @@ ORDER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """
     One line of a tree.
 
@@ -63,10 +62,10 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
     while todo:
         row = todo.pop()
         # What was a pointer's turn to be drawn may have been drawn meanwhile, deeper down.
-        again = row.again or all(device.name in drawn for device in row.devices)
-        yield row if again == row.again else replace(row, again=again)
+        again = row.again or drawn.issuperset([device.name for device in row.devices])
+        yield row if again == row.again else row._replace(again=again)
         if not again:
-            drawn.update(device.name for device in row.devices)
+            drawn.update([device.name for device in row.devices])
             todo.extend(reversed(_children(topology, row, following, drawn, expand=expand)))
 
 

@@ -10,8 +10,7 @@ stands below by its purpose, and ``slaves/`` says which that is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.model.device import Kind, Role
@@ -37,6 +36,8 @@ MAKERS = {
     "VDO-": ("vdo", Kind.DM),
 }
 
+_BEGINNINGS = tuple(MAKERS)
+
 # What an LV must be, by the endings of the hidden LVs it stands on.
 _TARGETS_BY_BELOW = {
     "rimage": ("raid", Kind.VOLUME),
@@ -53,8 +54,7 @@ _TARGETS_BY_BELOW = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(NamedTuple):
     """A mapped device: its name without mangling, its uuid, and what LVM's names say of it."""
 
     block: Block
@@ -70,12 +70,14 @@ class Mapped:
         return self.lv.label if self.lv else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(NamedTuple):
     """What a mapped device is without its table: "" for a target that nothing tells."""
 
     target: str
     kind: Kind
+
+
+NOTHING_TOLD = Guess("", Kind.DM)
 
 
 def read(host: Host, blocks: Iterable[Block]) -> dict[str, Mapped]:
@@ -129,11 +131,10 @@ def _mapped(block: Block, name: str, attr: str, uuid: str) -> Mapped:
 
 def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
     """Tell target and kind from uuids and names; *below* are the mapped devices below."""
-    for beginning, (target, kind) in MAKERS.items():
-        if mapped.uuid.startswith(beginning):
-            return Guess(target, kind)
+    if mapped.uuid.startswith(_BEGINNINGS):
+        return next(Guess(*said) for start, said in MAKERS.items() if mapped.uuid.startswith(start))
     if mapped.lv is None:
-        return Guess("", Kind.DM)
+        return NOTHING_TOLD
     endings = {other.lv.ending for other in below if other.lv}
     fitting = (said for ending, said in _TARGETS_BY_BELOW.items() if ending in endings)
     target, kind = next(fitting, ("", Kind.VOLUME))

@@ -9,8 +9,7 @@ has thousands of devices. A kernel name's ``/`` (cciss/c0d0) is ``!`` here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
 
@@ -35,8 +34,7 @@ GEOMETRY = (
 SETTINGS = ("scheduler", "nr_requests", "read_ahead_kb", "write_cache", "max_sectors_kb")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """
     A block device as sysfs shows it.
 
@@ -65,7 +63,10 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
         path = f"{ROOT}/{name}"
         if name.startswith("dm-"):
             # There may be thousands, and what is in their directories is no question.
-            found.append(_block(host, path, MAPPED, numbers))
+            known = numbers.get(name)
+            found.append(
+                Block(name, path, MAPPED, known) if known else _block(host, path, MAPPED, numbers)
+            )
             continue
         entries = frozenset(names_in(host, path))
         found.append(_block(host, path, entries, numbers))

@@ -7,8 +7,7 @@ forms, underscores in the others; so the former are taken where there are any.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.sources.lvm import unmangled
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 SERIALS = ("SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """A disk by what is printed on it; "" where nothing is known."""
 
     model: str = ""
