@@ -16,7 +16,7 @@ from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.topology import Edge, Topology
-from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
+from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
 from tests.plans import CHUNK, EXTENT, MIB, disk_names, lv_ground, md_ground
 
 MOUNT = (Use("mount", "/srv", "/proc/self/mountinfo"),)
@@ -322,6 +322,72 @@ def test_metadata_grows_with_its_bitmap():
     assert 2 == metadata_extents(group, 64 * 1024**2 // 4, 2 * MIB)
 
 
+# What lies around it.
+
+
+def pool_ground(wanted):
+    """A thin pool: its data an LV of its own kind, its metadata one extent on sda."""
+    ground = lv_ground("linear", 1, wanted, name="pool_tdata")
+    tdata = replace(ground.target, kind=Kind.MEMBER)
+    pool = Device(
+        "dm-10", Kind.THIN_POOL, "", label="vg/pool-tpool", target="thin-pool", state="active"
+    )
+    devices = [d for d in ground.topology.devices.values() if d.name != "dm-9"]
+    edges = [*ground.topology.edges, Edge("dm-10", "dm-9", Role.DATA)]
+    tmeta = LogicalVolume("pool_tmeta", ("linear",), 1, "ewi-ao----", on={"/dev/sda": 1})
+    group = replace(ground.group, volumes={**ground.group.volumes, "pool_tmeta": tmeta})
+    return replace(ground, topology=Topology([*devices, tdata, pool], edges), target=tdata,
+                   groups={"vg": group})  # fmt: skip
+
+
+def test_a_pools_metadata_goes_along():
+    """Data on two disks is worth nothing with the metadata on one."""
+    steps = plan(pool_ground("raid1"), "mirror").steps
+
+    assert ["vg/pool_tdata", "vg/pool_tmeta"] == [
+        s.command[6] for s in steps if s.command[0] != "sh"
+    ]
+    assert "/dev/sda" not in steps[2].command
+    with pytest.raises(PlanRefused, match="a part of another LV"):
+        plan(pool_ground("raid1"), "copy")
+
+
+@pytest.mark.parametrize(("segtype", "pool", "option"), [
+    ("cache", "fast_cpool", ["--cachepool", "fast"]), ("cache", "fast_cvol", ["--cachevol", "fast"]),
+    ("writecache", "fast_cvol", ["--cachevol", "fast"]),
+])  # fmt: skip
+def test_a_cache_comes_off_first_and_on_last(segtype, pool, option):
+    """Its mode is kept; the LV keeps its name."""
+    ending = {"cache": "_corig", "writecache": "_wcorig"}[segtype]
+    ground = lv_ground("raid5", 4, "raid6", name=f"lv{ending}")
+    origin = replace(ground.target, kind=Kind.MEMBER)
+    top = Device("dm-10", Kind.CACHE, "", label="vg/lv", target=segtype, state="active",
+                 facts={"mode": "writeback"})  # fmt: skip
+    devices = [d for d in ground.topology.devices.values() if d.name != "dm-9"]
+    topology = Topology(
+        [*devices, origin, top], [*ground.topology.edges, Edge("dm-10", "dm-9", Role.ORIGIN)]
+    )
+    visible = LogicalVolume("lv", (segtype,), 24, "Cwi-aoC---", pool=pool)
+    group = replace(ground.group, volumes={**ground.group.volumes, "lv": visible})
+    steps = plan(
+        replace(ground, topology=topology, target=origin, groups={"vg": group}), "convert"
+    ).steps
+
+    assert "lvconvert --yes --splitcache vg/lv" == steps[0].line
+    assert {"vg/lv"} == {step.command[4] for step in steps[1:-1] if step.command[0] != "sh"}
+    assert ["--type", segtype, *option] == list(steps[-1].command[2:6])
+    assert ("writeback" in steps[-1].command) == (segtype == "cache")
+
+
+def test_checksums_come_off_first_and_on_last():
+    seal = Device("dm-40", Kind.MEMBER, "", target="integrity", state="active")
+    ground = lv_ground("raid5", 4, "raid6", more=([seal], [Edge("dm-0", "dm-40", Role.DATA)]))
+    steps = plan(ground, "convert").steps
+
+    assert ["n", "y"] == [s.command[3] for s in steps if "--raidintegrity" in s.command]
+    assert ("--raidintegrity", "--raidintegrity") == (steps[0].command[2], steps[-1].command[2])
+
+
 # md.
 
 
@@ -417,6 +483,16 @@ def test_a_pv_moves_only_where_it_fits():
 
 
 # The whole.
+
+
+@pytest.mark.parametrize(
+    "change", [{"shared": True}, {"attributes": "wzx-n-"}, {"attributes": "wz-pn-"}]
+)
+def test_a_vg_that_is_not_ours_alone_is_left_alone(change):
+    ground = lv_ground("raid5", 4, "raid10")
+
+    with pytest.raises(PlanRefused):
+        outcomes(replace(ground, groups={"vg": replace(ground.group, **change)}))
 
 
 @pytest.mark.parametrize("state", ["degraded", "resync 12.5 %", "suspended", None])

@@ -140,7 +140,7 @@ def survives(state):
     )
 
 
-MEASURED = ("lv", "[pool_tdata]", "[lv_corig]", "[lv_wcorig]")
+MEASURED = ("lv", "[pool_tmeta]", "[pool_tdata]", "[lv_corig]", "[lv_wcorig]")
 REDUNDANT = re.compile(r"raid(1|4|5|6|10)(_.*)?")
 
 

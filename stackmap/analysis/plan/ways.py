@@ -10,7 +10,7 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import Plan
 from stackmap.errors import LayoutError, PlanRefused
 
-IN_ORDER = frozenset({"active"})
+FINE = frozenset({None, "active", "standby", "spare", "journal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ def outcomes(ground: Ground) -> list[Outcome]:
     Refused as a whole where the stack is not in order, or where nothing would change.
     """
     require_order(ground)
+    _require_group(ground)
     found = [_outcome(way, ground) for way in WAYS.values() if way.lvm == ground.is_lvm]
     return sorted(found, key=_rank)
 
@@ -71,8 +72,18 @@ def require_order(ground: Ground) -> None:
         device = topology[name]
         if device.state is None and device.layout is not None and name == ground.target.name:
             raise PlanRefused(f"the state of {device.title} is not known (needs root)")
-        if device.state not in (None, "active", "standby", "spare", "journal"):
+        if device.state not in FINE:
             raise PlanRefused(f"{device.title} is {device.state}: wait, or mend it first")
+
+
+def _require_group(ground: Ground) -> None:
+    """Refuse a VG that other hosts may use, or that lacks a PV."""
+    name = ground.target.label.partition("/")[0]
+    group = (ground.groups or {}).get(name) if ground.is_lvm else None
+    if group is not None and group.shared:
+        raise PlanRefused(f"{name} is shared by hosts: what they must do is not known")
+    if group is not None and set(group.attributes[2:4]) & {"x", "p"}:
+        raise PlanRefused(f"{name} is exported, or lacks a PV")
 
 
 def _outcome(way: Way, ground: Ground) -> Outcome:

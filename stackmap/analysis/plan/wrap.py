@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.lvm_steps import waiting
+from stackmap.analysis.plan.placement import place
 from stackmap.analysis.plan.step import Step
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 from stackmap.model.volume_group import LogicalVolume
 
 _POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
+BARE = frozenset({"linear", "striped", "raid0"})
 SLOWER = "the volume is as slow as its disks until the cache is back and warm"
 
 
@@ -54,13 +58,30 @@ def _refuse_others(ground: Ground) -> None:
 
 
 def _pool(ground: Ground, name: str) -> Wrap:
-    if any(volume.segtype == "cache" for volume in _around(ground, f"{name}_tdata")):
-        raise PlanRefused(f"{ground.target.label} is cached inside of its pool: split that first")
-    return Wrap(f"{name}_tdata", hidden=True)
+    """A thin pool goes on using its data; its metadata must not die with one disk either."""
+    return Wrap(f"{name}_tdata", after=_pool_metadata(ground, f"{name}_tmeta"), hidden=True)
 
 
-def _around(ground: Ground, name: str) -> list[LogicalVolume]:
-    return [volume for key, volume in ground.group.volumes.items() if key == name]
+def _pool_metadata(ground: Ground, name: str) -> tuple[Step, ...]:
+    """Return the steps that copy a pool's metadata, where its data is to be safe and it is on one disk."""
+    metadata = ground.group.volumes.get(name)
+    if metadata is None:
+        raise PlanRefused(f"LVM does not report {ground.group.name}/{name}")
+    if ground.wanted.level in BARE or metadata.segtype != "linear":
+        return ()
+    devices = {pv.path: pv.device for pv in ground.group.pvs}
+    # Beside what the data may take of the same PV.
+    room = metadata.extents + 1 + ground.volume.extents
+    beside = [devices[path] for path in metadata.on if path in devices]
+    (pv,) = place(replace(ground, onto=()), 1, room, beside=beside)
+    full = f"{ground.group.name}/{name}"
+    copying = Step(
+        ("lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", full, pv.path),
+        "copies the pool's metadata to a second disk: without it all thin volumes are lost",
+        "a little I/O",
+        f"lvconvert --yes --mirrors 0 {shlex.quote(full)} {pv.path}",
+    )
+    return copying, waiting(full, "raid1")
 
 
 def _cached(ground: Ground, name: str) -> Wrap:
@@ -99,7 +120,7 @@ def _around_cache(group: str, name: str, again: tuple[str, ...]) -> Wrap:
     attach = Step(
         again,
         "puts the cache back, empty",
-        "what was in it must be read again",
+        "what was in it must be read again; policy and chunk are LVM's usual ones",
         "lvconvert --splitcache",
     )
     return Wrap(name, (split,), (attach,))
@@ -135,6 +156,10 @@ def _checksummed(ground: Ground, name: str) -> Wrap:
         "a disk that returns wrong data is not caught until they are back",
         "lvconvert --raidintegrity y",
     )
+    if ground.wanted.level in BARE:
+        raise PlanRefused(
+            f"{full} has checksums of its members, and {ground.wanted.level} has none"
+        )
     on = Step(
         ("lvconvert", "--yes", "--raidintegrity", "y", full),
         "computes checksums of all members again, in the background",
