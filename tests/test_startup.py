@@ -48,6 +48,7 @@ def imported_by(*arguments: str) -> set[str]:
         [*FROM_SAMPLE, "tree", "-J"],
         [*FROM_SAMPLE, "iostat", "-J"],
         [*FROM_SAMPLE, "iostat", "--per-layer", "-J"],
+        [*FROM_SAMPLE, "report", "-o", "-"],
     ],
     ids=lambda arguments: " ".join(a for a in arguments if a not in FROM_SAMPLE),
 )

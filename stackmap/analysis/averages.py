@@ -8,11 +8,12 @@ counted here, and added up only once each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import mul
 
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load, plus
+from stackmap.model.load import IDLE, NONE, Flow, Load
 
 ABSENT = "devices that a report leaves out are taken as idle there, as iostat -z has it"
 MOST_HELD = 20_000  # loads not yet added up: some 20 MB
@@ -53,8 +54,8 @@ class Average:
         self._notes: dict[str, None] = {}
         self.count = 0
 
-    def add(self, interval: Interval) -> None:
-        """Take one more interval in."""
+    def add(self, interval: Interval, count: int = 1) -> None:
+        """Take one more interval in; or the average of *count* that were."""
         self._events.update(dict.fromkeys(interval.events))
         rank = _rank(interval)
         if rank < self._rank:
@@ -62,9 +63,9 @@ class Average:
         if rank > self._rank or interval.summary:
             self._begin()
         self._rank, self._last = rank, interval
-        weight = interval.seconds or 1.0
+        weight = interval.seconds or float(count)
         self._weight += weight
-        self.count += 1
+        self.count += count
         if interval.notes:
             self._notes.update(dict.fromkeys(interval.notes))
         held = self._held.get(id(interval.loads))
@@ -114,19 +115,18 @@ class Average:
 
     def _filtered(self) -> bool:
         """Whether some report of a text lacks a device that another has."""
+        if not self._is_text():
+            return False
         sizes = {len(held.loads) for held in self._held.values()} | {len(self._summed())}
-        return self._is_text() and len(sizes) > 1
+        return len(sizes) > 1
 
     def _sum_of(self, name: str) -> Load:
         weights: dict[int, tuple[Load, float]] = {}
         for held in self._held.values():
             load = held.loads.get(name, IDLE)
             weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + held.weight
-        total = None if self._sums is None else self._sums.get(name, IDLE)
-        for load, weight in weights.values():
-            part = _times(load, weight)
-            total = part if total is None else _plus(total, part)
-        return IDLE if total is None else total
+        before = [] if self._sums is None else [(self._sums.get(name, IDLE), 1.0)]
+        return _weighted([*before, *weights.values()])
 
 
 def _rank(interval: Interval) -> int:
@@ -161,13 +161,36 @@ def _times(load: Load, factor: float) -> Load:
     )
 
 
-def _plus(a: Load, b: Load) -> Load:
+def _weighted(parts: Sequence[tuple[Load, float]]) -> Load:
+    """Return the sum of loads times their weights; a figure that one of them lacks is unknown."""
+    loads = [load for load, _ in parts]
+    weights = [weight for _, weight in parts]
+    wholes = [load.whole for load in loads if load.whole is not None]
     return Load(
-        a.read + b.read,
-        a.write + b.write,
-        a.discard + b.discard,
-        a.flush + b.flush,
-        whole=None if a.whole is None or b.whole is None else a.whole + b.whole,
-        aqu=plus(a.aqu, b.aqu),
-        busy=plus(a.busy, b.busy),
+        _sum_of_flows([load.read for load in loads], weights),
+        _sum_of_flows([load.write for load in loads], weights),
+        _sum_of_flows([load.discard for load in loads], weights),
+        _sum_of_flows([load.flush for load in loads], weights),
+        whole=_sum_of_flows(wholes, weights) if len(wholes) == len(loads) else None,
+        aqu=_sum_of_figures([load.aqu for load in loads], weights),
+        busy=_sum_of_figures([load.busy for load in loads], weights),
     )
+
+
+# A figure at a time, not a load: a day of seconds adds up millions of them.
+
+
+def _sum_of_flows(flows: Sequence[Flow], weights: Sequence[float]) -> Flow:
+    if flows and flows[0] is NONE:
+        return NONE
+    return Flow(
+        _sum_of_figures([flow.ios for flow in flows], weights),
+        _sum_of_figures([flow.merges for flow in flows], weights),
+        _sum_of_figures([flow.bytes for flow in flows], weights),
+        _sum_of_figures([flow.wait for flow in flows], weights),
+    )
+
+
+def _sum_of_figures(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(map(mul, known, weights)) if len(known) == len(values) else None

@@ -9,7 +9,7 @@ rule did is named in the report. A figure that no rule can mend is made unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from stackmap.analysis.doubled import doubled
@@ -37,17 +37,21 @@ class Rule:
     told: bool = True
 
 
-def corrected(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:
+def corrected(
+    topology: Topology, interval: Interval, only: Iterable[str] | None = None
+) -> tuple[Interval, tuple[str, ...]]:
     """
     Return *interval* with loads put right, and what was done as ``rule: device``.
 
-    Loads of devices that the topology does not have are kept as they are.
+    Loads of devices that the topology does not have are kept as they are, and
+    of those that are not among *only*, if that is given.
     """
+    wanted = topology.devices.keys() if only is None else topology.devices.keys() & set(only)
     loads = dict(interval.loads)
     done: list[str] = []
     for rule in RULES:
         before = dict(loads)
-        for name in before.keys() & topology.devices.keys():
+        for name in before.keys() & wanted:
             mended = rule.mend(topology, topology[name], before)
             if mended is not None:
                 loads[name] = mended

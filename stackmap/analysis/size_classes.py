@@ -1,0 +1,67 @@
+"""
+How large requests are: the mean sizes of intervals, by powers of two, weighted by their requests.
+
+The counters hold no size of a single request, only how many there were and how
+many bytes together. So a class holds the requests of the intervals whose *mean*
+lay in it: where sizes are mixed in every interval, that is one class between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from stackmap.analysis.share import flow_of
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+
+SECTOR = 512  # bytes: less is a request without data
+
+Key = tuple[str, str]  # device, direction
+
+
+class SizeClasses:
+    """``requests``: how many, by device and direction, by the least size of their class, bytes."""
+
+    def __init__(self) -> None:
+        self.requests: dict[Key, dict[int, float]] = {}
+
+    def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
+        """Take one more interval in; *watched*: the loads to keep, put right."""
+        seconds = interval.seconds or 1.0
+        for name, load in watched.items():
+            for direction in ("read", "write", "total"):
+                flow = flow_of(load, direction)
+                if flow.ios and flow.size is not None:
+                    classes = self.requests.setdefault((name, direction), {})
+                    least = size_class(flow.size)
+                    classes[least] = classes.get(least, 0.0) + flow.ios * seconds
+
+    def of(self, device: str, direction: str) -> dict[int, float]:
+        """Return the requests of *device* by class, {} where there were none."""
+        return self.requests.get((device, direction), {})
+
+
+def span(classes: Iterable[int]) -> list[int]:
+    """
+    Return *classes* and those between them, and one more at each end, so that a lone one is seen as such.
+
+    >>> span([8192, 0]), span([4096, 16384])
+    ([0, 4096, 8192, 16384], [2048, 4096, 8192, 16384, 32768])
+    """
+    found = set(classes)
+    powers = sorted(found - {0})
+    if not powers:
+        return sorted(found)
+    least, most = max(SECTOR, powers[0] // 2), powers[-1] * 2
+    between = [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
+    return [0] * (0 in found) + between
+
+
+def size_class(size: float) -> int:
+    """
+    Return the greatest power of two that is not above *size*, bytes; 0 below a sector.
+
+    >>> size_class(8192), size_class(8191), size_class(0)
+    (8192, 4096, 0)
+    """
+    return 1 << (int(size).bit_length() - 1) if size >= SECTOR else 0

@@ -1,0 +1,134 @@
+"""``stackmap report``: one self-contained page for a change request."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from importlib.resources import files
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from stackmap.analysis.report import Measuring
+from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.errors import InputError
+from stackmap.find import find_all
+from stackmap.host.places import encoded
+from stackmap.render.page.page import page_of
+from stackmap.sources import limits
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.render.html.document import Assets
+    from stackmap.render.page.blocks import Page
+
+SECONDS, COUNT = 1.0, 60  # of a live machine
+MARKDOWN = (".md", ".markdown")
+HTML = (".html", ".htm")
+STYLES = ("vendor/uPlot.min.css", "style.css")
+LICENSE = "vendor/uPlot.LICENSE.txt"
+SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
+
+
+@click.command()
+@measuring
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    metavar="FILE",
+    required=True,
+    help="The page to write: FILE.html, or FILE.md for Markdown; - for standard output.",
+)
+@click.option("-m", "--markdown", is_flag=True, help="Markdown, whatever FILE is called.")
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    text: BinaryIO | None,
+    report: str | None,
+    boot: bool,
+    out: str,
+    markdown: bool,
+) -> None:
+    """
+    Write one page for a change request: what is, what is wrong, and the numbers.
+
+    A minute is measured, or COUNT times INTERVAL. NAME is a VG, an LV, a
+    device, a mount point; without one, the tops with a finding and the most
+    loaded ones are told of. The page needs no network and no other file.
+    """
+    markdown = _is_markdown(out, markdown=markdown)
+    _refuse(out)
+    names, seconds, count = split_words(words)
+    topology, looked = at(session, text)
+    chosen = find_all(topology, names)
+    status = session.tell_missing(topology, names)
+    session.tell_unknown(topology)
+    which = "all" if report in (None, "average") else report
+    taken = Measuring(topology, tuple(chosen))
+    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
+    for interval in wanted.intervals(session, topology):
+        taken.add(interval)
+    found = taken.report(limits.read(session.host, topology))
+    if found is None or not found.stacks:
+        raise InputError("nothing was measured, so there is nothing to report")
+    _write(out, _drawn(page_of(found), markdown=markdown))
+    sys.exit(status)
+
+
+def _drawn(page: Page, *, markdown: bool) -> str:
+    if markdown:
+        from stackmap.render.markdown import render_markdown
+
+        return render_markdown(page)
+    from stackmap.render.html.document import render_html
+
+    return render_html(page, _assets())
+
+
+def _assets() -> Assets:
+    from stackmap.render.html.document import Assets
+
+    folder = files("stackmap.render.html")
+    text = {name: folder.joinpath(name).read_text() for name in (*STYLES, *SCRIPTS, LICENSE)}
+    license_of = {SCRIPTS[0]: f"/*\n{text[LICENSE]}*/\n"}
+    return Assets(
+        tuple(text[name] for name in STYLES),
+        tuple(license_of.get(name, "") + text[name] for name in SCRIPTS),
+    )
+
+
+def _is_markdown(out: str, *, markdown: bool) -> bool:
+    if markdown or out.endswith(MARKDOWN):
+        return True
+    if out == "-" or out.endswith(HTML):
+        return False
+    raise click.BadParameter(f"{out}: name it .html or .md, or say --markdown", param_hint="-o")
+
+
+def _refuse(out: str) -> None:
+    """Refuse what no page is written to: above all a block device, which would be lost."""
+    if out == "-":
+        return
+    try:
+        mode = os.stat(out).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISBLK(mode) or stat.S_ISDIR(mode):
+        what = "a block device" if stat.S_ISBLK(mode) else "a directory"
+        raise click.BadParameter(f"{out} is {what}: a page is written to a file", param_hint="-o")
+
+
+def _write(out: str, page: str) -> None:
+    if out == "-":
+        click.echo(encoded(page), nl=False)
+        return
+    try:
+        with open(out, "wb") as file:
+            file.write(encoded(page))
+    except OSError as error:
+        error.filename = out  # a full disk is told without it
+        raise

@@ -1,0 +1,1 @@
+"""A page → one HTML file that needs nothing else: no network, no script to say what it says."""

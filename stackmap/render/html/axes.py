@@ -1,0 +1,98 @@
+"""Where an axis has its marks, and what is written there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from stackmap.render.page.blocks import Chart
+from stackmap.render.units import KIB, SIZES, size
+
+MARKS = 5  # of an axis, about
+NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
+# Seconds between the marks of a time axis.
+PACES = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
+    172800, 604800,
+)  # fmt: skip
+DAY = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit a chart's values are shown in, and how many of its own make one of that."""
+
+    unit: str
+    factor: float
+
+
+def scale_of(chart: Chart) -> Scale:
+    """Return the unit that fits the greatest value: of bytes, a power of 1024."""
+    if chart.unit == "share":
+        return Scale("%", 0.01)
+    if chart.unit != "bytes/s":
+        return Scale(chart.unit, 1.0)
+    power, rest = 0, greatest(chart)
+    while rest >= KIB and power < len(SIZES) - 1:
+        power, rest = power + 1, rest / KIB
+    return Scale(f"{SIZES[power]}/s", float(KIB**power))
+
+
+def greatest(chart: Chart) -> float:
+    """Return the greatest value of any line, the extremes too."""
+    every = (v for line in chart.lines for v in (*line.values, *line.high) if v is not None)
+    return max(every, default=0.0)
+
+
+def ticks(most: float, count: int = MARKS) -> tuple[float, ...]:
+    """
+    Return marks from 0 to at least *most*, at numbers that people count in.
+
+    >>> ticks(140.3)
+    (0.0, 50.0, 100.0, 150.0)
+    """
+    if most <= 0:
+        return (0.0, 1.0)
+    rough = most / (count - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(nice * power for nice in NICE if nice * power >= rough * (1 - 1e-9))
+    return tuple(step * place for place in range(math.ceil(most / step - 1e-9) + 1))
+
+
+def time_ticks(start: float, end: float, count: int = MARKS + 1) -> list[tuple[float, str]]:
+    """
+    Return marks between two instants, UTC, with what is written there.
+
+    >>> time_ticks(1795257542.8, 1795257552.8, 4)
+    [(1795257545.0, '10:39:05'), (1795257550.0, '10:39:10')]
+    """
+    pace = next((p for p in PACES if (end - start) / p <= count), PACES[-1])
+    first = math.ceil(start / pace) * pace
+    form = "%H:%M:%S" if pace < 60 else "%H:%M" if pace < DAY else "%m-%d"
+    marks = range(first, math.floor(end) + 1, pace)
+    return [(float(at), datetime.fromtimestamp(at, UTC).strftime(form)) for at in marks]
+
+
+def x_ticks(chart: Chart) -> list[tuple[float, str]]:
+    """Return the marks of a chart's x axis; of bars, by their place from 0."""
+    if chart.axis == "time":
+        return time_ticks(chart.x[0], chart.x[-1])
+    if chart.axis == "number":
+        step = max(1, math.ceil(len(chart.x) / 8))
+        return [(x, f"{x:g}") for x in chart.x[::step]]
+    step = max(1, math.ceil(len(chart.x) / 12))
+    return [(float(place), label(chart, place)) for place in range(0, len(chart.x), step)]
+
+
+def label(chart: Chart, place: int) -> str:
+    """Return what the bar at *place* is called."""
+    if chart.axis == "hour":
+        return f"{chart.x[place]:02.0f}"
+    return size(chart.x[place]) if chart.x[place] else "0"
+
+
+def places(chart: Chart) -> Sequence[float]:
+    """Return where the points lie along x: bars by their place."""
+    return chart.x if chart.axis in ("time", "number") else range(len(chart.x))

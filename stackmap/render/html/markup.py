@@ -1,0 +1,77 @@
+"""
+Text on its way into HTML: nothing gets there but through here.
+
+A name may hold anything. What is ``Markup`` was made here and is taken as it
+is; every other text is escaped, its control characters spelled out first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+
+from stackmap.render.text import safe
+
+VOID = frozenset({"br", "meta", "link", "hr"})
+_BREAKS = re.compile("[\n\t]")
+
+
+class Markup(str):
+    """HTML that was made here."""
+
+    __slots__ = ()
+
+
+def text(words: str) -> Markup:
+    r"""
+    Return *words* as HTML.
+
+    >>> text("<b>\x1b[2J")
+    '&lt;b&gt;\\x1b[2J'
+    """
+    return words if isinstance(words, Markup) else Markup(escape(safe(words)))
+
+
+def lines(words: str) -> Markup:
+    """Return *words* of several lines as HTML, its line breaks kept."""
+    return Markup("\n".join(text(_BREAKS.sub(" ", line)) for line in words.split("\n")))
+
+
+def tag(kind: str, /, *content: str, **attributes: str | bool | None) -> Markup:
+    """
+    Return an element; ``klass`` is its class, a None or False attribute is left out.
+
+    >>> tag("p", "a < b", klass="x", hidden=True)
+    '<p class="x" hidden>a &lt; b</p>'
+    """
+    said = "".join(
+        f" {_attribute(key)}" if value is True else f' {_attribute(key)}="{text(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if kind in VOID:
+        return Markup(f"<{kind}{said}>")
+    return Markup(f"<{kind}{said}>{''.join(map(text, content))}</{kind}>")
+
+
+def _attribute(key: str) -> str:
+    return "class" if key == "klass" else key.replace("_", "-")
+
+
+def data(key: str, value: object) -> Markup:
+    r"""
+    Return *value* as JSON in the page, for its script; nothing in it can end the element.
+
+    >>> data("k", ["</script>"])
+    '<script type="application/json" id="k">["\\u003c/script\\u003e"]</script>'
+    """
+    written = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&\u2028\u2029":
+        written = written.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(f'<script type="application/json" id="{text(key)}">{written}</script>')
+
+
+def joined(*parts: str) -> Markup:
+    """Return *parts* after each other, a line each."""
+    return Markup("\n".join(text(part) for part in parts if part))

@@ -1,0 +1,124 @@
+"""A chart as still SVG: what is seen without scripts, and what is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from stackmap.render.html.axes import greatest, places, scale_of, ticks, x_ticks
+from stackmap.render.html.markup import Markup, tag
+from stackmap.render.page.blocks import Chart, Line
+
+WIDE, HIGH = 480, 190
+LEFT, RIGHT, TOP, BOTTOM = 52, 8, 10, 22
+BAR = 0.8  # of the room of a category
+DOTS = 30  # points, up to which each is marked
+
+Place = Callable[[float], float]
+
+
+def plot(chart: Chart) -> Markup:
+    """Return *chart* as SVG, its colours left to the page's style."""
+    scale = scale_of(chart)
+    marks = ticks(greatest(chart) / scale.factor)
+    bars = chart.axis in ("hour", "size")
+    along = places(chart)
+    ends = (-0.5, len(along) - 0.5) if bars else (along[0], along[-1])
+    x = _placed(ends, (LEFT, WIDE - RIGHT))
+    y = _placed((0.0, marks[-1] * scale.factor), (HIGH - BOTTOM, TOP))
+    draw = _bars if bars else _line
+    parts = [_grid(y(mark * scale.factor), f"{mark:g}") for mark in marks]
+    parts += [_mark(x(at), words) for at, words in x_ticks(chart)]
+    parts += [
+        draw(line, number, [x(at) for at in along], y, len(chart.lines))
+        for number, line in enumerate(chart.lines)
+    ]
+    return tag(
+        "svg",
+        *parts,
+        klass="still",
+        viewBox=f"0 0 {WIDE} {HIGH}",
+        role="img",
+        aria_label=f"{chart.title}. {chart.words}",
+    )
+
+
+def _placed(values: tuple[float, float], pixels: tuple[float, float]) -> Place:
+    least, most = values
+    span = (most - least) or 1.0
+    return lambda value: pixels[0] + (value - least) / span * (pixels[1] - pixels[0])
+
+
+def _grid(y: float, words: str) -> Markup:
+    return tag(
+        "g",
+        tag("line", klass="grid", x1=f"{LEFT}", x2=f"{WIDE - RIGHT}", y1=_n(y), y2=_n(y)),
+        tag("text", words, x=f"{LEFT - 5}", y=_n(y + 3.5), text_anchor="end"),
+    )
+
+
+def _mark(x: float, words: str) -> Markup:
+    return tag("text", words, x=_n(x), y=f"{HIGH - 6}", text_anchor="middle")
+
+
+def _line(line: Line, number: int, xs: Sequence[float], y: Place, _: int) -> Markup:
+    """Return a line, its gaps where nothing is known, the extremes behind it as an area."""
+    known = [place for place, value in enumerate(line.values) if value is not None]
+    paths = []
+    for run in _runs(known):
+        if line.high:
+            edge = [(xs[at], line.high[at]) for at in run] + [
+                (xs[at], line.low[at]) for at in reversed(run)
+            ]
+            paths.append(tag("path", klass=f"range s{number}", d=_path(edge, y) + "Z"))
+        paths.append(
+            tag("path", klass=f"line s{number}", d=_path([(xs[a], line.values[a]) for a in run], y))
+        )
+    if len(known) <= DOTS:
+        paths += [
+            tag(
+                "circle",
+                klass=f"dot s{number}",
+                cx=_n(xs[at]),
+                cy=_n(y(line.values[at] or 0.0)),
+                r="2",
+            )
+            for at in known
+        ]
+    return tag("g", *paths)
+
+
+def _runs(known: Sequence[int]) -> list[list[int]]:
+    """Return runs of places without a gap."""
+    return [
+        [place for _, place in run]
+        for _, run in groupby(enumerate(known), key=lambda pair: pair[1] - pair[0])
+    ]
+
+
+def _path(points: Sequence[tuple[float, float | None]], y: Place) -> str:
+    return "M" + "L".join(f"{_n(x)} {_n(y(value or 0.0))}" for x, value in points)
+
+
+def _bars(line: Line, number: int, xs: Sequence[float], y: Place, lines: int) -> Markup:
+    room = (WIDE - LEFT - RIGHT) / max(1, len(xs)) * BAR
+    wide = room / lines
+    return tag(
+        "g",
+        *(
+            tag(
+                "rect",
+                klass=f"bar s{number}",
+                x=_n(x - room / 2 + wide * number),
+                y=_n(y(value)),
+                width=_n(wide),
+                height=_n(y(0.0) - y(value)),
+            )
+            for x, value in zip(xs, line.values, strict=True)
+            if value
+        ),
+    )
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

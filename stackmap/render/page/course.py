@@ -1,0 +1,185 @@
+"""The section on how the load went: over time, and by hour of day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.analysis.amplification import StackFigures, figures_of
+from stackmap.analysis.course import Stretch, extremes_of
+from stackmap.analysis.report import Report
+from stackmap.render.filled import shown
+from stackmap.render.page.blocks import Block, Chart, Line, Paragraph, Part, Rows, Section, Table
+from stackmap.render.page.names import REQUESTS, known_directions, named, plural
+from stackmap.render.units import kib, number, rate
+
+CHARTS = (
+    ("ios", "requests/s", "Requests asked for"),
+    ("bytes", "bytes/s", "Bytes asked for"),
+    ("await_ms", "ms", "Mean wait of a request"),
+)
+DAY = 86400.0  # an earlier instant is a count from 0
+FEWEST_HOURS = 2
+
+
+def section(report: Report) -> Section:
+    """Return the charts of each stack; in a sentence, why there are none."""
+    parts = [Part(named(s.top), tuple(_blocks(report, s))) for s in report.stacks]
+    blocks = parts[0].blocks if len(parts) == 1 else tuple(parts)
+    return Section("load", "The load over time", (Paragraph(_resolution(report)), *blocks))
+
+
+def _resolution(report: Report) -> str:
+    """Return what a point of the charts is."""
+    course, period = report.course, report.period
+    if len(course) < 2:
+        return "There is one interval only, so there is no course to show: the tables have its figures."
+    each = course[0].count
+    axis = (
+        "Times are UTC."
+        if _axis(course) == "time"
+        else "The text tells no certain time: its reports are numbered."
+    )
+    if each == 1:
+        return f"Each point is one of {plural(period.count, 'interval')}. {axis}"
+    seconds = course[0].interval.seconds
+    long = f" ({number(seconds, 0)} s)" if seconds else ""
+    return (
+        f"{plural(period.count, 'interval')} were measured; each point is the mean of {each}{long}, and "
+        f"the shade behind a line reaches from the least to the most of any interval. {axis}"
+    )
+
+
+def _axis(course: tuple[Stretch, ...]) -> str:
+    return "time" if all((each.start or 0.0) > DAY for each in course) else "number"
+
+
+def _blocks(report: Report, stack: StackFigures) -> Iterator[Block]:
+    if len(report.course) > 1:
+        yield from _charts(report, stack)
+    yield from _by_hour(report, stack)
+
+
+def _charts(report: Report, stack: StackFigures) -> Iterator[Block]:
+    course, name = report.course, stack.top.name
+    x = _along(course)
+    for figure, unit, title in CHARTS:
+        lines = [
+            line
+            for direction in known_directions(stack.layers[0])
+            if (line := _line(course, name, direction, figure))
+        ]
+        if lines:
+            words = _extent(stack, course, figure, unit)
+            yield Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
+    yield from _at_disks(report, stack, x)
+
+
+def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
+    if _axis(course) == "time":
+        return tuple(each.start or 0.0 for each in course)
+    return tuple(float(number) for number in range(1, len(course) + 1))
+
+
+def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> Line | None:
+    """Return the means with their extremes; None where nothing was ever done."""
+    means = tuple(each.mean(name, direction, figure) for each in course)
+    if not any(means):
+        return None
+    ends = [each.extremes.get((name, direction, figure)) for each in course]
+    if all(each.count == 1 for each in course):
+        return Line(REQUESTS[direction], means)
+    return Line(
+        REQUESTS[direction],
+        means,
+        tuple(end[0] if end else None for end in ends),
+        tuple(end[1] if end else None for end in ends),
+    )
+
+
+def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit: str) -> str:
+    """Return "reads 12 to 60, 33 on average" of each direction."""
+    parts = []
+    for direction in known_directions(stack.layers[0]):
+        ends = extremes_of(course, (stack.top.name, direction, figure))
+        mean = getattr(stack.layers[0].own[direction], figure)
+        if ends is not None and mean is not None and ends[1]:
+            least, most = (shown(end, unit) for end in ends)
+            parts.append(f"{REQUESTS[direction]} {least} to {most}, {shown(mean, unit)} on average")
+    return "; ".join(parts)
+
+
+def _at_disks(report: Report, stack: StackFigures, x: tuple[float, ...]) -> Iterator[Block]:
+    """Yield what the disks did for the stack, where that can be told."""
+    if len(stack.layers) < 2:
+        return
+    lasts = [
+        figures_of(report.topology, each.interval.loads, [stack.top.name])[0].layers[-1].share
+        for each in report.course
+    ]
+    lines = tuple(
+        Line(REQUESTS[direction], values)
+        for direction in known_directions(stack.layers[0])
+        if any(values := tuple(share.part(direction).ios for share in lasts))
+    )
+    if lines:
+        words = "What belongs to this stack on its disks, after merging"
+        words += ": an estimate, for they serve others too." if lasts[0].estimated else "."
+        yield Chart(
+            f"disks-{stack.top.name}",
+            "Requests at its disks",
+            "requests/s",
+            _axis(report.course),
+            x,
+            lines,
+            words,
+        )
+
+
+def _by_hour(report: Report, stack: StackFigures) -> Iterator[Block]:
+    hours = report.hours
+    clock = "UTC" if hours.utc else "the text's own time"
+    covered = sorted(hours.by_hour)
+    if len(covered) < FEWEST_HOURS:
+        when = f"in the hour from {covered[0]:02}:00 {clock}" if covered else "at no known hour"
+        yield Paragraph(
+            f"All was measured {when}: how the load differs by hour of day cannot be told from it.",
+            "By hour of day:",
+        )
+        return
+    name, directions = stack.top.name, known_directions(stack.layers[0])
+    lines = tuple(
+        Line(REQUESTS[d], tuple(hours.by_hour[h].mean((name, d, "ios")) for h in covered))
+        for d in directions
+    )
+    yield Chart(
+        f"hours-{name}",
+        f"Requests by hour of day ({clock})",
+        "requests/s",
+        "hour",
+        tuple(map(float, covered)),
+        lines,
+        "The mean of all that was measured in that hour, whatever the day.",
+    )
+    yield _hours_table(report, name, directions, clock)
+
+
+def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> Table:
+    by_hour = report.hours.by_hour
+    rows = tuple(
+        (
+            f"{hour:02}:00",
+            number(by_hour[hour].seconds / 60, 1),
+            *(rate(by_hour[hour].mean((name, d, "ios"))) for d in directions),
+            *(kib(by_hour[hour].mean((name, d, "bytes"))) for d in directions),
+            rate(by_hour[hour].most.get((name, "total", "ios"))),
+        )
+        for hour in sorted(by_hour)
+    )
+    headings = (
+        f"Hour, {clock}",
+        "Measured, min",
+        *(f"{REQUESTS[d].capitalize()}/s" for d in directions),
+        *(f"KiB/s, {REQUESTS[d]}" for d in directions),
+        "Most requests/s",
+    )
+    return Table(f"by-hour-{name}", headings, (Rows(rows),))

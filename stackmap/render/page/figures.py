@@ -1,0 +1,171 @@
+"""A stack's figures in plain sentences: what it is, what it is asked for, what its layers make of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.parity import Parity
+from stackmap.model.device import Device
+from stackmap.model.load import plus, ratio
+from stackmap.model.topology import Topology
+from stackmap.render import describe
+from stackmap.render.filled import shown
+from stackmap.render.page.names import (
+    REQUESTS,
+    disks_of,
+    known_directions,
+    listed,
+    named,
+    plural,
+    rate_of_bytes,
+    short,
+)
+from stackmap.render.units import number, size
+
+MOST_DISKS = 8  # by name in a sentence
+WASTED = 0.02  # of what is paid; less than that above the ideal is none
+
+
+def what_it_is(topology: Topology, stack: StackFigures) -> str:
+    """Return what a stack is: its top, its layout in words, its disks, and who uses it."""
+    top, disks = stack.top, disks_of(stack)
+    names = [topology[name].title for name in disks]
+    where = plural(len(names), "disk")
+    if len(stack.layers) == 1:
+        return f"{named(top)}, {size(top.size)}, is {_laid_out(top)}.{_used(stack)}"
+    if len(names) <= MOST_DISKS:
+        where = f"the {'disk' if len(names) == 1 else 'disks'} {listed(names)}"
+    return f"{named(top)}, {size(top.size)}, is {_laid_out(top)}, on {where}.{_used(stack)}"
+
+
+def _laid_out(device: Device) -> str:
+    """Return what *device* is, its layout in words where it has one."""
+    how = device.layout
+    if how is None:
+        return describe.what(device)
+    chunk = f" in chunks of {size(how.chunk)}" if how.chunk else ""
+    if how.parity:
+        parity = "" if how.parity == 1 else f"{how.parity} "
+        return f"{how.level} of {how.data} data members and {parity or 'one '}parity{chunk}"
+    if how.copies > 1:
+        return f"{how.level} of {how.members} members, each byte on {how.copies} of them{chunk}"
+    return f"{how.level} of {plural(how.members, 'member')}{chunk}"
+
+
+def _used(stack: StackFigures) -> str:
+    users = describe.users(stack.top)
+    return f" It is used by {users}." if users else ""
+
+
+def what_it_is_asked_for(stack: StackFigures) -> str:
+    """Return the load at the top, reads and writes apart where they can be."""
+    head = stack.layers[0]
+    parts = [part for d in known_directions(head) if (part := _asked(head, d))]
+    if not parts:
+        return "Nothing was asked of it while it was measured."
+    return f"On average it was asked for {' and '.join(parts)}."
+
+
+def _asked(head: LayerFigures, direction: str) -> str:
+    flow = head.share.part(direction)
+    if not flow.ios:
+        return ""
+    took = head.own[direction].await_ms
+    waited = f", each answered in {shown(took, 'ms')}" if took is not None else ""
+    return (
+        f"{short(flow.ios)} {REQUESTS[direction]} a second of {size(flow.size)} "
+        f"({rate_of_bytes(flow.bytes)}{waited})"
+    )
+
+
+def what_becomes_of_it(stack: StackFigures) -> str:
+    """Return what one request at the top is at the disks, and what a byte is; "" for a lone disk."""
+    if len(stack.layers) < 2:
+        return ""
+    head = stack.layers[0]
+    return " ".join(filter(None, (_becomes(stack, d) for d in known_directions(head))))
+
+
+def _becomes(stack: StackFigures, direction: str) -> str:
+    if direction == "read" and stack.parity is not None and not stack.parity.reason:
+        return ""  # what is read below for the writes cannot be taken for what reads become
+    many = at_disks(stack, direction)
+    if many is None:
+        return ""
+    word = REQUESTS[direction].removesuffix("s")
+    return f"One {word} becomes {short(many)} requests at the disks{_estimate(stack)}.{_bytes(stack, direction)}"
+
+
+def at_disks(stack: StackFigures, direction: str) -> float | None:
+    """
+    Return the requests that the disks complete for one at the top, after merging.
+
+    Of a write, with the reads that parity needs for it; None where it cannot be known.
+    """
+    if direction == "write" and stack.requests_per_write is not None:
+        return stack.requests_per_write
+    disks = stack.layers[-1]
+    if disks.background:
+        return None
+    return ratio(disks.share.part(direction).ios, stack.layers[0].share.part(direction).ios)
+
+
+def _estimate(stack: StackFigures) -> str:
+    return (
+        " (an estimate, for the disks serve others too)" if stack.layers[-1].share.estimated else ""
+    )
+
+
+def _bytes(stack: StackFigures, direction: str) -> str:
+    """Return what a byte costs: by parity, or by the bytes at the disks."""
+    if direction != "write":
+        return ""
+    if stack.parity is not None:
+        return _parity_bytes(stack.parity)
+    moved = stack.layers[-1].byte_amplification.get("write")
+    return "" if moved is None else f" A byte written is {number(moved, 2)} bytes there."
+
+
+def _parity_bytes(cost: Parity) -> str:
+    if cost.cost_bytes_per_byte is None:
+        return f" What a byte costs cannot be told: {cost.reason}."
+    return (
+        f" A byte written costs {number(cost.cost_bytes_per_byte, 2)} bytes there "
+        f"({number(cost.write_amplification, 2)} written and "
+        f"{number(cost.extra_read_bytes_per_byte, 2)} read for parity), where writes that fill "
+        f"whole stripes would cost {number(cost.ideal_bytes_per_byte, 2)}."
+    )
+
+
+def wasted(stack: StackFigures) -> float | None:
+    """Return the share of disk traffic that writes in full stripes would spare; None if not known."""
+    cost = stack.parity
+    if cost is None or not cost.cost_bytes_per_byte or cost.ideal_bytes_per_byte is None:
+        return None
+    share = 1 - cost.ideal_bytes_per_byte / cost.cost_bytes_per_byte
+    return share if share > WASTED else 0.0
+
+
+def disk_requests(stack: StackFigures) -> float | None:
+    """Return the requests a second at the disks that belong to the stack."""
+    disks = stack.layers[-1]
+    return disks.share.total.ios if not disks.background else None
+
+
+def slowest(stack: StackFigures) -> Iterator[tuple[str, float]]:
+    """Yield each direction that moved, with the mean wait at the top, ms."""
+    for direction in known_directions(stack.layers[0]):
+        took = stack.layers[0].own[direction].await_ms
+        if took is not None:
+            yield direction, took
+
+
+def total_bytes(stack: StackFigures) -> float | None:
+    """Return the bytes a second asked for at the top."""
+    head = stack.layers[0].share
+    return (
+        head.total.bytes
+        if head.total.bytes is not None
+        else plus(head.read.bytes, head.write.bytes)
+    )

@@ -1,0 +1,148 @@
+"""The section on how all this is known: what was measured, put right, estimated, left out, not proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.analysis.corrections import RULES
+from stackmap.analysis.report import Report
+from stackmap.render.intervals import instant
+from stackmap.render.page.blocks import Block, Listing, Part, Section
+from stackmap.render.page.names import named, plural
+
+SHORT = 3600.0  # seconds; less says nothing of the busy hour
+SOURCE = (
+    "The figures come from the kernel's own counters of each block device (requests, merges, bytes and "
+    "milliseconds), taken at the beginning and the end of each interval. Nothing was written to any "
+    "device, and no setting was changed."
+)
+PASTED = (
+    "The figures come from a text of statistics (iostat, sar or a copy of /proc/diskstats), to the digits "
+    "it has; what it does not print is unknown here."
+)
+UNITS = (
+    "KiB, MiB and GiB are powers of 1024 bytes; rates are per second; waits are in milliseconds. "
+    "A - is what cannot be known, never 0; ~ marks an estimate."
+)
+BUSY = "How busy a device was is used for no verdict: a device that is 100 % busy may be far from its limit."
+
+
+def section(report: Report) -> Section:
+    """Return lists, each on one question."""
+    parts = (
+        ("How it was measured", _measured(report)),
+        ("What was left out", _left_out(report)),
+        ("What was corrected", _corrected(report)),
+        ("What is an estimate", _estimates(report)),
+        ("What was not proved", _doubts(report)),
+        ("What is not known", report.topology.unknown),
+    )
+    blocks = [_part(title, tuple(items)) for title, items in parts]
+    return Section("methods", "Methods and caveats", tuple(filter(None, blocks)))
+
+
+def _part(title: str, items: tuple[str, ...]) -> Block | None:
+    return Part(title, (Listing(items),)) if items else None
+
+
+def when(report: Report) -> str:
+    """Return when it was measured and how long."""
+    period = report.period
+    start, end = instant(period.start), instant(period.end)
+    long = "" if period.seconds is None else f", {_long(period.seconds)} in all"
+    intervals = f"{plural(period.count, 'interval')}{long}"
+    if report.interval.since_boot:
+        return f"Averages since boot{f' until {end}' if end else ''}{long}: no current rate."
+    if start is not None and end is not None:
+        return f"Measured from {start} to {end}: {intervals}."
+    if period.first:
+        span = period.first if period.first == period.last else f"{period.first} to {period.last}"
+        return f"Reports stamped {span} (the text's own time, its zone not told): {intervals}."
+    return f"Measured at no known time: {intervals}."
+
+
+def _long(seconds: float) -> str:
+    """
+    Return a duration.
+
+    >>> _long(10.0), _long(9000.0), _long(200000.0)
+    ('10 s', '2 h 30 min', '2 d 7 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def _measured(report: Report) -> Iterator[str]:
+    yield when(report)
+    yield SOURCE if report.period.seconds is not None else PASTED
+    if report.period.seconds is not None and report.period.seconds < SHORT:
+        yield (
+            f"{_long(report.period.seconds)} is short: it says nothing of other hours, and a change that "
+            "costs money should rest on a day with its busiest hour (stackmap record)."
+        )
+    yield UNITS
+    yield BUSY
+    yield from report.interval.notes
+
+
+def _left_out(report: Report) -> Iterator[str]:
+    yield from report.left_out
+    if report.idle:
+        names = ", ".join(named(device) for device in report.idle)
+        yield f"Nothing was read from or written to these, so they have no section: {names}."
+
+
+def _corrected(report: Report) -> Iterator[str]:
+    reasons = {rule.name: rule.why for rule in RULES}
+    for what in report.corrections:
+        rule, _, name = what.partition(": ")
+        device = named(report.topology[name]) if name in report.topology else name
+        yield f"{device}: {rule}. {reasons[rule][:1].upper()}{reasons[rule][1:]}."
+
+
+def _estimates(report: Report) -> Iterator[str]:
+    for stack in report.stacks:
+        layers = [f.layer.role for f in stack.layers if f.share.estimated]
+        if layers:
+            yield (
+                f"{named(stack.top)}: requests after merging at the {' and the '.join(layers)}, which "
+                "serve others too; they are divided in proportion to what each sent. Bytes, and "
+                "requests before merging, are exact."
+            )
+        cost = stack.parity
+        if (
+            cost is not None
+            and cost.full_stripe_low is not None
+            and cost.full_stripe_high is not None
+        ):
+            yield (
+                f"{named(stack.top)}: the share of writes that filled their stripe is a range, for "
+                "counters do not fix it; what parity cost is exact."
+            )
+
+
+def _doubts(report: Report) -> Iterator[str]:
+    """Yield what speaks against the figures; what speaks against a finding stands with it."""
+    for stack in report.stacks:
+        for figures in stack.layers:
+            where = f"{named(stack.top)}, {figures.layer.role}"
+            if figures.share.reason:
+                yield f"{where}: not divided: {figures.share.reason}."
+            if figures.background:
+                yield f"{where}: not rated: {figures.background}."
+            if figures.doubt:
+                yield f"{where}: the account does not close: {figures.doubt}."
+        if stack.parity is not None and stack.parity.reason:
+            yield f"{named(stack.top)}: what parity cost cannot be told: {stack.parity.reason}."
+    if report.findings:
+        yield (
+            "A finding is what the counters suggest. That a change will help follows from the measured "
+            "load, and only for as long as the load stays as it was."
+        )

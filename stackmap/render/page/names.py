@@ -1,0 +1,64 @@
+"""What devices and directions are called on a page, and figures in its sentences."""
+
+from __future__ import annotations
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.model.device import Device
+from stackmap.render.units import number, size
+
+REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
+
+
+def named(device: Device) -> str:
+    """Return what people call *device*, the kernel's name with it where it is another."""
+    return device.title if device.title == device.name else f"{device.title} ({device.name})"
+
+
+def known_directions(head: LayerFigures) -> tuple[str, ...]:
+    """Return the directions that can be told apart: reads and writes, or both together."""
+    if head.share.read.ios is None and head.share.write.ios is None:
+        return ("total",)
+    return ("read", "write")
+
+
+def short(value: float) -> str:
+    """
+    Return a rate or a ratio as it is said in a sentence.
+
+    >>> short(173.61), short(5.4183), short(0.0651), short(18841.6)
+    ('174', '5.42', '0.07', '18,842')
+    """
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return number(value, 0 if value >= 100 else 1 if value >= 10 else 2)
+
+
+def rate_of_bytes(value: float | None) -> str:
+    """Return bytes a second."""
+    return "-" if value is None else f"{size(value)}/s"
+
+
+def listed(words: list[str]) -> str:
+    """
+    Return words as a sentence lists them.
+
+    >>> listed(["sda", "sdb", "sdc"])
+    'sda, sdb and sdc'
+    """
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def disks_of(stack: StackFigures) -> tuple[str, ...]:
+    """Return the kernel names of the stack's last layer."""
+    return stack.layers[-1].layer.devices
+
+
+def plural(count: float, one: str, many: str = "") -> str:
+    """
+    Return a count with its noun.
+
+    >>> plural(1, "interval"), plural(5, "interval")
+    ('1 interval', '5 intervals')
+    """
+    return f"{count:g} {one if count == 1 else many or one + 's'}"

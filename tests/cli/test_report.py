@@ -1,0 +1,414 @@
+"""``report``: one page that says what was measured, that anything can read, and that asks nobody for anything."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.render.layers import layer_rows  # noqa: F401 - the rows that the page shows
+from stackmap.render.units import kib, number, rate
+
+ROOT = Path(__file__).parent.parent.parent
+SAMPLES = ROOT / "sample_topologies"
+MEDUSA = SAMPLES / "raid5-raid10-medusa"
+SAR = MEDUSA / "input" / "sar-0710.txt"
+VGHDD = ["--from", str(SAMPLES / "vghdd")]
+# A recording, a text that knows only sums, one with hours, a machine with many tops.
+CASES = {
+    "vghdd": (VGHDD, []),
+    "vghdd-disk": (VGHDD, ["vm-disk1"]),
+    "medusa": (["--from", str(MEDUSA)], ["--input", str(SAR), "vm-disk1"]),
+    "medusa-iostat": (
+        ["--from", str(MEDUSA)],
+        ["--input", str(MEDUSA / "input" / "iostat-2.txt")],
+    ),
+    "laptop": (
+        ["--from", str(SAMPLES / "laptop-luks-lvm")],
+        ["--input", str(SAMPLES / "laptop-luks-lvm" / "input" / "iostat-worst.txt")],
+    ),
+}
+ZOO = Path("/work/shared/captures/zoo/healthy.tar.gz")
+if ZOO.exists():
+    CASES["zoo"] = (["--from", str(ZOO)], ["--since-boot"])
+
+
+def run(words, **how):
+    return CliRunner().invoke(stackmap, words, catch_exceptions=False, **how)
+
+
+@functools.cache
+def page(name, kind="html"):
+    """Return the page of one of ``CASES``."""
+    host, words = CASES[name]
+    result = run([*host, "report", *words, "-o", "-", *(["-m"] if kind == "md" else [])])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+class Read(HTMLParser):
+    """A page as a parser sees it: whether its elements close, its tables, its addresses."""
+
+    VOID = frozenset({"meta", "link", "br", "hr"})
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.wrong, self.addresses, self.ids = [], [], [], []
+        self.tables, self.scripts, self.code, self.said = {}, {}, {}, []
+        self._table = self._cell = None
+        self.feed(html)
+        self.close()
+        self.wrong += self.open
+
+    def handle_starttag(self, name, attributes):
+        known = dict(attributes)
+        self.addresses += [known[key] for key in ("src", "href", "action", "data") if key in known]
+        if "id" in known:
+            self.ids.append(known["id"])
+        if name not in self.VOID:
+            self.open.append(name)
+        if name == "table":
+            self._table = self.tables[known["id"]] = []
+        elif name == "tr" and self._table is not None:
+            self._table.append([])
+        elif name in ("td", "th") and self._table is not None:
+            self._table[-1].append("")
+            self._cell = True
+        self._script = known.get("id") if name == "script" else None
+        if name == "pre":
+            self._code = self.code[known.get("data-name", str(len(self.code)))] = []
+
+    def handle_endtag(self, name):
+        if not self.open or self.open.pop() != name:
+            self.wrong.append(f"/{name}")
+        if name == "table":
+            self._table = None
+        if name in ("td", "th"):
+            self._cell = None
+
+    def handle_data(self, words):
+        inside = self.open[-1] if self.open else ""
+        if self._table is not None and self._cell:
+            self._table[-1][-1] += words
+        if inside == "script" and self._script:
+            self.scripts[self._script] = words
+        if inside == "code":
+            self._code.append(words)
+        if inside not in ("script", "style"):
+            self.said.append(words)
+
+
+@functools.cache
+def read(name):
+    return Read(page(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_element_is_closed(name):
+    """And in its order; no id stands twice, so that every link leads somewhere."""
+    found = read(name)
+
+    assert found.wrong == []
+    assert len(found.ids) == len(set(found.ids))
+    assert {each[1:] for each in found.addresses if each.startswith("#")} <= set(found.ids)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_is_alone(name):
+    """It names nothing to load: every address is a place in it, or the empty icon."""
+    text = page(name)
+
+    assert [a for a in read(name).addresses if not a.startswith("#")] == ["data:,"]
+    assert re.findall(r"url\((?!data:)|@import", text) == []
+    assert "default-src &#x27;none&#x27;" in text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_chart_can_be_drawn(name):
+    """Its data is JSON, each line as long as its axis, and there is a drawing for who runs no script."""
+    found, text = read(name), page(name)
+    charts = {key: json.loads(words) for key, words in found.scripts.items()}
+
+    assert len(charts) == text.count('class="still"')
+    for chart in charts.values():
+        assert len(chart["lines"]) in (1, 2)
+        for line in chart["lines"]:
+            assert len(line["mean"]) == len(chart["x"])
+            assert {len(line["low"]), len(line["high"])} <= {0, len(chart["x"])}
+
+
+def layers_of(name):
+    """Return what ``iostat --per-layer -J`` prints of the same."""
+    host, words = CASES[name]
+    return json.loads(run([*host, "iostat", "-l", "-J", "-n", *words]).stdout)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_json_is_that_of_iostat(name):
+    """Of each stack that is told in full, to the last digit; corrections too."""
+    told = json.loads("".join(read(name).code["layers.json"]))
+    measured = layers_of(name)
+    by_device = {stack["device"]: stack for stack in measured.pop("stacks")}
+
+    assert told.pop("stacks") == [by_device[device] for device in tops(name)]
+    assert told == measured
+
+
+def tops(name):
+    """Return the devices that the page tells of in full, in its order."""
+    return [
+        stack["device"] for stack in json.loads("".join(read(name).code["layers.json"]))["stacks"]
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_tables_are_those_of_iostat(name):
+    """Each cell of each layer is the figure that ``iostat -l -J`` gives, in the table's unit."""
+    found = read(name)
+    for stack in layers_of(name)["stacks"]:
+        rows = found.tables.get(f"layers-{stack['device']}")
+        if stack["device"] in tops(name) and rows is not None:
+            assert by_group(rows) == shown(stack)
+
+
+def by_group(rows):
+    """Return the rows of a table by their heading, those of metadata left out."""
+    groups = {}
+    for row in rows[1:]:
+        if len(row) == 1:
+            here = groups.setdefault(row[0], [])
+        elif row[0].strip() != "metadata":
+            here.append([cell.lstrip("~") for cell in row])
+    return groups
+
+
+def shown(stack):
+    titles = {"read": "Reads", "write": "Writes", "total": "Reads and writes"}
+    known = [d for d in ("read", "write") if stack["layers"][0][d]["iops"] is not None] or ["total"]
+    return {
+        titles[d]: [cells(layer, d) for layer in stack["layers"]]
+        for d in known
+        if any(layer[d]["arrivals"] or layer[d]["bytes"] for layer in stack["layers"])
+    }
+
+
+def cells(layer, d):
+    flow, ratios = layer[d], layer["amplification"]
+    return [
+        layer["role"],
+        str(len(layer["devices"])),
+        rate(flow["iops"]),
+        kib(flow["bytes"]),
+        kib(flow["size"]),
+        rate(flow["await"]),
+        number(ratios["iops"][d], 2),
+        number(ratios["bytes"][d], 3),
+        number(ratios["shrink"][d], 2),
+        number(layer["coalescing"][d], 2),
+        number(layer["closure"][d], 3),
+    ]
+
+
+def test_the_csv_is_that_of_iostat():
+    """Every digit of the requests of each layer."""
+    lines = "".join(read("vghdd-disk").code["layers.csv"]).splitlines()
+    heading = lines[0].split(",")
+    told = {
+        (row["layer"], row["direction"]): float(row["requests_per_s"])
+        for row in (dict(zip(heading, line.split(","), strict=True)) for line in lines[1:])
+    }
+    (stack,) = layers_of("vghdd-disk")["stacks"]
+
+    assert told == {
+        (layer["role"], d): layer[d]["iops"]
+        for layer in stack["layers"]
+        for d in ("read", "write", "total")
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_findings_are_those_of_explain(name):
+    """Each that explain has, in its order, word by word."""
+    host, words = CASES[name]
+    found = json.loads(run([*host, "explain", "-J", *words]).stdout)["findings"]
+    text = " ".join("".join(read(name).said).split())
+
+    places = [text.find(" ".join(each["sentence"].split())) for each in found]
+    assert -1 not in places
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_markdown_says_the_same(name):
+    """It has every section of the page, and every row of its tables."""
+    text = page(name, "md")
+    sections = re.findall(r"<h2>(.*?)</h2>", page(name))
+
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == sections
+    rows = {" ".join(row) for table in read(name).tables.values() for row in table[1:]}
+    plain = text.replace("\\", "")
+    told = {
+        " ".join(cell.strip() for cell in line.strip("|").split("|")) for line in plain.splitlines()
+    }
+    lacking = {
+        row
+        for row in rows
+        if " ".join(row.split()) not in {" ".join(t.replace("**", "").split()) for t in told}
+    }
+    assert lacking == set()
+
+
+def test_a_hostile_name_is_a_name(tmp_path):
+    """A volume's name that is markup, or controls a terminal, is read as what it is."""
+    capture = tmp_path / "capture"
+    shutil.copytree(SAMPLES / "vghdd", capture)
+    hostile = "<img/src=x/onerror=alert(1)>\x1b[2J`|"
+    path = capture / "sys/block/sda/device/model"
+    path.write_text(hostile)
+    text = run(["--from", str(capture), "report", "vm-disk1", "-o", "-"]).stdout
+    found = Read(text)
+
+    assert found.wrong == []
+    assert "<img" not in text
+    assert "\x1b" not in text
+    assert "onerror=alert(1)" in "".join(found.said)
+    assert "\x1b" not in run(["--from", str(capture), "report", "vm-disk1", "-m", "-o", "-"]).stdout
+
+
+def test_the_page_is_the_only_output(tmp_path):
+    """It is written to FILE, over what was there; nothing is printed."""
+    out = tmp_path / "page.html"
+    out.write_text("x" * 10_000_000)
+    result = run([*VGHDD, "report", "vm-disk1", "-o", str(out)])
+
+    assert (result.exit_code, result.output) == (0, "")
+    assert out.read_text() == page("vghdd-disk")
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page", "page.html.bak"])
+def test_a_file_of_another_kind_is_refused(name, tmp_path):
+    """Before anything is measured; --markdown says what it is to be."""
+    out = tmp_path / name
+
+    assert run([*VGHDD, "report", "-o", str(out)]).exit_code == 2
+    assert not out.exists()
+    assert run([*VGHDD, "report", "-m", "-o", str(out)]).exit_code == 0
+    assert out.read_text().startswith("# ")
+
+
+def test_a_directory_is_refused(tmp_path):
+    """In one line."""
+    result = run([*VGHDD, "report", "-m", "-o", str(tmp_path)])
+
+    assert result.exit_code == 2
+    assert "is a directory" in result.stderr
+
+
+def test_a_block_device_is_refused(tmp_path):
+    """A page written to a disk would destroy it; so would one written to a link to it."""
+    device = tmp_path / "disk"
+    try:
+        os.mknod(device, 0o660 | 0o060000, os.makedev(7, 255))  # a loop device that is none
+    except PermissionError:
+        pytest.skip("making a device node needs root")
+    link = tmp_path / "page.html"
+    link.symlink_to(device)
+    result = run([*VGHDD, "report", "-o", str(link)])
+
+    assert result.exit_code == 2
+    assert "is a block device" in result.stderr
+
+
+def test_a_full_disk_is_told():
+    """In one line that names the file, with status 1."""
+    done = subprocess.run(
+        ["python3", "-m", "stackmap", *VGHDD, "report", "-m", "-o", "/dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("stackmap: /dev/full: ")
+
+
+def test_where_nothing_was_measured_nothing_is_written(tmp_path):
+    """A capture of one frame has no rates."""
+    out = tmp_path / "page.html"
+    result = CliRunner().invoke(
+        stackmap, ["--from", str(SAMPLES / "mysql-raid"), "report", "-o", str(out)]
+    )
+
+    assert result.exit_code != 0
+    assert not out.exists()
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture
+def browsed(tmp_path):
+    """Return what a browser makes of a page: its document, its complaints, what it asked the server for."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, _, *arguments):
+            asked.append(arguments[0])
+
+    serve = functools.partial(Handler, directory=tmp_path)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def browse(html):
+        (tmp_path / "page.html").write_text(html)
+        done = subprocess.run(
+            [
+                CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+                "--no-first-run", "--disable-background-networking", "--disable-component-update",
+                "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}",
+                "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom",
+                f"http://127.0.0.1:{server.server_port}/page.html",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )  # fmt: skip
+        said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        return done.stdout, said, [words.split()[1] for words in asked]
+
+    yield browse
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("name", ["vghdd", "medusa-iostat"])
+def test_a_browser_has_nothing_to_say(name, browsed):
+    """It draws every chart, complains of nothing, and asks for nothing but the page."""
+    document, said, asked = browsed(page(name))
+
+    assert said == []
+    assert asked == ["/page.html"]
+    assert document.count('class="chart live"') == page(name).count('class="chart"')
+
+
+def test_a_browser_would_have_told(browsed):
+    """A script that is not the page's own is refused by it, and a failing one is heard of."""
+    foreign = page("vghdd").replace("</main>", "<script>nope()</script></main>")
+    failing = page("vghdd").replace('"lines":', '"line":')
+
+    assert any("Content Security Policy" in line for line in browsed(foreign)[1])
+    assert any("Uncaught" in line for line in browsed(failing)[1])
