@@ -9,27 +9,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.discover import discover
-from stackmap.find import find, find_all
-from stackmap.render.columns import COLUMNS, Column, choose
-from stackmap.render.look import ASCII, UNICODE, Look
-from stackmap.render.text import safe
-
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
+    from stackmap.render.columns import Column
+    from stackmap.render.look import Look
 
 
 def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
+        from stackmap.render.columns import COLUMNS
+
         for column in COLUMNS.values():
             click.echo(f"{column.name:>10}  {column.help}")
         ctx.exit()
 
 
 def _columns(_: click.Context, __: click.Parameter, wish: str | None) -> list[Column]:
+    if not wish:
+        return []
+    from stackmap.render.columns import choose
+
     try:
-        return choose(wish) if wish else []
+        return choose(wish)
     except KeyError as error:
         raise click.BadParameter(f"no column {error.args[0]}; -H lists them") from error
 
@@ -90,6 +92,11 @@ def command(
     NAME is a VG, an LV, an array, a device, a mount point: the stacks it is
     part of. A device is drawn once; an arrow points back to it.
     """
+    _ahead(session)
+    from stackmap.discover import discover
+    from stackmap.find import find_all
+    from stackmap.render.columns import choose
+
     columns = choose("", everything=True) if everything else columns
     whole = discover(
         session.host,
@@ -107,10 +114,23 @@ def command(
     sys.exit(session.tell_missing(whole, names))
 
 
+def _ahead(session: Session) -> None:
+    """Begin what is asked of mapped devices, so that it works while what reads it is imported."""
+    if not session.live:
+        return
+    from stackmap.host.live import LiveHost
+    from stackmap.sources.dm_commands import INFO, TABLE
+
+    if isinstance(session.host, LiveHost):
+        session.host.begin(*TABLE)
+        session.host.begin(*INFO)
+
+
 Looks = dict[str, bool]
 
 
 def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) -> str:
+    from stackmap.render.text import safe
     from stackmap.render.tree import render_tree
 
     text = render_tree(
@@ -135,12 +155,14 @@ def _json(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
 
 
 def _pairs(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> str:
+    from stackmap.render.columns import choose
     from stackmap.render.flat import render_pairs
 
     return render_pairs(topology, columns or choose(""), exact=looks["exact"])
 
 
 def _raw(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> str:
+    from stackmap.render.columns import choose
     from stackmap.render.flat import render_raw
 
     heading = not looks["no_heading"]
@@ -178,6 +200,8 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
     import json
 
     from stackmap.analysis.differences import differences
+    from stackmap.discover import discover
+    from stackmap.find import find
     from stackmap.host.capture import CapturedHost
     from stackmap.render.differences import differences_json, render_differences
 
@@ -187,7 +211,7 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
     return json.dumps(differences_json(changes)) + "\n" if as_json else render_differences(changes)
 
 
-Form = Callable[["Topology", Look, list[Column], Looks], str]
+Form = Callable[["Topology", "Look", list["Column"], Looks], str]
 
 FORMS: dict[str | None, Form] = {
     None: _drawn,
@@ -209,6 +233,8 @@ def _columns_of_terminal() -> int:
 
 def _look(session: Session, *, plain: bool) -> Look:
     """Return the look this terminal can show: ASCII where its encoding has no lines."""
+    from stackmap.render.look import ASCII, UNICODE
+
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()
     width = _columns_of_terminal() if terminal else None

@@ -15,16 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from stackmap.errors import SourceError
 from stackmap.model.device import Kind, Role
 from stackmap.sources import lvm
+from stackmap.sources.dm_commands import INFO
 from stackmap.sources.sysfs import Block, attribute, read_only
 
 if TYPE_CHECKING:
     from stackmap.host import Host
-
-# ``attr`` is four letters: (L)ive table, (I)nactive one, (s)uspended, (r)ead-only or (w)ritable.
-INFO = (
-    "dmsetup", "info", "--columns", "--noheadings", "--separator=|",
-    "--options=name,major,minor,attr,uuid",
-)  # fmt: skip
 
 # Target and kind by how the uuid begins, longer beginnings first.
 MAKERS = {

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from stackmap.sources.dm_commands import STATUS, TABLE
 from stackmap.sources.dm_targets.segment import SECTOR, Segment
 from stackmap.sources.lvm import unmangled
 
@@ -24,15 +25,13 @@ Segments = dict[str, tuple[Segment, ...]]
 
 
 def read_tables(host: Host) -> Segments:
-    """Return the live tables; keys of dm-crypt are never asked for."""
-    return parse(host.run("dmsetup", "table"))
+    """Return the live tables."""
+    return parse(host.run(*TABLE))
 
 
 def read_statuses(host: Host) -> Segments:
     """Return the status lines, without the metadata commit that status causes by default."""
-    # Plain `dmsetup status` commits the metadata of thin pools, caches and
-    # clones, and waits for it: I/O of our own making (KERNEL 4.2).
-    return parse(host.run("dmsetup", "status", "--noflush"))
+    return parse(host.run(*STATUS))
 
 
 def parse(text: str) -> Segments:
