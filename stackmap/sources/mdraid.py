@@ -33,6 +33,7 @@ FACTS = {
     "bitmap chunk": "bitmap/chunksize",
     "stripe cache": "stripe_cache_size",
     "rmw level": "rmw_level",
+    "region": "bitmap/chunksize",
     "journal mode": "journal_mode",
     "mismatches": "mismatch_cnt",
 }
