@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.cli.ground import ask
 from stackmap.cli.measuring import listen
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
@@ -72,6 +73,7 @@ def _everything(host: Host) -> Topology:
     """Ask all that a command may want to know, as root and as anyone would ask it."""
     topology = discover(host, metadata=True, geometry=True)
     tuple(limits.read(host, topology))  # what explain asks besides
+    ask(host, topology)  # and plan
     discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
     return topology
 

@@ -1,0 +1,68 @@
+"""What a plan is made from, asked of a host: ``plan`` asks it, ``report`` may, ``record`` keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stackmap.analysis.plan.ground import Ground, Mounted
+from stackmap.analysis.plan.target import target
+from stackmap.errors import SourceError
+from stackmap.find import find_all
+from stackmap.model.device import Kind
+from stackmap.sources import lvm_report, mdraid, mountinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stackmap.host import Host
+    from stackmap.model.layout_request import LayoutRequest
+    from stackmap.model.topology import Topology
+    from stackmap.model.volume_group import VolumeGroup
+
+
+def ground(
+    host: Host, topology: Topology, name: str, wanted: LayoutRequest, onto: Iterable[str] = ()
+) -> Ground:
+    """Return what a plan for *name* is judged by; refused where no one device is meant."""
+    device = target(topology, find_all(topology, [name]))
+    groups, silence = _groups(host, topology)
+    return Ground(
+        topology,
+        device,
+        wanted,
+        groups=groups,
+        silence=silence,
+        mounted=_mounted(host),
+        components=components(host, topology),
+        onto=tuple(found for each in onto for found in find_all(topology, [each])),
+    )
+
+
+def ask(host: Host, topology: Topology) -> None:
+    """Ask all that ``ground`` asks, of every device, so that a recorder keeps it."""
+    _groups(host, topology)
+    _mounted(host)
+    components(host, topology)
+
+
+def components(host: Host, topology: Topology) -> dict[str, int | None]:
+    """Return the bytes that each array uses of each member."""
+    arrays = (device.name for device in topology if device.kind is Kind.ARRAY)
+    return {name: mdraid.component(host, name) for name in arrays}
+
+
+def _groups(host: Host, topology: Topology) -> tuple[dict[str, VolumeGroup] | None, str]:
+    """Return LVM's VGs; None and why, where it did not tell."""
+    numbers = {device.number: device.name for device in topology}
+    try:
+        return lvm_report.read(host, numbers), ""
+    except SourceError as error:
+        return None, str(error)
+
+
+def _mounted(host: Host) -> dict[str, Mounted]:
+    try:
+        mounts = mountinfo.read(host)
+    except SourceError:
+        return {}
+    return {each.point: Mounted(each.kind, each.flags, each.root) for each in mounts}
