@@ -33,6 +33,7 @@ COMMANDS = {
     "blame": "who loads a disk: its requests and bytes by volume; which disks a volume loads",
     "explain": "is it the workload, the layout, or a sick disk: findings with their evidence",
     "check": "do the layers fit each other: starts, chunks, stripes, sectors",
+    "whatif": "the measured load on another layout: requests, bytes, load a disk",
     "report": "one self-contained page for a change request: HTML or Markdown",
     "plan": "the commands that give a volume another layout, for this stack; printed, never run",
     "record": "topology and counters into a capture that --from reads back",

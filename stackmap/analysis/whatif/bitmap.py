@@ -87,7 +87,7 @@ def shared(sets: float, seconds: float) -> float:
 
 def sets_of(writes: float) -> float:
     """Return the bits set a second where the page is written *writes* times."""
-    return _solved(page_writes, writes, 0.0, max(writes, 1e-9))
+    return _solved(page_writes, writes, 0.0, writes) if writes else 0.0
 
 
 def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:

@@ -9,7 +9,7 @@ from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.band import exactly, over
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.analysis.whatif.measured import WRITES_OF_A_PAGE, Measured, Stand
-from stackmap.analysis.whatif.pattern import Pattern, chance, sets_on
+from stackmap.analysis.whatif.pattern import Pattern, sets_on, within_chance
 from stackmap.analysis.whatif.projection import Added, Region
 from stackmap.model.raid import Layout
 
@@ -50,8 +50,8 @@ def metadata_on(
     setting = (whole.in_flight or 0.0) / (pattern.touches * scale or 1.0)
     least = min(writes / (1 + setting * sets) for sets, writes in ways)
     most = max(writes for _, writes in ways)
-    low, high = least - chance(least, whole.seconds), most + chance(most, whole.seconds)
-    each = over([max(0.0, low), high], ways[0][1]).scaled(members)
+    ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
+    each = over(ends if found.write.requests else (), ways[0][1]).scaled(members)
     sent = WRITES_OF_A_PAGE if place.lvm else 1
     carried = each.scaled(bitmap.page_bytes)
     return Metadata(

@@ -20,7 +20,8 @@ from stackmap.analysis.whatif.measured import WRITES_OF_A_PAGE, Measured, Stand
 from stackmap.analysis.whatif.rows import Cost, cold_reads, run_of, scattered, sequential
 from stackmap.model.raid import PAGE, Layout
 
-SURE = 2.0  # standard deviations either way; of n writes in a window, one is √n
+SURE = 2.0  # standard deviations either way
+OFFSET = 3 / 8  # Anscombe's
 SPARED = (
     0.05  # pages read a page written: less than this between cold and cached rows tells nothing
 )
@@ -123,18 +124,26 @@ def _sets(found: Measured, place: Stand) -> Sets | None:
     bitmap = bitmap_of(layout, place.region, place.size)
     if bitmap is None:
         return None
-    wide = chance(writes, found.seconds)
-    ends = (max(0.0, writes - wide), writes, writes + wide)
-    return Sets(bitmap, *map(bits.sets_of, ends))
+    low, high = within_chance(writes, found.seconds)
+    return Sets(bitmap, *map(bits.sets_of, (low, writes, high)))
 
 
-def chance(rate: float, seconds: float | None) -> float:
-    """Return how far chance may take what happens at *rate* a second, on average over *seconds*."""
-    return SURE * sqrt(rate / (seconds or 1.0))
+def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:
+    """
+    Return between which rates what was counted at *rate* a second may truly happen, two deviations either way.
+
+    The root of a count has a deviation of a half, whatever the count (Anscombe).
+    """
+    span = seconds or 1.0
+    root = sqrt(rate * span + OFFSET)
+    low, high = max(0.0, root - SURE / 2), root + SURE / 2
+    return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span
 
 
 def _ends(sets: Sets) -> Iterator[float]:
-    yield from (sets.likely, sets.low, sets.high)
+    # So few that there may be none at all: nothing speaks against writes all over the volume.
+    first, last = (sets.likely, sets.high) if sets.low else (sets.high, sets.likely)
+    yield from (first, sets.low, last)
 
 
 def _sequential(

@@ -43,7 +43,7 @@ def project(
     window = _window(topology, intervals, place)
     model = _model(window.whole, place, asked)
     now, projected = _now(window.whole, place), model.at(window.whole)
-    data = (projected.disks.read or exactly(0.0)) + (projected.disks.write or exactly(0.0))
+    data = projected.disks.data or exactly(0.0)
     each = capacity.member_bytes(place.size, place.present)
     return Projection(
         device=place.device,
@@ -187,9 +187,8 @@ def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
         sides = {"now": _now(part, model.place), "projected": model.at(part)}
         series.setdefault("volume", []).append(part.requests)
         for when, side in sides.items():
-            for where, devices in (("members", side.members), ("disks", side.disks)):
-                if devices.requests is not None:
-                    key = f"{where} {when}"
-                    series.setdefault(key, []).append(devices.requests.likely)
+            for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):
+                if sent is not None:
+                    series.setdefault(f"{where} {when}", []).append(sent.likely)
     whole = {key: values for key, values in series.items() if len(values) == len(window.parts)}
     return {key: found for key, values in whole.items() if (found := levels(values)) is not None}

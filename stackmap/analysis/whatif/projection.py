@@ -37,20 +37,30 @@ class At:
     metadata: Added | None = None
 
     @property
-    def requests(self) -> Band | None:
-        """All of them, metadata's where they are known."""
-        if self.read is None or self.write is None:
+    def data(self) -> Band | None:
+        """Requests, without metadata's."""
+        return None if self.read is None or self.write is None else self.read + self.write
+
+    @property
+    def data_bytes(self) -> float | None:
+        """Bytes both ways, without metadata's."""
+        if self.read_bytes is None or self.write_bytes is None:
             return None
-        both = self.read + self.write
-        return both if self.metadata is None else both + self.metadata.requests
+        return self.read_bytes + self.write_bytes
+
+    @property
+    def requests(self) -> Band | None:
+        """All requests, metadata's too where they are known."""
+        if self.data is None or self.metadata is None:
+            return self.data
+        return self.data + self.metadata.requests
 
     @property
     def bytes(self) -> float | None:
-        """Both ways, and metadata's where it is known."""
-        if self.read_bytes is None or self.write_bytes is None:
-            return None
-        more = 0.0 if self.metadata is None else self.metadata.bytes.likely
-        return self.read_bytes + self.write_bytes + more
+        """All bytes, metadata's too where they are known."""
+        if self.data_bytes is None or self.metadata is None:
+            return self.data_bytes
+        return self.data_bytes + self.metadata.bytes.likely
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,6 @@ files() {
 }
 
 # A process takes as long to start here as a sample may: these two are the shell's own.
-mkfifo /tmp/never
-exec 9<> /tmp/never
 pause() { read -rt "$1" -u 9 || true; }
 sample_here() {
     printf 'TS %s %(%F %T)T\n' "$EPOCHREALTIME" -1
@@ -74,6 +72,10 @@ until [ "$(lvs --noheadings -o copy_percent lab/r6 | tr -d ' ')" = 100.00 ]; do 
 dump lab
 echo "$SECONDS s: lab stands"
 
+mkfifo /tmp/never
+exec 9<> /tmp/never
+# A stream waits for each request before the next (--iodepth=1): what piles up on a slow machine would reach
+# the disks as larger requests, of one volume more than of another.
 for volume in r5 r10 r6; do
     device=/dev/lab/$volume
     record $volume rand4k-write load randwrite 4 40 $device
@@ -81,11 +83,11 @@ for volume in r5 r10 r6; do
     record $volume rand16k-write load randwrite 16 25 $device
     record $volume rand64k-write load randwrite 64 10 $device
     record $volume rand128k-write load randwrite 128 6 $device
-    record $volume seq4k-write load write 4 80 $device
-    record $volume seq64k-write load write 64 20 $device
-    record $volume seq128k-write load write 128 12 $device
+    record $volume seq4k-write load write 4 40 $device --iodepth=1
+    record $volume seq128k-write load write 128 10 $device --iodepth=1
     record $volume seq128k-read load read 128 30 $device
     record $volume rand32k-read load randread 32 50 $device
+    record $volume rand8k-fsync load randwrite 8 20 $device --iodepth=1 --fsync=1
     record $volume database database $device
     mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 $device
     mkdir -p /tmp/mount; mount $device /tmp/mount

@@ -1,0 +1,74 @@
+"""``stackmap whatif``: the measured load on another layout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from stackmap.analysis.whatif.project import project
+from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.find import find_all
+from stackmap.model.layout_request import parse
+from stackmap.render.whatif import WIDTH, whatif_text
+from stackmap.render.whatif_json import whatif_json
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+
+SECONDS, COUNT = 1.0, 10  # of a live machine: ten seconds, as ``explain`` has it
+
+
+@click.command()
+@measuring
+@click.option(
+    "--to",
+    "wish",
+    required=True,
+    metavar="LAYOUT",
+    help="raid10, raid1, raid0, raid5 or raid6, with :members=,chunk=,copies=,layout= where it is "
+    "not to be as now; the present one checks the model.",
+)
+@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object a volume.")
+@click.option("-n", "--no-heading", is_flag=True, help="No headings.")
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    text: BinaryIO | None,
+    report: str | None,
+    boot: bool,
+    wish: str,
+    as_json: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Project the measured load of NAME on another layout: requests, bytes, load a disk.
+
+    Ten seconds are measured, or COUNT times INTERVAL; of a capture or FILE,
+    all there is. The man page has the model.
+    """
+    names, seconds, count = split_words(words)
+    if not names:
+        raise click.UsageError("whose load? whatif takes a NAME")
+    asked = parse(wish)
+    topology, looked = at(session, text)
+    chosen = find_all(topology, names)
+    status = session.tell_missing(topology, names)
+    session.tell_unknown(topology)
+    which = "all" if report in (None, "average") else report
+    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
+    intervals = list(wanted.intervals(session, topology))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    for number, name in enumerate(chosen):
+        projection = project(topology, intervals, name, asked)
+        if as_json:
+            click.echo(json.dumps(whatif_json(projection)))
+            continue
+        gap = "\n" if number else ""
+        click.echo(gap + whatif_text(projection, heading=not no_heading, width=width), nl=False)
+    sys.exit(status)

@@ -1,0 +1,192 @@
+"""A projection as text: what is measured beside what it would be, with its band, and what to know of it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stackmap.analysis.whatif.band import Band
+from stackmap.analysis.whatif.measured import Stream
+from stackmap.analysis.whatif.projection import At, Projection
+from stackmap.model.raid import Layout
+from stackmap.render.table import table
+from stackmap.render.text import safe
+from stackmap.render.units import UNKNOWN, kib, number, percent, rate, size
+
+COLUMNS = ("A SECOND", "NOW", "PROJECTED", "LOW", "HIGH", "CHANGE")
+CHECK = ("A SECOND", "MEASURED", "MODEL", "LOW", "HIGH", "OFF")
+LEVELS = ("OVER THE WINDOW", "p50", "p95", "PEAK")
+WIDTH = 80
+KIB = 1024
+
+
+def whatif_text(projection: Projection, *, heading: bool = True, width: int = WIDTH) -> str:
+    """Return the projection in *width* columns: the load, now and then, over the window, in words."""
+    parts = [
+        "\n".join(_opening(projection)) if heading else "",
+        table(
+            CHECK if projection.is_check else COLUMNS,
+            [line.cells for line in _lines(projection)],
+            words=1,
+            heading=heading,
+        ),
+        _levels(projection, heading=heading),
+        "\n".join(_wrapped(sentence, width) for sentence in _sentences(projection)),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _opening(projection: Projection) -> Iterator[str]:
+    device = projection.device
+    name = device.title if device.title == device.name else f"{device.title} ({device.name})"
+    span = f"{number(projection.seconds)} s in " if projection.seconds else ""
+    plural = "s" * (projection.intervals != 1)
+    yield f"{safe(name)}  {span}{projection.intervals} interval{plural}"
+    yield f"now        {_layout(projection.now.layout)}"
+    yield f"projected  {_layout(projection.projected.layout)}"
+    flushes = f", {rate(projection.flushes)} flushes" if round(projection.flushes, 2) else ""
+    yield (
+        f"load       {_stream(projection.read, 'reads')}, "
+        f"{_stream(projection.write, 'writes')}{flushes}"
+    )
+
+
+def _layout(layout: Layout | None) -> str:
+    if layout is None:
+        return "on one device"
+    chunk = f", {kib(layout.chunk, 0)} KiB chunk" if layout.chunk else ""
+    return f"{layout} on {layout.members}{chunk}"
+
+
+def _stream(stream: Stream, what: str) -> str:
+    of = f" of {kib(stream.size)} KiB" if stream.requests else ""
+    return f"{rate(stream.requests)} {what}{of}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row: what it is of, now and projected; ``unit``: what a figure is divided by to be shown."""
+
+    title: str
+    now: float | None
+    then: Band | None
+    unit: float = 1.0
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its texts: the ends of the band only where it has any width."""
+        now, then = self.now, self.then
+        likely = None if then is None else then.likely
+        change = UNKNOWN if not now or likely is None else f"{100 * (likely / now - 1):+.0f} %"
+        ends = (
+            []
+            if then is None or then.high - then.low < 0.005 * self.unit
+            else [then.low, then.high]
+        )
+        shown = [now, likely, *ends]
+        texts = [rate(None if each is None else each / self.unit) for each in shown]
+        return (self.title, *texts, *[""] * (2 - len(ends)), change)
+
+
+def _lines(projection: Projection) -> Iterator[_Line]:
+    now, then = projection.now, projection.projected
+    yield from _device_lines("members", now.members, then.members)
+    yield _line(" requests", now.members.data, then.members.data)
+    yield _each(" each of them", now.members, now.members.data, then.members, then.members.data)
+    yield _Line(" KiB", now.members.data_bytes, _exactly(then.members.data_bytes), KIB)
+    yield from _device_lines("disks", now.disks, then.disks)
+    yield _line(" of the bitmap", _added(now.disks), _added(then.disks))
+    yield _line(" requests", now.disks.requests, then.disks.requests)
+    yield _each(" each of them", now.disks, now.disks.requests, then.disks, then.disks.requests)
+    yield _Line(" KiB", now.disks.bytes, _exactly(then.disks.bytes), KIB)
+
+
+def _device_lines(what: str, now: At, then: At) -> Iterator[_Line]:
+    yield _line(f"{what}: reads", now.read, then.read)
+    yield _line(" writes", now.write, then.write)
+
+
+def _line(title: str, now: Band | None, then: Band | None) -> _Line:
+    return _Line(title, None if now is None else now.likely, then)
+
+
+def _each(title: str, now: At, here: Band | None, then: At, there: Band | None) -> _Line:
+    return _line(
+        title,
+        None if here is None else here.scaled(1 / max(1, now.count)),
+        None if there is None else there.scaled(1 / max(1, then.count)),
+    )
+
+
+def _added(devices: At) -> Band | None:
+    return None if devices.metadata is None else devices.metadata.requests
+
+
+def _exactly(value: float | None) -> Band | None:
+    return None if value is None else Band(value, value, value)
+
+
+def _levels(projection: Projection, *, heading: bool) -> str:
+    """Return the table of percentiles; "" for one interval, whose middle is its peak."""
+    if projection.intervals < 2:
+        return ""
+    rows = [
+        (f"{key}, requests/s", rate(each.p50), rate(each.p95), rate(each.peak))
+        for key, each in projection.levels.items()
+    ]
+    return table(LEVELS, rows, words=1, heading=heading)
+
+
+def _sentences(projection: Projection) -> Iterator[str]:
+    yield from _pattern(projection)
+    yield from _regions(projection)
+    yield from _capacity(projection)
+    if projection.is_check:
+        yield "This is the present layout: OFF is what the model misses, not what would change."
+    yield from (f"not modelled: {sentence}" for sentence in projection.unmodelled)
+    yield from (f"corrected: {what}" for what in projection.corrections)
+    yield from (f"event: {event}" for event in projection.events)
+
+
+def _pattern(projection: Projection) -> Iterator[str]:
+    if not projection.write.requests:
+        return
+    pattern = projection.pattern
+    shares = sorted({each.sequential for each in pattern.hypotheses})
+    told = f", told by {' and '.join(pattern.told)}" if pattern.told else ": nothing tells"
+    known = percent(pattern.likely.sequential)
+    if len(shares) > 1 and shares[-1] - shares[0] > 0.05:
+        known += f" ({percent(shares[0])} … {percent(shares[-1])})"
+    yield f"Writes that follow on the one before: {known} of the bytes{told}."
+
+
+def _regions(projection: Projection) -> Iterator[str]:
+    if len(projection.regions) < 2:
+        return
+    first, *others = projection.regions
+    yield (
+        f"The bitmap adds {percent(first.share)} of the disks' requests, a region being "
+        f"{size(first.bytes)}."
+    )
+    for other in others:
+        if other.bytes is not None:
+            yield (
+                f"With regions of {size(other.bytes)} it would add {percent(other.share)}; after a "
+                "crash, each that was dirty is synced whole."
+            )
+    yield "Without a bitmap it adds nothing, and after a crash everything is synced."
+
+
+def _capacity(projection: Projection) -> Iterator[str]:
+    now, then, need = projection.now, projection.projected, projection.need
+    if then.usable is None or need is None:
+        return
+    yield (
+        f"Members as large as now, {size(need.member_bytes)}, hold {size(then.usable)} in "
+        f"{then.members.count}, where {size(now.usable)} are now; as much takes {need.members}."
+    )
+
+
+def _wrapped(sentence: str, width: int) -> str:
+    return textwrap.fill(safe(sentence), width, subsequent_indent="  ", break_on_hyphens=False)

@@ -1,0 +1,102 @@
+"""A projection as JSON: ``stackmap.whatif/1``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from stackmap.analysis.whatif.band import Band
+from stackmap.analysis.whatif.measured import Stream
+from stackmap.analysis.whatif.projection import At, Projection, Side
+
+SCHEMA = "stackmap.whatif/1"
+Number = float | None
+Json = dict[str, object]
+
+
+def whatif_json(projection: Projection) -> Json:
+    """Return the object of ``whatif -J``."""
+    return {
+        "schema": SCHEMA,
+        "device": projection.device.name,
+        "label": projection.device.title,
+        "seconds": projection.seconds,
+        "intervals": projection.intervals,
+        "check": projection.is_check,
+        "load": _load(projection),
+        "now": _side(projection.now, projected=False),
+        "projected": _side(projection.projected, projected=True),
+        "levels": {key: asdict(found) for key, found in projection.levels.items()},
+        "need": None if projection.need is None else asdict(projection.need),
+        "regions": [asdict(region) for region in projection.regions],
+        "unmodelled": list(projection.unmodelled),
+        "corrections": list(projection.corrections),
+        "events": list(projection.events),
+    }
+
+
+def _load(projection: Projection) -> Json:
+    pattern = projection.pattern
+    shares = [each.sequential for each in pattern.hypotheses]
+    return {
+        "read": _stream(projection.read),
+        "write": _stream(projection.write),
+        "flushes": projection.flushes,
+        "run": pattern.run,
+        "sequential": {"low": min(shares), "likely": shares[0], "high": max(shares)},
+        "span": pattern.likely.span,
+        "told": list(pattern.told),
+    }
+
+
+def _stream(stream: Stream) -> Json:
+    return {
+        "iops": stream.requests,
+        "bytes": stream.bytes,
+        "size": stream.size if stream.requests else None,
+    }
+
+
+def _side(side: Side, *, projected: bool) -> Json:
+    members = _at(side.members, banded=False)
+    disks = _at(side.disks, banded=projected)
+    data, every = side.members.data, side.disks.requests
+    return {
+        "layout": None if side.layout is None else asdict(side.layout),
+        "usable": side.usable,
+        "members": {
+            "iops": None if data is None else data.likely,
+            **({"low": data.low, "high": data.high} if projected and data is not None else {}),
+            "bytes": side.members.data_bytes,
+            "per_disk": None if data is None else data.likely / max(1, side.members.count),
+            **members,
+        },
+        "disks": {
+            "iops": _band(every, banded=projected),
+            "bytes": side.disks.bytes,
+            "per_disk": _band(every, banded=projected, part=1 / max(1, side.disks.count)),
+            **disks,
+        },
+    }
+
+
+def _at(devices: At, *, banded: bool) -> Json:
+    """Return how many devices there are, and what each sort of request is among theirs."""
+    added = devices.metadata
+    return {
+        "count": devices.count,
+        "read": {"iops": _band(devices.read, banded=banded), "bytes": devices.read_bytes},
+        "write": {"iops": _band(devices.write, banded=banded), "bytes": devices.write_bytes},
+        "metadata": added
+        and {
+            "iops": _band(added.requests, banded=banded),
+            "bytes": _band(added.bytes, banded=banded),
+        },
+    }
+
+
+def _band(band: Band | None, *, banded: bool, part: float = 1.0) -> Json | Number:
+    """Return *part* of a band: with its ends if *banded*, else what is likely."""
+    if band is None:
+        return None
+    scaled = band.scaled(part)
+    return asdict(scaled) if banded else scaled.likely
