@@ -24,6 +24,7 @@ from stackmap.analysis.closing import Account, Sides
 from stackmap.analysis.doubt import closes, closure_doubt
 from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers
+from stackmap.analysis.marks import most_marked
 from stackmap.analysis.parity import Parity, caused_reads, parity
 from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of
 from stackmap.model.device import Device, Role
@@ -240,9 +241,9 @@ def _parity(topology: Topology, loads: Mapping[str, Load], raid: Device) -> Pari
     if raid.layout is None or not members or raid.name not in loads:
         return None
     flows = _own(loads, tuple(members))
-    return parity(
-        raid.layout, loads[raid.name], (flows["read"], flows["write"]), _trouble(topology, raid)
-    )
+    marked = most_marked(topology, loads, raid)
+    both = (flows["read"], flows["write"])
+    return parity(raid.layout, loads[raid.name], both, _trouble(topology, raid), marked)
 
 
 def _trouble(topology: Topology, raid: Device) -> str:

@@ -32,11 +32,19 @@ def keeps_marks(device: Device) -> bool:
 
 def with_marks(topology: Topology, loads: Mapping[str, Load], array: str, member: str) -> Share:
     """Return all that *member* did as the share of *array*: its writes a range, less the marks."""
-    load = loads[member]
     most = most_marks(topology, loads, topology[array])
-    whole = all_of(load)
-    parts = {d: _less_marks(whole.part(d), most if d in MARKED else 0.0) for d in DIRECTIONS}
+    whole, size = all_of(loads[member]), mark_size(topology, topology[array])
+    parts = {d: _less(whole.part(d), most if d in MARKED else 0.0, size) for d in DIRECTIONS}
     return replace(whole, parts=parts)
+
+
+def most_marked(topology: Topology, loads: Mapping[str, Load], array: Device) -> float:
+    """Return the bytes a second of all the marks that *array* can have written at most; 0 without a bitmap."""
+    below = [edge.below for edge in topology.below(array.name) if edge.role is Role.DATA]
+    if not keeps_marks(array):
+        return 0.0
+    each = most_marks(topology, loads, array) * mark_size(topology, array)
+    return sum(min(each, flow_of(loads.get(name, Load()), "write").bytes or 0.0) for name in below)
 
 
 def most_marks(topology: Topology, loads: Mapping[str, Load], array: Device) -> float:
@@ -64,7 +72,7 @@ def most_marks(topology: Topology, loads: Mapping[str, Load], array: Device) -> 
 def mark_size(topology: Topology, array: Device) -> int:
     """Return the bytes of one mark: a page, but of a bitmap that is smaller no more than it takes."""
     block = _block_size(topology, array.name)
-    chunk = int(array.facts.get("bitmap chunk", "0"))
+    chunk = _number(array.facts.get("bitmap chunk", ""))
     if not block or not chunk or not array.size or array.layout is None:
         return PAGE
     bits = -(-array.size // array.layout.data // chunk)
@@ -87,15 +95,20 @@ def _smaller(flow: Flow) -> float:
 def _block_size(topology: Topology, name: str) -> int:
     """Return the largest logical block of the disks below; 0 where nothing says."""
     leaves = [n for n in topology.stack(name) if not topology.below(n)]
-    sizes = [topology[n].queue.get("logical_block_size", "0") for n in leaves]
-    return 0 if "0" in sizes else max(map(int, sizes), default=0)
+    sizes = [_number(topology[n].queue.get("logical_block_size", "")) for n in leaves]
+    return 0 if 0 in sizes else max(sizes, default=0)
 
 
-def _less_marks(portion: Portion, marks: float) -> Portion:
+def _number(text: str) -> int:
+    """Return what an attribute says, 0 where it says nothing that could be."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+
+
+def _less(portion: Portion, marks: float, size: int) -> Portion:
     if not marks or portion.arrivals is None:
         return portion
     fewer = max(0.0, portion.arrivals - marks)
-    moved = None if portion.bytes is None else max(0.0, portion.bytes - marks * PAGE)
+    moved = None if portion.bytes is None else max(0.0, portion.bytes - marks * size)
     return replace(
         portion,
         least=Amount(fewer, moved),

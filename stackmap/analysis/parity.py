@@ -38,7 +38,9 @@ class Parity:
     every partial write were one page*, the estimate that blogs give.
     ``write_amplification``: bytes written below a byte written.
     ``extra_read_bytes_per_byte``: bytes read below, because of it.
-    ``cost_bytes_per_byte``: both together, exact. ``ideal_bytes_per_byte``:
+    ``cost_bytes_per_byte``: both together, exact but where some of what the
+    members were written may be marks in the array's own bitmap: then it is the
+    most, and ``least_cost_bytes_per_byte`` the least. ``ideal_bytes_per_byte``:
     the same, were every stripe full. ``cache_hit``: the share of the reads a
     cold cache would have needed that the stripe cache spared; None where
     read-modify-write is possible and the two cannot be told apart.
@@ -54,18 +56,26 @@ class Parity:
     write_amplification: float | None = None
     extra_read_bytes_per_byte: float | None = None
     cost_bytes_per_byte: float | None = None
+    least_cost_bytes_per_byte: float | None = None
     ideal_bytes_per_byte: float | None = None
     cache_hit: float | None = None
     surplus_read_bytes_per_byte: float | None = None
     reason: str = ""
 
 
-def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: str = "") -> Parity:
+def parity(
+    layout: Layout,
+    volume: Load,
+    members: tuple[Flow, Flow],
+    trouble: str = "",
+    marked: float = 0.0,
+) -> Parity:
     """
     Return what parity cost *volume* over an interval.
 
     *members*: reads and writes of the data members together. *trouble*: why
     their figures are not the workload's ("a resync is running"), "" if they are.
+    *marked*: how many of the bytes written may be marks in the array's bitmap.
     """
     ideal = layout.ideal_write
     below_read, below_written = members[0].bytes, members[1].bytes
@@ -94,7 +104,9 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
             reason="the members read more than these writes can explain: a check, writes smaller "
             "than a page, or reads of a degraded row",
         )
-    low, high = full_stripe_bounds(layout.data, pace)
+    low, _ = full_stripe_bounds(layout.data, pace)
+    slowest = max(1 / layout.data, pace - marked / layout.parity / written)
+    _, high = full_stripe_bounds(layout.data, slowest)
     return Parity(
         pages_per_row=1 / min(1.0, max(pace, 1 / layout.data)),
         full_stripe_low=low,
@@ -104,6 +116,7 @@ def parity(layout: Layout, volume: Load, members: tuple[Flow, Flow], trouble: st
         write_amplification=below_written / written,
         extra_read_bytes_per_byte=extra / written,
         cost_bytes_per_byte=(below_written + extra) / written,
+        least_cost_bytes_per_byte=(below_written - marked + extra) / written,
         ideal_bytes_per_byte=ideal,
         cache_hit=_cache_hit(layout, cold, surplus, written),
         surplus_read_bytes_per_byte=max(0.0, surplus) / written,
@@ -145,7 +158,7 @@ def _contradiction(layout: Layout, pace: float) -> str:
     if pace > 1 + SKEW:
         return (
             "the members were written more than one page a row explains: writes smaller than a "
-            "page, or a sync"
+            "page, a sync, or marks in its bitmap"
         )
     if pace < (1 - SKEW) / layout.data:
         return "the members were written less than full stripes need: the counters contradict"

@@ -114,7 +114,7 @@ def _parity(cost: Parity, title: str, layout: Layout) -> list[str]:
     ideal = cost.ideal_bytes_per_byte or 0.0
     sentences = [
         (
-            f"parity of {title}: {number(cost.cost_bytes_per_byte, 2)} disk bytes a written byte "
+            f"parity of {title}: {_cost(cost)} disk bytes a written byte "
             f"({number(cost.write_amplification, 2)} written + "
             f"{number(cost.extra_read_bytes_per_byte, 2)} read); full stripes of "
             f"{size(layout.stripe)} would cost {ideal:.2f}{_saving(cost)}"
@@ -134,6 +134,11 @@ def _parity(cost: Parity, title: str, layout: Layout) -> list[str]:
             "what those rows needed: stripes that filled up late, or a check that came and went"
         )
     return sentences
+
+
+def _cost(cost: Parity) -> str:
+    most, least = number(cost.cost_bytes_per_byte, 2), number(cost.least_cost_bytes_per_byte, 2)
+    return most if most == least else f"{least} to {most}"
 
 
 def _saving(cost: Parity) -> str:

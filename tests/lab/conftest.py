@@ -4,21 +4,26 @@ The lab: a fixture that boots a kernel, runs a scenario in it, and hands over wh
 Which tests run is said by STACKMAP_LAB, as ``./run lab`` sets it: "short" (or
 1), or "all" for those marked ``lab("all")`` too. A boot takes 10 to 60 s, so
 without it none runs. Where STACKMAP_LAB_OUT names a folder, what scenarios
-leave is kept there, and one that left something is not booted again.
+leave is kept there, and one that left something is not booted again. Several
+workers (``-n 2 --dist loadfile``) share what each of them boots.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from tabulate import tabulate
 
 from tests.lab.judged import Figure, Verdict
+from tests.lab.predicted import PREDICTED, PREDICTION
 
 HERE = Path(__file__).parent
 BOOT = HERE / "boot"
@@ -26,7 +31,9 @@ SCENARIOS = HERE / "scenarios"
 
 Lab = Callable[..., Path]
 
-VERDICTS = pytest.StashKey[list[tuple[str, Verdict]]]()
+VERDICT = (
+    "verdict"  # a property of a test, a row of the table; it travels from worker to controller
+)
 HEADINGS = (
     "kernel", "workload", "top", "layer", "", "requests", "counted", "KiB", "counted",
     "×requests", "counted", "×bytes", "counted", "off %", "",
@@ -62,9 +69,9 @@ def lab(tmp_path_factory) -> Lab:
         if key not in done:
             kernel = str(options.get("kernel", "6.1"))
             require_lab(kernel)
-            kept = os.environ.get("STACKMAP_LAB_OUT")
-            out = Path(kept, f"{scenario}-{kernel}") if kept else tmp_path_factory.mktemp(scenario)
-            done[key] = out if _is_done(out) else _boot(script, out, arguments)
+            out = _outputs(tmp_path_factory) / f"{scenario}-{kernel}"
+            with _alone(out):
+                done[key] = out if _is_done(out) else _boot(script, out, arguments)
         outcome = done[key]
         if isinstance(outcome, str):
             pytest.fail(outcome, pytrace=False)
@@ -74,16 +81,26 @@ def lab(tmp_path_factory) -> Lab:
 
 
 @pytest.fixture
-def verdict_table(request) -> list[tuple[str, Verdict]]:
-    """What is printed when all have run: of each kernel, its verdicts."""
-    return request.config.stash.setdefault(VERDICTS, [])
+def tabulated(request) -> Callable[[str, Iterable[Verdict]], None]:
+    """``tabulated(kernel, verdicts)``: they stand in the table that is printed when all have run."""
+
+    def add(kernel: str, verdicts: Iterable[Verdict]) -> None:
+        request.node.user_properties.extend((VERDICT, _row(kernel, each)) for each in verdicts)
+
+    return add
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    rows = [_row(kernel, verdict) for kernel, verdict in config.stash.get(VERDICTS, [])]
+def pytest_terminal_summary(terminalreporter):
+    kinds = ("passed", "failed")
+    reports = list(chain.from_iterable(terminalreporter.stats.get(kind, ()) for kind in kinds))
+    rows = [row for report in reports for key, row in report.user_properties if key == VERDICT]
     if rows:
         terminalreporter.section("what stackmap says, and what the kernel counted")
-        terminalreporter.write_line(tabulate(rows, HEADINGS, disable_numparse=True))
+        terminalreporter.write_line(tabulate(sorted(rows), HEADINGS, disable_numparse=True))
+    foretold = [r for report in reports for key, r in report.user_properties if key == PREDICTION]
+    if foretold:
+        terminalreporter.section("what whatif predicts for each request at the volume")
+        terminalreporter.write_line(tabulate(sorted(foretold), PREDICTED, disable_numparse=True))
 
 
 def _row(kernel: str, verdict: Verdict) -> tuple[str, ...]:
@@ -117,6 +134,24 @@ def require_lab(kernel: str) -> None:
         pytest.skip("no qemu-system-x86_64: tests/lab/boot setup")
     if subprocess.run([BOOT, "kernel", kernel], capture_output=True, check=False).returncode:
         pytest.skip(f"no kernel {kernel}: tests/lab/boot setup {kernel}")
+
+
+def _outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder for what scenarios leave: one for all workers of a run."""
+    kept = os.environ.get("STACKMAP_LAB_OUT")
+    if kept:
+        return Path(kept)
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Wait while another worker boots what leaves *out*."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.with_name(f"{out.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _option(name: str) -> str:
