@@ -72,7 +72,7 @@ def most_marks(topology: Topology, loads: Mapping[str, Load], array: Device) -> 
 def mark_size(topology: Topology, array: Device) -> int:
     """Return the bytes of one mark: a page, but of a bitmap that is smaller no more than it takes."""
     block = _block_size(topology, array.name)
-    chunk = _number(array.facts.get("bitmap chunk", ""))
+    chunk = _number(array.facts.get("region", ""))
     if not block or not chunk or not array.size or array.layout is None:
         return PAGE
     bits = -(-array.size // array.layout.data // chunk)

@@ -30,7 +30,6 @@ _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
 FACTS = {
     "metadata": "metadata_version",
     "consistency": "consistency_policy",
-    "bitmap chunk": "bitmap/chunksize",
     "stripe cache": "stripe_cache_size",
     "rmw level": "rmw_level",
     "region": "bitmap/chunksize",

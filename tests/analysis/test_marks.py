@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 
 def array(level, chunk="65536", **more):
-    kept = {"consistency": "bitmap", "bitmap chunk": chunk}
+    kept = {"consistency": "bitmap", "region": chunk}
     device = Device(
         "md0", Kind.ARRAY, "9:0", size=3 * GIB, state="active", facts=kept,
         layout=layout(level, 4, 65536), **more,
