@@ -27,12 +27,12 @@ def whatif_text(projection: Projection, *, heading: bool = True, width: int = WI
         "\n".join(_opening(projection)) if heading else "",
         table(
             CHECK if projection.is_check else COLUMNS,
-            [line.cells for line in _lines(projection)],
+            [line.cells for line in lines(projection)],
             words=1,
             heading=heading,
         ),
         _levels(projection, heading=heading),
-        "\n".join(_wrapped(sentence, width) for sentence in _sentences(projection)),
+        "\n".join(_wrapped(sentence, width) for sentence in sentences(projection)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -89,7 +89,8 @@ class _Line:
         return (self.title, *texts, *[""] * (2 - len(ends)), change)
 
 
-def _lines(projection: Projection) -> Iterator[_Line]:
+def lines(projection: Projection) -> Iterator[_Line]:
+    """Yield the rows of the table: members first, then disks."""
     now, then = projection.now, projection.projected
     yield from _device_lines("members", now.members, then.members)
     yield _line(" requests", now.members.data, then.members.data)
@@ -132,13 +133,14 @@ def _levels(projection: Projection, *, heading: bool) -> str:
     if projection.intervals < 2:
         return ""
     rows = [
-        (f"{key}, requests/s", rate(each.p50), rate(each.p95), rate(each.peak))
+        (f"{key.replace('_', ' ')}, requests/s", rate(each.p50), rate(each.p95), rate(each.peak))
         for key, each in projection.levels.items()
     ]
     return table(LEVELS, rows, words=1, heading=heading)
 
 
-def _sentences(projection: Projection) -> Iterator[str]:
+def sentences(projection: Projection) -> Iterator[str]:
+    """Yield what must be known beside the figures."""
     yield from _pattern(projection)
     yield from _regions(projection)
     yield from _capacity(projection)

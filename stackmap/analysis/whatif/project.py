@@ -189,6 +189,6 @@ def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
         for when, side in sides.items():
             for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):
                 if sent is not None:
-                    series.setdefault(f"{where} {when}", []).append(sent.likely)
+                    series.setdefault(f"{where}_{when}", []).append(sent.likely)
     whole = {key: values for key, values in series.items() if len(values) == len(window.parts)}
     return {key: found for key, values in whole.items() if (found := levels(values)) is not None}
