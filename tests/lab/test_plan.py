@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from stackmap.analysis.plan.takeover import RESHAPES, TAKEOVERS
+
 pytestmark = pytest.mark.lab("all")
 
 SCENARIOS = {
@@ -224,3 +226,13 @@ def test_what_must_be_refused_is(lab, scenario, case):
     assert REFUSED[scenario][case][0] == status, why
     assert (1, 0) == (lines, printed) if status else lines == 0
     assert REFUSED[scenario][case][1] in why
+
+
+@pytest.mark.parametrize("pair", sorted(TAKEOVERS | RESHAPES), ids=" ".join)
+def test_lvconvert_does_what_the_table_says(lab, pair):
+    """Each pair of types, tried: LVM makes that type and no other, and every byte is where it was."""
+    out = lab("plan-table", disks=8, size="256M", timeout=2400)
+    lines = [line.split(" ", 2) for line in (out / "pairs.txt").read_text().splitlines()]
+    told = {(before, after): says for before, after, says in lines}
+
+    assert "ok" == told[pair]
