@@ -17,13 +17,11 @@ KERNELS = ("6.1", "6.12")
 WORKLOADS = (
     "rand4k-write",
     "rand8k-mixed",
-    "rand16k-write",
     "rand64k-write",
     "rand128k-write",
     "seq4k-write",
     "seq128k-write",
     "seq128k-read",
-    "rand32k-read",
     "rand8k-fsync",
     "database",
     "ext4-fsync",

@@ -8,7 +8,7 @@ modprobe -a raid10 raid456 dm_raid
 unwatched
 
 # Of each load: seconds before the first sample (bitmaps fill, and are cleared every 5 s), and samples.
-WARM=11 SAMPLES=17
+WARM=11 SAMPLES=15
 
 # load READS|WRITES... SIZE RATE DEVICE [OPTION...]: RATE requests a second of SIZE KiB, until it is ended
 load() {
@@ -80,13 +80,11 @@ for volume in r5 r10 r6; do
     device=/dev/lab/$volume
     record $volume rand4k-write load randwrite 4 40 $device
     record $volume rand8k-mixed load randrw 8 40 $device
-    record $volume rand16k-write load randwrite 16 25 $device
     record $volume rand64k-write load randwrite 64 10 $device
     record $volume rand128k-write load randwrite 128 6 $device
     record $volume seq4k-write load write 4 40 $device --iodepth=1
     record $volume seq128k-write load write 128 10 $device --iodepth=1
     record $volume seq128k-read load read 128 30 $device
-    record $volume rand32k-read load randread 32 50 $device
     record $volume rand8k-fsync load randwrite 8 20 $device --iodepth=1 --fsync=1
     record $volume database database $device
     mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 $device
