@@ -1,0 +1,299 @@
+"""A projection of drawn loads, worked out by hand; what a kernel makes of real ones is the lab's to say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stackmap.analysis.whatif.project import project
+from stackmap.errors import InputError, LayoutError
+from stackmap.model.interval import Interval
+from stackmap.model.layout_request import parse
+from tests.drawn import did, moved, raid_volume, topology
+
+KIB = 1024
+MIB = KIB * KIB
+PAGE = 4096
+SECONDS = 100.0
+
+
+def machine(level, members=4, **more):
+    """A volume of 600 MiB, regions of 2 MiB, its members and their disks."""
+    part = raid_volume(
+        "r", level, 1, members, size=600 * MIB, facts={"region": str(2 * MIB)}, **more
+    )
+    return topology(part)
+
+
+def interval(volume, read, write, rmeta=0.0, disk_read=None, disk_write=None, members=4):
+    """What the volume did; each member, each rmeta device, each disk the same."""
+    flushing = did(rmeta, 256)
+    loads = {"r": volume}
+    for place in range(members):
+        loads[f"r_rimage_{place}"] = moved(read, write)
+        loads[f"r_rmeta_{place}"] = moved(write=flushing)
+        above = (disk_write or write) + flushing
+        loads[f"sd{'abcd'[place]}"] = moved(disk_read or read, above)
+    return Interval(loads, time=1.0, seconds=SECONDS)
+
+
+def projected(topology, intervals, wish):
+    return project(
+        topology, [intervals] if isinstance(intervals, Interval) else intervals, "r", parse(wish)
+    )
+
+
+# 53 reads of 8 KiB and 41 writes of 8 KiB at random on RAID5 of four: a write is two rows of a page,
+# each reads 2 and writes 2; pages of a request merge at the disks, two and two.
+RANDOM = interval(
+    moved(did(53, 8 * KIB), did(41, 8 * KIB)),
+    read=did(1, PAGE) + did(53 / 4, 8 * KIB) + did(41 * 2 * 2 / 4 - 1, PAGE),
+    write=did(41 * 2 * 2 / 4, PAGE),
+    rmeta=0.5,
+    disk_read=did(53 / 4, 8 * KIB) + did(41 * 2 / 4, PAGE, merges=41 * 2 / 4),
+    disk_write=did(41 * 2 / 4, PAGE, merges=41 * 2 / 4),
+)  # fmt: skip
+
+
+def test_raid10_takes_each_write_twice_and_each_read_once():
+    """53 reads, 2 × 41 writes, of 8 KiB; where 53 + 164 reads and 164 writes were."""
+    found = projected(machine("raid5"), RANDOM, "raid10")
+    now, then = found.now.members, found.projected.members
+
+    assert (now.read.likely, now.write.likely) == pytest.approx((53 + 164, 164))
+    assert (then.read.likely, then.write.likely) == pytest.approx((53, 82))
+    assert (then.read_bytes, then.write_bytes) == pytest.approx((53 * 8 * KIB, 82 * 8 * KIB))
+    assert then.count == 4
+
+
+def test_the_bitmap_is_written_more_where_a_bit_stands_for_less():
+    """100 regions of 6 MiB were, 300 of 2 MiB will be: the same writes set more bits."""
+    found = projected(machine("raid5"), RANDOM, "raid10")
+    now, then = found.now.disks.metadata.requests, found.projected.disks.metadata.requests
+
+    assert now.likely == pytest.approx(4 * 0.5)
+    assert 3 * now.likely < then.low < then.likely < then.high
+
+
+def test_raid6_adds_a_page_of_parity_to_each_row():
+    """Of five, as many hold data: a row of a page reads 2 and writes 3."""
+    found = projected(machine("raid5"), RANDOM, "raid6:members=5").projected
+
+    assert (found.members.read.likely, found.members.write.likely) == pytest.approx((53 + 164, 246))
+    assert found.disks.data.likely == pytest.approx(53 + 82 + 123)
+    assert found.disks.count == 5
+
+
+def test_wider_rows_are_modified():
+    """Of six, five hold data: old data and parity are fewer to read than four others. 2 and 2."""
+    found = projected(machine("raid5"), RANDOM, "raid5:members=6").projected
+
+    assert (found.members.read.likely, found.members.write.likely) == pytest.approx((53 + 164, 164))
+
+
+@pytest.mark.parametrize(
+    ("wish", "writes"), [("raid0", 41), ("raid1", 82), ("raid1:copies=3", 123)]
+)
+def test_copies_are_written_so_often(wish, writes):
+    """And what is not copied has no bitmap."""
+    found = projected(machine("raid5"), RANDOM, wish).projected
+
+    assert (found.members.read.likely, found.members.write.likely) == pytest.approx((53, writes))
+    assert (found.disks.metadata is None) == (wish == "raid0")
+
+
+def test_the_present_layout_is_what_was_measured():
+    """The check of the model: members, bytes, and disks as they are."""
+    found = projected(machine("raid5"), RANDOM, "raid5")
+
+    assert found.is_check
+    for now, then in (
+        (found.now.members, found.projected.members),
+        (found.now.disks, found.projected.disks),
+    ):
+        assert then.data.likely == pytest.approx(now.data.likely)
+        assert then.data_bytes == pytest.approx(now.data_bytes)
+        assert then.metadata.requests.likely == pytest.approx(
+            now.metadata.requests.likely, rel=0.05
+        )
+
+
+def stream(level, **figures):
+    """A stream of 16 KiB, 64 a second, which is a region of 2 MiB in two seconds."""
+    return projected(machine(level), interval(moved(write=did(64, 16 * KIB)), **figures), "raid5")
+
+
+def test_a_stream_on_raid10_is_told_by_its_bitmap():
+    """Half a bit a second is set, as by a stream; so RAID5's cache will spare two of three reads."""
+    found = stream("raid10", read=did(0, PAGE), write=did(32, 16 * KIB), rmeta=1.0)
+
+    assert found.pattern.likely.sequential == 1.0
+    assert found.projected.members.read.likely == pytest.approx(64 * 4 * 2 / 3)
+    assert found.projected.members.write.likely == pytest.approx(64 * 4 * 2)
+
+
+def test_writes_all_over_raid10_are_told_by_their_bitmap():
+    """Fifteen bits a second are set: nobody streams so, and each page costs RAID5 two reads."""
+    found = stream("raid10", read=did(0, PAGE), write=did(32, 16 * KIB), rmeta=30.0)
+
+    assert found.pattern.likely.sequential == 0.0
+    assert found.projected.members.read.likely == pytest.approx(64 * 4 * 2)
+
+
+def test_what_nothing_tells_is_a_range():
+    """RAID0 has neither rows nor a bitmap: members between a stream and writes at random."""
+    found = stream("raid0", read=did(0, PAGE), write=did(16, 16 * KIB))
+    members = found.projected.members.data
+
+    assert found.pattern.told == ()
+    assert (members.low, members.high) == pytest.approx((64 * 4 * (2 + 2 / 3), 64 * 4 * 4))
+
+
+def test_full_stripes_stay_full():
+    """192 KiB at once, delivered as three chunks: 4 pages for 3, nothing read, on RAID6 of five 5 for 3."""
+    full = interval(
+        moved(write=did(30, 64 * KIB)),
+        read=did(0, PAGE),
+        write=did(10 * 16, PAGE),
+        disk_write=did(10, PAGE, merges=150),
+    )
+    found = projected(machine("raid5"), full, "raid6:members=5").projected
+
+    assert found.members.read.likely == 0
+    assert found.members.write.likely == pytest.approx(10 * 16 * 5)
+    assert found.disks.write.likely == pytest.approx(10 * 5)
+
+
+def test_a_flush_goes_to_each_member():
+    """7 a second of a RAID5 of four are 7 writes at each; of a RAID10 of six, 42."""
+    flushed = interval(
+        moved(write=did(11, 8 * KIB) + did(7, 0)),
+        read=did(11, PAGE),
+        write=did(11, PAGE) + did(7, 0),
+    )
+    found = projected(machine("raid5"), flushed, "raid10:members=6")
+
+    assert found.flushes == pytest.approx(7)
+    assert found.write.requests == pytest.approx(11)
+    assert found.projected.members.write.likely == pytest.approx(2 * 11 + 42)
+    assert found.projected.disks.write.likely == pytest.approx(2 * 11 + 42)
+
+
+def test_a_flush_is_told_from_two_copies():
+    """18 writes, 7 of them flushes: 2 × 11 + 4 × 7 at the members of a RAID10."""
+    flushed = interval(
+        moved(write=did(11, 8 * KIB) + did(7, 0)),
+        read=did(0, 1),
+        write=did(5.5, 8 * KIB) + did(7, 0),
+    )
+
+    assert projected(machine("raid10"), flushed, "raid5").flushes == pytest.approx(7)
+
+
+@pytest.mark.parametrize(("chunk", "pieces"), [("16k", 2), ("64k", 1), ("128k", 1)])
+def test_smaller_chunks_cut_requests(chunk, pieces):
+    """32 KiB, which are one size and start at multiples of it."""
+    reads = interval(moved(read=did(50, 32 * KIB)), read=did(50 / 4, 32 * KIB), write=did(0, 1))
+    found = projected(machine("raid5"), reads, f"raid10:chunk={chunk}").projected
+
+    assert found.members.read.likely == pytest.approx(50 * pieces)
+
+
+def test_odd_sizes_may_cross_a_chunk():
+    """20 KiB at random pages of chunks of 16 KiB: 1 + 16/16 pieces."""
+    reads = interval(moved(read=did(50, 20 * KIB)), read=did(50 / 4, 20 * KIB), write=did(0, 1))
+    found = projected(machine("raid5"), reads, "raid10:chunk=16k").projected
+
+    assert found.members.read.likely == pytest.approx(100)
+
+
+def test_the_band_is_from_nothing_merges_to_as_measured():
+    """Four requests merged into one at the RAID5's disks: on RAID10 as few, or none."""
+    merged = interval(
+        moved(read=did(80, 4 * KIB)),
+        read=did(20, 4 * KIB),
+        write=did(0, 1),
+        disk_read=did(5, 4 * KIB, merges=15),
+    )
+    disks = projected(machine("raid5"), merged, "raid10").projected.disks.requests
+
+    assert (disks.low, disks.high) == pytest.approx((20 * 0.98, 80 * 1.02))
+
+
+def test_a_doubled_volume_is_halved_first():
+    """Where queue/iostats is 1, dm-raid counts twice: so does no projection."""
+    twice = replace(RANDOM, loads={**RANDOM.loads, "r": RANDOM.loads["r"].scaled(2)})
+    once = projected(machine("raid5"), RANDOM, "raid10")
+    found = projected(machine("raid5", queue={"iostats": "1"}), twice, "raid10")
+
+    assert found.corrections == ("dm-raid-doubled: r",)
+    assert found.projected.members.data.likely == pytest.approx(once.projected.members.data.likely)
+
+
+def test_percentiles_are_those_of_the_intervals():
+    """Of 20, 19 as they are and one three times as busy: the peak, and nothing of the middle."""
+    busy = {name: load.scaled(3) for name, load in RANDOM.loads.items()}
+    found = projected(machine("raid5"), [RANDOM] * 19 + [replace(RANDOM, loads=busy)], "raid10")
+    volume, members = found.levels["volume"], found.levels["members_projected"]
+
+    assert found.intervals == 20
+    assert (volume.p50, volume.p95, volume.peak) == pytest.approx((94, 94, 282))
+    assert (members.p50, members.p95, members.peak) == pytest.approx((135, 135, 405))
+
+
+@pytest.mark.parametrize(
+    ("wish", "usable", "members"),
+    [
+        ("raid10", 400, 6),
+        ("raid6:members=5", 600, 5),
+        ("raid0", 800, 3),
+        ("raid5:members=5", 800, 4),
+    ],
+)
+def test_capacity_is_that_of_the_present_members(wish, usable, members):
+    """600 MiB on three of four: 200 MiB each."""
+    found = projected(machine("raid5"), RANDOM, wish)
+
+    assert found.projected.usable == usable * MIB
+    assert (found.need.member_bytes, found.need.members) == (200 * MIB, members)
+
+
+def test_a_mirror_needs_members_as_large_as_the_volume():
+    """Which these are not: how many are needed is no question."""
+    found = projected(machine("raid5"), RANDOM, "raid1")
+
+    assert found.need is None
+    assert found.projected.usable == 200 * MIB
+
+
+def test_a_region_that_would_pay_is_told():
+    """The first is the present one; then one that adds less than a tenth; then none."""
+    found = projected(machine("raid5"), RANDOM, "raid10").regions
+
+    assert found[0].bytes == 2 * MIB
+    assert found[0].share > 0.1 >= found[1].share
+    assert found[1].bytes > 2 * MIB
+    assert (found[-1].bytes, found[-1].requests) == (None, 0)
+
+
+def test_a_volume_that_is_not_counted_has_no_projection():
+    """A text may tell of the members alone."""
+    loads = {name: load for name, load in RANDOM.loads.items() if name != "r"}
+    with pytest.raises(InputError, match="own requests"):
+        projected(machine("raid5"), replace(RANDOM, loads=loads), "raid10")
+
+
+def test_members_that_are_not_counted_leave_the_present_unknown():
+    """The volume alone says what another layout takes: its reads, and its writes twice."""
+    found = projected(machine("raid5"), replace(RANDOM, loads={"r": RANDOM.loads["r"]}), "raid10")
+
+    assert found.now.members.data is None
+    assert found.now.disks.requests is None
+    assert found.projected.members.data.likely == pytest.approx(53 + 82)
+
+
+def test_a_layout_that_cannot_be_is_refused():
+    """LVM makes RAID10 of whole sets."""
+    with pytest.raises(LayoutError):
+        projected(machine("raid5"), RANDOM, "raid10:members=5")
