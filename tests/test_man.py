@@ -203,6 +203,7 @@ def keys_of(value):
         ["blame", "sda", "vm-disk1"],
         ["explain"],
         ["check"],
+        ["compare", str(SAMPLES / "vghdd"), str(SAMPLES / "vghdd")],
         ["whatif", "vm-disk1", "--to", "raid10"],
     ],
     ids=lambda words: " ".join(words[:2]),

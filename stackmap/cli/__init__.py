@@ -36,6 +36,7 @@ COMMANDS = {
     "whatif": "the measured load on another layout: requests, bytes, load a disk",
     "report": "one self-contained page for a change request: HTML or Markdown",
     "plan": "the commands that give a volume another layout, for this stack; printed, never run",
+    "compare": "two recordings of a volume: what changed, normalised for load, and what of it is chance",
     "record": "topology and counters into a capture that --from reads back",
 }
 

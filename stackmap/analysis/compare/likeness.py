@@ -1,0 +1,85 @@
+"""
+Where two recordings had like loads, so that their waits may be compared.
+
+A wait grows with the load, and with the size of the requests. So it is
+compared within classes of the top's requests a second, each a quarter wide,
+and added up with the same weights on both sides (direct standardisation): of a
+class as much as the side has that has less of it. Where sizes or the mix of
+reads and writes differ, or hardly any class has both, waits are not compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stackmap.model.load import ratio
+
+WIDTH = 1.25
+LEAST_SHARED = 0.2  # of the intervals
+LEAST_EACH = 5  # intervals on each side in the classes that both have
+SIZES = 1.25  # mean sizes further apart make other work of each request
+MIX = 0.1  # of writes among the requests
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """
+    The class of each batch, before and after, None for those that did nothing.
+
+    ``weights``: of the classes that both have; ``shared``: how much of the two
+    recordings that is, 0…1.
+    """
+
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
+    weights: Mapping[int, float]
+    shared: float
+
+
+def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Classes:
+    """Return the classes of two series of rates; a rate of 0, or none, has no class."""
+    bounds = _bounds(sorted(rate for rate in (*before, *after) if rate))
+    sides = [[_class_of(rate, bounds) for rate in side] for side in (before, after)]
+    counts = [Counter(each for each in side if each is not None) for side in sides]
+    parts = [{k: n / count.total() for k, n in count.items()} for count in counts]
+    both = {k: min(parts[0][k], parts[1][k]) for k in sorted(parts[0].keys() & parts[1].keys())}
+    enough = all(sum(count[k] for k in both) >= LEAST_EACH for count in counts)
+    shared = sum(both.values())
+    weights = {k: part / shared for k, part in both.items()} if enough else {}
+    return Classes(tuple(sides[0]), tuple(sides[1]), weights, shared)
+
+
+def _bounds(rates: Sequence[float]) -> list[float]:
+    """Return where each class begins: at a rate that occurs, so that a steady load is in one."""
+    found: list[float] = []
+    for rate in rates:
+        if not found or rate > found[-1] * WIDTH:
+            found.append(rate)
+    return found
+
+
+def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
+    return sum(bound <= rate for bound in bounds) if rate else None
+
+
+def within(classes: Sequence[int | None], column: Sequence[float], wanted: int) -> list[float]:
+    """Return *column* with 0 for what is not in the class *wanted*."""
+    return [value if each == wanted else 0.0 for each, value in zip(classes, column, strict=True)]
+
+
+def unlike(name: str, before: float | None, after: float | None) -> str:
+    """Return why waits of *name* ("reads") of these mean sizes, bytes, are not compared; "" if they are."""
+    times = ratio(after, before)
+    if times is None or 1 / SIZES <= times <= SIZES:
+        return ""
+    return f"{name} were of {(before or 0) / 1024:.1f} KiB before and of {(after or 0) / 1024:.1f} KiB after"
+
+
+def unmixed(before: float | None, after: float | None) -> str:
+    """Return why waits under these shares of writes, 0…1, are not compared; "" if they are."""
+    if before is None or after is None or math.isclose(before, after, abs_tol=MIX):
+        return ""
+    return f"{before:.0%} of the requests were writes before, {after:.0%} after"

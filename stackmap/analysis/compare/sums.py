@@ -1,0 +1,107 @@
+"""
+What each layer of one stack did, batch by batch: the sums that figures are made of.
+
+A layer is known by what it is, so that another layout's can be found again:
+"top", "disks" (the last), and between them by its role, with a number where
+there are several of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures, figures_of
+from stackmap.analysis.attribution import shares, together
+from stackmap.analysis.averages import average
+from stackmap.analysis.compare.recording import Recording
+from stackmap.analysis.share import Share, flow_of
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load, sum_flows
+from stackmap.model.topology import Topology
+
+TOP, LAST = "top", "disks"
+DIRECTIONS = ("read", "write", "total")
+
+Sum = tuple[str, str, str]  # layer, direction, quantity: ("disks", "write", "ios")
+
+
+@dataclass(frozen=True)
+class Sums:
+    """
+    ``columns``: by what they are of, a value a batch, None where it cannot be known.
+
+    ``layers``: from the top down; ``reasons``: by layer, why something is not
+    known of it; ``devices``: what it consists of. ``parity``: whether there
+    is any; ``caused``: the layers below it whose reads can be told apart from
+    those that were asked for.
+    """
+
+    layers: tuple[str, ...] = ()
+    columns: Mapping[Sum, tuple[float | None, ...]] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    devices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parity: bool = False
+    caused: frozenset[str] = frozenset()
+
+
+def sums_of(recording: Recording, top: str) -> Sums:
+    """Return the sums of the stack of *top*; nothing of a recording without batches."""
+    topology = recording.topology
+    whole = next(average(recording.batches), None)
+    if whole is None:
+        return Sums()
+    stack = figures_of(topology, whole.loads, [top], whole.seconds)[0]
+    names = _names(stack)
+    found = dict(zip(names, stack.layers, strict=True))
+    rows = [_of_batch(topology, batch, top, found) for batch in recording.batches]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    reasons = {n: each.share.reason or each.background for n, each in found.items()}
+    return Sums(
+        names,
+        columns={key: tuple(row.get(key) for row in rows) for key in keys},
+        reasons={name: reason for name, reason in reasons.items() if reason},
+        devices={name: each.layer.devices for name, each in found.items()},
+        parity=stack.raid is not None,
+        caused=frozenset(n for n, each in found.items() if each.caused and not each.background),
+    )
+
+
+def _of_batch(
+    topology: Topology, batch: Interval, top: str, found: Mapping[str, LayerFigures]
+) -> dict[Sum, float | None]:
+    """Return what each layer did in one batch, which is what it did a second times its seconds."""
+    length = batch.seconds or 1.0
+    head = batch.loads.get(top, Load())
+    rates: dict[Sum, float | None] = {
+        (TOP, "total", "seconds"): 1.0,
+        (TOP, "total", "queue"): head.aqu,
+        (TOP, "total", "flushes"): head.flush.ios,
+    }
+    owned = shares(topology, batch.loads, top)
+    for name, figures in found.items():
+        devices = figures.layer.devices
+        loads = [batch.loads.get(device, Load()) for device in devices]
+        # Where other work runs, nothing says what of it all was the stack's.
+        share = Share() if figures.background else together(topology, [owned[d] for d in devices])
+        for direction in DIRECTIONS:
+            part = share.part(direction)
+            own = sum_flows(flow_of(load, direction) for load in loads)
+            rates |= {
+                (name, direction, "arrivals"): part.arrivals,
+                (name, direction, "ios"): part.ios,
+                (name, direction, "bytes"): part.bytes,
+                (name, direction, "own arrivals"): own.arrivals,
+                (name, direction, "own ios"): own.ios,
+                (name, direction, "own wait"): own.wait,
+            }
+    return {key: None if rate is None else rate * length for key, rate in rates.items()}
+
+
+def _names(stack: StackFigures) -> tuple[str, ...]:
+    names = [TOP]
+    for figures in stack.layers[1:-1]:
+        role = figures.layer.role
+        alike = sum(name.partition(" ")[0] == role for name in names)
+        names.append(f"{role} {alike + 1}" if alike or role in (TOP, LAST) else role)
+    return (*names, LAST) if len(stack.layers) > 1 else (TOP,)

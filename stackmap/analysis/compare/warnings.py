@@ -1,0 +1,76 @@
+"""What makes two recordings less comparable than they look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stackmap.analysis.compare.bootstrap import FEWEST
+from stackmap.analysis.compare.recording import Recording
+from stackmap.analysis.naming import of_another
+from stackmap.model.device import Device
+from stackmap.model.load import ratio
+from stackmap.model.machine import Machine
+
+LENGTHS = 2.0  # intervals further apart in length average differently
+NEAR = 0.01  # LVM rounds a size to whole extents of each stripe
+
+
+def warnings_of(
+    before: Recording,
+    after: Recording,
+    tops: tuple[Device, Device],
+    others: Sequence[str],
+) -> tuple[str, ...]:
+    """Return them as sentences; *others*: in what the loads are others."""
+    found = [
+        *_of_one("before", before),
+        *_of_one("after", after),
+        *_machines(before, after),
+        *_sizes(*tops),
+        *_lengths(before, after),
+    ]
+    found += [f"the load is another, and so may be what a request costs: {each}" for each in others]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_one(name: str, recording: Recording) -> Iterator[str]:
+    for work in recording.work:
+        if recording.worked:
+            yield f"{name}, all the time, {work}: what is below is not the load's alone, nor are the waits"
+        else:
+            yield f"{name}, {recording.at_work} intervals are left out: {work}"
+    if recording.changed:
+        yield f"{name}, {recording.changed} intervals are left out: the stack was another then"
+    if recording.count < FEWEST:
+        yield (
+            f"{name} has {recording.count} intervals, and less than {FEWEST} tell nothing of chance: "
+            "no range, and no word on what is significant"
+        )
+
+
+def _machines(before: Recording, after: Recording) -> Iterator[str]:
+    what = of_another(_machine(before), _machine(after))
+    if what:
+        yield f"after is of another machine: {what}"
+
+
+def _machine(recording: Recording) -> Machine:
+    """Return what the recording itself says of its machine; else where its names were looked up."""
+    told = recording.batches[0].machine if recording.batches else Machine()
+    there = recording.topology.machine
+    return Machine(told.host or there.host, told.kernel or there.kernel)
+
+
+def _sizes(before: Device, after: Device) -> Iterator[str]:
+    times = ratio(after.size, before.size)
+    if times is not None and abs(times - 1) > NEAR:
+        yield f"{after.title} has {times:.2f} times the size that {before.title} had: seeks are longer or shorter"
+
+
+def _lengths(before: Recording, after: Recording) -> Iterator[str]:
+    times = ratio(after.length, before.length)
+    if times is not None and not 1 / LENGTHS <= times <= LENGTHS:
+        yield (
+            f"an interval is {before.length:.1f} s before and {after.length:.1f} s after: "
+            "a short one sees more of the peaks"
+        )

@@ -1,0 +1,194 @@
+"""``stackmap compare``: two recordings of a volume beside each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.analysis.amplification import heads
+from stackmap.analysis.compare.compare import compare
+from stackmap.analysis.compare.recording import MOST, Recording, Taking
+from stackmap.cli.baseline import TARS
+from stackmap.cli.measuring import Wanted, at
+from stackmap.errors import InputError, NameNotFound
+from stackmap.find import find
+from stackmap.render.compare import WIDTH, compare_json, compare_text
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.watch import Report
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one side comes from: what it is called, its first topology, and its intervals."""
+
+    name: str
+    topology: Topology
+    reports: Iterator[Report]
+    tops: list[str]
+
+    def taken(self, tops: list[str]) -> Recording:
+        """Return all of its intervals, of the stacks of *tops*."""
+        taking = Taking(self.name, self.topology, tuple(tops))
+        for topology, interval in self.reports:
+            taking.add(topology, interval)
+        found = taking.result()
+        if not found.batches:
+            raise InputError(f"{self.name}: no interval to compare")
+        return found
+
+
+@click.command()
+@click.argument("before")
+@click.argument("after")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option(
+    "-m",
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="NAME=NAME",
+    help="A volume's name BEFORE, and its name AFTER, where they differ; once for each.",
+)
+@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object.")
+@click.option("-n", "--no-heading", is_flag=True, help="No headings.")
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    before: str,
+    after: str,
+    names: tuple[str, ...],
+    mapped: tuple[str, ...],
+    as_json: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Compare two recordings of a volume: what the layers made of its I/O, and the waits.
+
+    BEFORE and AFTER are captures, CAPTURE@SINCE..UNTIL for a part of one, or
+    texts as --input takes them. A volume is found again by its name, whatever
+    stands below it; without NAME, all that did something.
+    """
+    with ExitStack() as opened:
+        old, new = (_source(session, word, opened) for word in (before, after))
+        pairs, status = _pairs(old, new, names, mapped)
+        recordings = (
+            old.taken([one for one, _ in pairs]),
+            new.taken([other for _, other in pairs]),
+        )
+    found = compare(*recordings, pairs)
+    if not (names or mapped):
+        found = replace(found, stacks=tuple(each for each in found.stacks if not each.idle))
+    if not found.stacks:
+        raise InputError("no volume did anything in either recording")
+    if as_json:
+        click.echo(json.dumps(compare_json(found)))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+        click.echo(compare_text(found, heading=not no_heading, width=width), nl=False)
+    sys.exit(status)
+
+
+def _source(session: Session, word: str, opened: ExitStack) -> Source:
+    path, window = _split(word)
+    if os.path.isdir(path) or path.endswith(TARS):
+        from stackmap.cli import Session as Anew
+
+        there = Anew(path, "auto", (*window, _every(path, *window)))
+        topology, looked = at(there, None)
+    elif any(window):
+        raise click.UsageError(f"{word}: a part can be taken of a capture, not of a text")
+    else:
+        there = session
+        text = opened.enter_context(open(path, "rb"))  # noqa: SIM115 - the stack closes it
+        topology, looked = at(session, text)
+    session.tell_unknown(topology)
+    reports = Wanted(None, None, looked, "all", boot=False).reports(there, topology)
+    first = next(reports)
+    tops = heads(topology, first[1].loads)
+    return Source(word, topology, chain([first], reports), tops)
+
+
+def _every(path: str, since: str | None, until: str | None) -> str | None:
+    """Return how far apart samples are wanted: counters hold what was between, a week is read as fast."""
+    from stackmap.cli.window import instant
+    from stackmap.host.capture import CapturedHost
+
+    span = CapturedHost(path).span()
+    if span is None:
+        return None
+    begin = span[0] if since is None else instant(since, span, span[1], later=False)
+    end = span[1] if until is None else instant(until, span, begin, later=True)
+    apart = (min(end, span[1]) - max(begin, span[0])) / MOST
+    return f"{apart:.3f}" if apart > 0 else None
+
+
+def _split(word: str) -> tuple[str, tuple[str | None, str | None]]:
+    """
+    Return the path and the window in ``CAPTURE@SINCE..UNTIL``; a path may hold an @ itself.
+
+    >>> _split("monday@14:30..15:30")
+    ('monday', ('14:30', '15:30'))
+    """
+    path, at_sign, window = word.rpartition("@")
+    since, dots, until = window.partition("..")
+    if not (at_sign and dots) or os.path.exists(word):
+        return word, (None, None)
+    return path, (since or None, until or None)
+
+
+def _pairs(
+    old: Source, new: Source, names: tuple[str, ...], mapped: tuple[str, ...]
+) -> tuple[Pairs, int]:
+    """Return which tops are compared, and the exit status of names that only one of the two has."""
+    from stackmap.cli import SOME_MISSING, tell
+
+    given = [_mapped(old.topology, new.topology, each) for each in mapped]
+    wanted = [name for each in names for name in find(old.topology, each)]
+    if not (names or mapped):
+        wanted = old.tops
+    now = {device.title: device.name for device in new.topology}
+    titles = [old.topology[name].title for name in wanted]
+    pairs = [(name, now[title]) for name, title in zip(wanted, titles, strict=True) if title in now]
+    lacking = [name for name in names if not find(old.topology, name)]
+    lacking += [title for title in titles if title not in now] if names else []
+    pairs = list(dict.fromkeys([*given, *pairs]))
+    if not pairs:
+        raise NameNotFound(
+            f"no volume is in both{': ' * bool(lacking)}{', '.join(lacking)}; --map BEFORE=AFTER "
+            "names one that was called otherwise"
+        )
+    for name in lacking:
+        tell(f"not in both: {name}")
+    return pairs, SOME_MISSING if lacking else 0
+
+
+def _mapped(before: Topology, after: Topology, text: str) -> tuple[str, str]:
+    old, sign, new = text.partition("=")
+    if not (old and sign and new):
+        raise click.BadParameter(f"takes BEFORE_NAME=AFTER_NAME, not {text}", param_hint="--map")
+    found = [_one(before, old, "before"), _one(after, new, "after")]
+    return found[0], found[1]
+
+
+def _one(topology: Topology, name: str, when: str) -> str:
+    found = find(topology, name)
+    if not found:
+        raise NameNotFound(f"no device is named {name} {when}")
+    if len(found) > 1:
+        raise click.BadParameter(f"{name} means {len(found)} devices {when}", param_hint="--map")
+    return found[0]

@@ -1,0 +1,139 @@
+"""``stackmap compare``: two recordings given in every way, and every way to give them wrongly."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.cli.compare import _split
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
+MEDUSA = ROOT / "sample_topologies" / "raid5-raid10-medusa"
+
+
+def run(*words):
+    return CliRunner().invoke(stackmap, list(words))
+
+
+def told(*words):
+    result = run(*words, "-J")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def value(stack, side, figure, layer, direction):
+    (found,) = (
+        each
+        for each in (*stack["ratios"], *stack["waits"])
+        if (each["figure"], each["layer"], each["direction"]) == (figure, layer, direction)
+    )
+    return found[side]["value"]
+
+
+def test_a_capture_with_itself():
+    """Every figure is what it was, and of five intervals none has a range."""
+    found = told("compare", SAMPLE, SAMPLE)
+
+    assert {stack["before"]["top"] for stack in found["stacks"]} == {
+        "vghdd/vm-disk1", "vghdd/vm-disk1-r10",
+    }  # fmt: skip
+    for stack in found["stacks"]:
+        for each in (*stack["load"], *stack["ratios"]):
+            assert each["change"]["ratio"] == 1
+            assert each["change"]["p"] is None
+
+
+def test_figures_are_those_of_iostat():
+    """The same ratio of the same recording, by the other command."""
+    said = json.loads(
+        run("--from", SAMPLE, "iostat", "--per-layer", "-J", "vm-disk1").stdout.splitlines()[0]
+    )
+    disks = said["stacks"][0]["layers"][-1]["amplification"]
+    (stack,) = told("compare", SAMPLE, SAMPLE, "vm-disk1")["stacks"]
+
+    for key, figure in (("iops", "requests"), ("bytes", "bytes"), ("shrink", "shrink")):
+        for direction in ("read", "write", "total"):
+            assert value(stack, "before", figure, "disks", direction) == pytest.approx(
+                disks[key][direction]
+            )
+
+
+def test_another_name_is_mapped():
+    """The RAID5 LV beside the RAID10 LV of the same capture."""
+    (stack,) = told("compare", SAMPLE, SAMPLE, "-m", "vm-disk1=vghdd/vm-disk1-r10", "vm-disk1")[
+        "stacks"
+    ][:1]
+
+    assert (stack["before"]["device"], stack["after"]["device"]) == ("dm-8", "dm-17")
+    assert stack["after"]["layout"]["level"] == "raid10"
+
+
+def test_a_part_of_a_capture():
+    """The first two of five intervals."""
+    found = told("compare", SAMPLE, f"{SAMPLE}@..+5s")
+
+    assert (found["before"]["intervals"], found["after"]["intervals"]) == (5, 2)
+
+
+def test_texts_with_the_machine_they_are_of():
+    """The article's own: sar before, iostat after the move."""
+    texts = [str(MEDUSA / "input" / name) for name in ("sar-0710.txt", "iostat-3.txt")]
+    result = run(
+        "--from", str(MEDUSA), "compare", *texts, "-m", "vm-disk1=vm-disk1-r10"
+    )  # fmt: skip
+
+    assert result.exit_code == 0
+    assert "raid5 3+1 → raid10 2×2" in result.output
+
+
+def test_an_at_sign_in_a_path(tmp_path, monkeypatch):
+    """A path that is there is that path."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLE, "monday@1..2")
+
+    assert _split("monday@1..2") == ("monday@1..2", (None, None))
+    assert _split("monday@1..") == ("monday", ("1", None))
+    assert _split("a@b") == ("a@b", (None, None))
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["compare", SAMPLE, "nowhere.txt"], 1, "nowhere.txt"),
+        (["compare", SAMPLE, f"{SAMPLE}@soon.."], 2, "soon is no time"),
+        (["compare", SAMPLE, SAMPLE, "nothing"], 32, "no volume is in both"),
+        (["compare", SAMPLE, SAMPLE, "-m", "vm-disk1"], 2, "BEFORE_NAME=AFTER_NAME"),
+        (["compare", SAMPLE, SAMPLE, "-m", "vghdd=vm-disk1"], 2, "means 2 devices"),
+        (["compare", SAMPLE, SAMPLE, "-m", "x=vm-disk1"], 32, "no device is named x before"),
+        (["compare", SAMPLE, str(MEDUSA)], 1, "no interval"),
+        (["compare", SAMPLE, SAMPLE, "vm-disk1", "nothing"], 64, "not in both: nothing"),
+        (["compare", SAMPLE, f"{MEDUSA / 'input' / 'iostat-3.txt'}@1..2"], 2, "not of a text"),
+    ],
+)
+def test_wrong_words_are_told(words, status, said, monkeypatch):
+    """One line, and the status that the manual has."""
+    from stackmap.cli import main
+
+    monkeypatch.setattr("sys.argv", ["stackmap", *words])
+    result = CliRunner().invoke(_Main(main), words)
+
+    assert said in result.output
+    assert result.exit_code == status
+
+
+class _Main:
+    """``main`` as CliRunner can call it: with the one place that explains errors."""
+
+    name = "stackmap"
+
+    def __init__(self, main):
+        self._main = main
+
+    def main(self, **_):
+        return self._main()
