@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from stackmap.analysis.whatif.measured import stand
 from stackmap.analysis.whatif.project import project
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.find import find_all
@@ -64,7 +65,9 @@ def command(
     wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
     intervals = list(wanted.intervals(session, topology))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
-    for number, name in enumerate(chosen):
+    # Several volumes on one array mean that array.
+    devices = dict.fromkeys(stand(topology, name).device.name for name in chosen)
+    for number, name in enumerate(devices):
         projection = project(topology, intervals, name, asked)
         if as_json:
             click.echo(json.dumps(whatif_json(projection)))

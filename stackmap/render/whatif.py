@@ -172,12 +172,13 @@ def _regions(projection: Projection) -> Iterator[str]:
         f"{size(first.bytes)}."
     )
     for other in others:
-        if other.bytes is not None:
+        if other.bytes is None:
+            yield "Without a bitmap it adds nothing, and after a crash everything is synced."
+        else:
             yield (
                 f"With regions of {size(other.bytes)} it would add {percent(other.share)}; after a "
                 "crash, each that was dirty is synced whole."
             )
-    yield "Without a bitmap it adds nothing, and after a crash everything is synced."
 
 
 def _capacity(projection: Projection) -> Iterator[str]:

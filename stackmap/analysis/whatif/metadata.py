@@ -74,7 +74,8 @@ def regions(
 ) -> Iterator[Region]:
     """
     Yield what bitmaps would add to *data*, the disks' other requests: the one it would have, the
-    smallest that adds less than ``WORTH``, and none. Nothing where the first adds as little.
+    smallest that adds less than ``WORTH``, and none where that can be. Nothing where the first adds
+    as little.
     """
     first = bitmap_on(layout, place)
     bitmap = first
@@ -90,5 +91,5 @@ def regions(
         if share <= WORTH:
             break
         bitmap = bitmap_of(layout, bitmap.region * 2, place.size)
-    if first is not None:
+    if first is not None and not place.lvm:  # LVM's RAID always keeps one
         yield Region(None, 0.0, 0.0)

@@ -89,7 +89,10 @@ def _window(topology: Topology, intervals: Iterable[Interval], place: Stand) -> 
     result = average.result()
     whole = None if result is None else measured(topology, result.loads, place, result.seconds)
     if result is None or whole is None:
-        raise InputError(f"{place.device.title}: its own requests are not among the figures")
+        raise InputError(
+            f"{place.device.title}: its own reads and writes, apart from each other, are not among the "
+            "figures"
+        )
     return _Window(whole, tuple(parts), result.seconds, tuple(mended), result.events)
 
 

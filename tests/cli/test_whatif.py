@@ -1,0 +1,92 @@
+"""What ``whatif`` says on a recorded machine, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.errors import StackmapError
+from tests.test_expected import SAMPLES
+
+SAMPLE = str(SAMPLES / "vghdd")
+MEDUSA = SAMPLES / "raid5-raid10-medusa"
+
+
+def run(*words, sample=SAMPLE):
+    return CliRunner().invoke(stackmap, ["--from", sample, "whatif", *words])
+
+
+def said(*words):
+    result = run(*words, "-J")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_members_are_a_number_and_projected_disks_a_band():
+    """So are those of one of them; now, all are numbers."""
+    (found,) = said("vm-disk1", "--to", "raid10")
+    now, then = found["now"], found["projected"]
+
+    for figures in (now["members"], now["disks"], then["members"]):
+        assert figures["per_disk"] == pytest.approx(figures["iops"] / 4)
+    assert set(then["disks"]["iops"]) == {"low", "likely", "high"} == set(then["disks"]["per_disk"])
+    assert then["disks"]["iops"]["low"] <= then["disks"]["iops"]["high"]
+
+
+def test_each_volume_of_a_group_is_an_object():
+    """The one that is laid out so already is a check."""
+    found = {each["label"]: each for each in said("vghdd", "--to", "raid10")}
+
+    assert found["vghdd/vm-disk1"]["check"] is False
+    assert found["vghdd/vm-disk1-r10"]["check"] is True
+
+
+@pytest.mark.parametrize(("volume", "level"), [("vm-disk1", "raid5"), ("vm-disk1-r10", "raid10")])
+def test_the_present_layout_is_near_what_was_measured(volume, level):
+    """Members within 1 %, and what the disks did within the band."""
+    (found,) = said(volume, "--to", level)
+    now, then = found["now"], found["projected"]
+
+    assert then["members"]["iops"] == pytest.approx(now["members"]["iops"], rel=0.01)
+    assert then["disks"]["iops"]["low"] <= now["disks"]["iops"] <= then["disks"]["iops"]["high"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["vm-disk1"], 2, "--to"),
+        (["--to", "raid10"], 2, "NAME"),
+        (["vm-disk1", "--to", "raid7"], 2, "raid7"),
+        (["vm-disk1", "--to", "raid10:members=5"], 2, "whole sets"),
+        (["no-such-volume", "--to", "raid10"], 32, "no-such-volume"),
+    ],
+)
+def test_what_cannot_be_is_refused(words, status, says):
+    """With the status of a usage error, or lsblk's for a name that nobody bears."""
+    result = run(*words)
+    error = result.exception
+
+    code = error.exit_code if isinstance(error, StackmapError) else result.exit_code
+    assert status == code
+    assert says in (str(error) if isinstance(error, StackmapError) else result.output)
+
+
+def test_a_text_that_does_not_tell_reads_from_writes_is_refused():
+    """sar -d has their sum: nothing can be said of copies."""
+    text = str(MEDUSA / "input" / "sar-0710.txt")
+    result = run("vm-disk1", "--to", "raid10", "--input", text, sample=str(MEDUSA))
+
+    assert "reads and writes" in str(result.exception)
+    assert result.exception.exit_code == 1
+
+
+def test_a_text_will_do():
+    """iostat -x has what it takes: reads of 64 KiB stay what they are, where md had cut them to pages."""
+    text = str(MEDUSA / "input" / "iostat-2.txt")
+    result = run("vm-disk1", "--to", "raid10", "--input", text, "-J", sample=str(MEDUSA))
+    members = json.loads(result.stdout)["projected"]["members"]
+
+    assert members["read"]["iops"] == pytest.approx(363.2, abs=0.1)
