@@ -6,9 +6,9 @@ from stackmap.render.picture import Arrow, Box, Picture
 
 _HEAD = """\
 digraph stackmap {
-  rankdir=LR;
+  rankdir=LR; ranksep=1.2; nodesep=0.15;
   node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=11];
-  edge [fontname="sans-serif", fontsize=9, arrowsize=0.6];
+  edge [fontname="sans-serif", fontsize=9, arrowsize=0.6, color="#666666"];
 """
 
 

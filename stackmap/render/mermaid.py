@@ -6,6 +6,12 @@ import re
 
 from stackmap.render.picture import Box, Picture
 
+# Its own measures fold names in two, and send arrows behind the boxes of the next layer.
+_HEAD = """\
+%%{init: {"flowchart": {"wrappingWidth": 600, "rankSpacing": 160, "nodeSpacing": 20}}}%%
+flowchart LR
+"""
+
 # Anything that Mermaid or the HTML it makes could read as more than a character.
 _SPECIAL = re.compile(r'["#&<>;`\\\[\](){}|]')
 
@@ -20,7 +26,7 @@ def render_mermaid(shown: Picture) -> str:
     lines += [
         f"classDef c{place} fill:{fill},stroke:#666,color:#000" for place, fill in enumerate(fills)
     ]
-    return "flowchart LR\n" + "".join(f"  {line}\n" for line in lines)
+    return _HEAD + "".join(f"  {line}\n" for line in lines)
 
 
 def _node(box: Box, place: int) -> str:

@@ -89,7 +89,7 @@ def _lines(row: Row) -> tuple[str, ...]:
 
 def _small(row: Row) -> str:
     """Return the kernel's name and the size, on one line."""
-    return "  ".join(word for word in (kernel(row), size(row.device.size)) if word)
+    return ", ".join(word for word in (kernel(row), size(row.device.size)) if word)
 
 
 def _is_fine(row: Row) -> bool:

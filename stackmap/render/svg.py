@@ -6,13 +6,13 @@ from html import escape
 
 from stackmap.render.layered import Layered, layered
 from stackmap.render.picture import Arrow, Box, Picture
+from stackmap.render.routes import channels, ends
 from stackmap.render.text import cut, width
 
 LETTER = 6.7  # pixels a column of text takes at the size below
 LINE = 15
 PADDING = 8
 GAP = 12  # between boxes of a layer
-CHANNEL = 90  # between layers, for the arrows
 BEND = 14  # of a layer, for an arrow that passes it
 WIDEST = 40  # columns of text in a box
 
@@ -20,7 +20,9 @@ _WEIGHT = {False: "t", True: "x"}  # the first line of a box is its title
 
 _STYLE = (
     "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#000}"
-    ".t{font-weight:bold}.r{font-size:9px;fill:#555}"
+    ".t{font-weight:bold}"
+    # A rim of paper, so that no line strikes a word out.
+    "text.r{font-size:9px;fill:#555;stroke:#fff;stroke-width:3px;paint-order:stroke}"
     "rect{stroke:#666;stroke-width:1}"
     "path{fill:none;stroke:#888;stroke-width:1.2}path.r{fill:none;stroke-dasharray:4 3}"
 )
@@ -37,8 +39,13 @@ def render_svg(shown: Picture, *, embedded: bool = False) -> str:
     places = layered(extents, arrows, BEND)
     boxes = {box.key: box for box in shown.boxes}
     left, widths, whole = _lanes(places, boxes)
+    leaves, reaches = ends(places, {box.key: _high(box) for box in shown.boxes})
     high = max((places.across[key] + extent / 2 for key, extent in extents.items()), default=0.0)
-    parts = [_arrow(arrow, places, left, widths) for arrow in shown.arrows]
+    parts = [
+        _arrow(arrow, places, left, widths, (leaves[key], reaches[key]))
+        for arrow in shown.arrows
+        for key in [(arrow.above, arrow.below)]
+    ]
     parts += [
         _box(boxes[key], left[key], widths[key], places.across[key])
         for layer in places.layers
@@ -67,13 +74,13 @@ def _lanes(
     left: dict[str, float] = {}
     widths: dict[str, float] = {}
     x: float = GAP
-    for layer in reversed(places.layers):
+    for layer, channel in zip(reversed(places.layers), reversed(channels(places)), strict=True):
         lane = max((_wide(boxes[key]) for key in layer if key in boxes), default=0.0)
         for key in layer:
             left[key] = x
             widths[key] = lane
-        x += lane + CHANNEL
-    return left, widths, x - CHANNEL + GAP
+        x += lane + channel
+    return left, widths, x + GAP
 
 
 def _wide(box: Box) -> float:
@@ -96,13 +103,19 @@ def _box(box: Box, x: float, wide: float, middle: float) -> str:
     )
 
 
-def _arrow(arrow: Arrow, places: Layered, left: dict[str, float], widths: dict[str, float]) -> str:
+def _arrow(
+    arrow: Arrow,
+    places: Layered,
+    left: dict[str, float],
+    widths: dict[str, float],
+    at: tuple[float, float],
+) -> str:
     """Return the line of an arrow, straight across the layers it passes and curved between."""
     stops = (*places.bends[arrow.above, arrow.below], arrow.below)
-    x, y = left[arrow.above] + widths[arrow.above], places.across[arrow.above]
+    x, y = left[arrow.above] + widths[arrow.above], at[0]
     path = [f"M{x:.0f} {y:.0f}"]
     for stop in stops:
-        to_x, to_y = left[stop], places.across[stop]
+        to_x, to_y = left[stop], at[1] if stop == arrow.below else places.across[stop]
         half = (x + to_x) / 2
         path.append(f"C{half:.0f} {y:.0f} {half:.0f} {to_y:.0f} {to_x:.0f} {to_y:.0f}")
         x, y = to_x, to_y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import natural
@@ -55,17 +55,21 @@ def listed(names: list[str]) -> str:
 
 def _folded(names: list[str]) -> str:
     """
-    Return names that differ in their index as one.
+    Return names that differ in one number as one.
 
     >>> _folded(["disk1_rimage_0", "disk1_rimage_1", "disk1_rimage_2"])
     'disk1_rimage_0–2'
+    >>> _folded(["i_rimage_0_iorig", "i_rimage_1_iorig"])
+    'i_rimage_0–1_iorig'
     """
-    ordered = sorted(names, key=natural)
-    stems = {name.rstrip("0123456789") for name in names}
-    if len(stems) > 1:
+    keys = sorted(map(natural, names))
+    places = [place for place, parts in enumerate(zip_longest(*keys)) if len(set(parts)) > 1]
+    place = places[0] if len(places) == 1 else 0
+    whole = ["".join(map(str, key)) for key in keys] == sorted(names, key=natural)
+    if not whole or place % 2 == 0:  # texts differ, or a number is written with zeros before it
         return listed(names)
-    (stem,) = stems
-    return f"{ordered[0]}–{ordered[-1].removeprefix(stem)}"
+    before, after = map("".join, (map(str, keys[0][:place]), map(str, keys[0][place + 1 :])))
+    return f"{before}{keys[0][place]}–{keys[-1][place]}{after}"
 
 
 def _numbered(names: list[str]) -> str:

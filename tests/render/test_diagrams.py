@@ -76,6 +76,20 @@ def test_boxes_lie_apart(shown):
             assert x + wide <= x2 or x2 + wide2 <= x or y + high <= y2 or y2 + high2 <= y
 
 
+def test_arrows_at_a_box_end_apart():
+    """Of those that reach one disk, no two in one point, and none beside the box."""
+    root = parsed(render_svg(picture(TWO_VOLUMES)))
+    ends = [re.findall(r"([\d.]+) ([\d.]+)$", path.get("d"))[0] for path in root.iter(f"{SVG}path")]
+    boxes = [box for box in root.iter(f"{SVG}rect") if box.get("x")]
+    assert len(ends) == len(set(ends))
+    for x, y in ends:
+        assert any(
+            float(box.get("y")) <= float(y) <= float(box.get("y")) + float(box.get("height"))
+            for box in boxes
+            if box.get("x") == x
+        )
+
+
 @BOTH
 @pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
 def test_graphviz_reads_dot(shown):

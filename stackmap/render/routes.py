@@ -1,0 +1,69 @@
+"""
+How arrows run between boxes in layers: where along a box each begins and ends, and how much room they take.
+
+Twenty arrows that all end in one point are one black fan. Apart by a few
+pixels, in the order of where they come from, each can be followed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from itertools import pairwise
+
+from stackmap.render.layered import Layered
+
+Arrow = tuple[str, str]
+
+STEP = 7.0  # between the ends of arrows at a box, where it has the room
+MARGIN = 8.0  # of a box, that no arrow ends at
+NARROW, WIDE = 90.0, 240.0  # a channel between two layers
+SPACE = 2.5  # of a channel, for each arrow in it
+
+
+def ends(
+    places: Layered, highs: Mapping[str, float]
+) -> tuple[dict[Arrow, float], dict[Arrow, float]]:
+    """Return where along the layer each arrow leaves its box, and where it reaches the one below."""
+    leaving: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
+    reaching: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
+    for arrow in places.bends:
+        way = _way(places, arrow)
+        leaving[arrow[0]].append((places.across[way[1]], arrow))
+        reaching[arrow[1]].append((places.across[way[-2]], arrow))
+    return _spread_all(places, highs, leaving), _spread_all(places, highs, reaching)
+
+
+def channels(places: Layered) -> list[float]:
+    """Return how wide the channel below each layer is, the disks' layer first, which has none."""
+    level = {key: number for number, layer in enumerate(places.layers) for key in layer}
+    crossing = Counter(
+        max(level[first], level[second])
+        for arrow in places.bends
+        for first, second in pairwise(_way(places, arrow))
+    )
+    return [
+        min(WIDE, NARROW + SPACE * crossing[number]) if number else 0.0
+        for number in range(len(places.layers))
+    ]
+
+
+def _way(places: Layered, arrow: Arrow) -> tuple[str, ...]:
+    """Return the keys that *arrow* passes, its ends with them."""
+    return (arrow[0], *places.bends[arrow], arrow[1])
+
+
+def _spread_all(
+    places: Layered, highs: Mapping[str, float], sides: Mapping[str, list[tuple[float, Arrow]]]
+) -> dict[Arrow, float]:
+    found: dict[Arrow, float] = {}
+    for box, towards in sides.items():
+        found |= _spread(places.across[box], highs[box], towards)
+    return found
+
+
+def _spread(middle: float, high: float, towards: list[tuple[float, Arrow]]) -> dict[Arrow, float]:
+    """Return the places of arrows at a box, in the order of what they lead *towards*."""
+    step = min(STEP, (high - 2 * MARGIN) / len(towards))
+    first = middle - step * (len(towards) - 1) / 2
+    return {arrow: first + step * place for place, (_, arrow) in enumerate(sorted(towards))}
