@@ -222,11 +222,13 @@ def _own(loads: Mapping[str, Load], names: tuple[str, ...]) -> dict[str, Flow]:
 
 
 def _in_flight(topology: Topology, loads: Mapping[str, Load], layer: Layer) -> float | None:
-    """Return the requests under way at the layer and just above it, on average."""
+    """Return the requests under way at both ends of the interval, at the layer and just above it."""
     above = {edge.above for name in layer.devices for edge in topology.above(name)}
     found: float | None = 0.0
     for name in (*layer.devices, *above):
-        found = plus(found, loads.get(name, Load()).aqu)
+        load = loads.get(name, Load())
+        on_average = None if load.aqu is None else 2 * load.aqu
+        found = plus(found, on_average if load.at_ends is None else load.at_ends)
     return found
 
 

@@ -42,14 +42,14 @@ def closure_doubt(
     Return what is suspected, "" where the two agree or nothing is known.
 
     *arrived* and *sent* a second, in one direction; *of*: what arrived in all;
-    *in_flight*: requests under way on average at the layer and above it: those
+    *in_flight*: requests under way at both ends, at the layer and above it: those
     may be counted on one side of the interval's edge and not on the other.
     """
     here, above = arrived.arrivals, sent.arrivals
     if closes(here, above, of) or here is None or above is None:
         return ""
-    # One more for a device whose time in flight is not counted before it has ended.
-    edges = (2 * in_flight + 1) / seconds if in_flight is not None and seconds else 0.0
+    # One more: the counters of all devices are not read at one instant.
+    edges = (in_flight + 1) / seconds if in_flight is not None and seconds else 0.0
     if abs(here - above) <= edges:
         return IN_FLIGHT
     if here < above:

@@ -1,7 +1,9 @@
 """
 What the kernel has counted of one device since it appeared, and how two such counts subtract.
 
-Gauges (requests in flight now) are left out: they do not subtract.
+One gauge is among them, requests in flight now: it does not subtract, but what
+was under way at both ends of an interval bounds what one layer has counted in
+it and another has not.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ class Counters:
 
     None where this kernel has no such field (discards since 4.18, flushes
     since 5.5). ``busy``: milliseconds with a request in flight; ``weighted``:
-    the same, times the requests in flight.
+    the same, times the requests in flight. ``in_flight``: those of this instant.
     """
 
     reads: int
@@ -41,6 +43,7 @@ class Counters:
     discard_ms: int | None = None
     flushes: int | None = None
     flush_ms: int | None = None
+    in_flight: int = 0
 
     def went_back_from(self, earlier: Counters) -> bool:
         """Whether a count is smaller than before: the device was replaced, or a counter wrapped."""
@@ -77,6 +80,7 @@ class Counters:
             flush=self._flushes_since(earlier, per_second),
             aqu=_elapsed(self.weighted_ms, earlier.weighted_ms) * per_second / 1000,
             busy=_elapsed(self.busy_ms, earlier.busy_ms) * per_second / 1000,
+            at_ends=earlier.in_flight + self.in_flight,
         )
 
     def _discards_since(self, earlier: Counters, per_second: float) -> Flow:

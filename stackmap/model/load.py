@@ -41,11 +41,6 @@ class Flow:
         return ratio(self.bytes, self.ios)
 
     @property
-    def arrival_size(self) -> float | None:
-        """Mean bytes of what was sent here, before merging."""
-        return ratio(self.bytes, self.arrivals)
-
-    @property
     def await_ms(self) -> float | None:
         """Mean milliseconds a request; None when nothing completed."""
         return ratio(self.wait, self.ios)
@@ -94,7 +89,8 @@ class Load:
 
     ``whole`` is reads and writes together where a source says only that
     (``sar -d``, ``iostat -d``); else it is None and ``total`` adds the two.
-    ``aqu``: requests in flight on average. ``busy``: the share of time with a
+    ``aqu``: requests in flight on average; ``at_ends``: at its two ends,
+    together, where a source says. ``busy``: the share of time with a
     request in flight, 0…1; never a capacity (the man page says why).
     """
 
@@ -105,6 +101,7 @@ class Load:
     whole: Flow | None = None
     aqu: float | None = None
     busy: float | None = None
+    at_ends: int | None = None
 
     @property
     def total(self) -> Flow:
@@ -139,7 +136,7 @@ class Load:
         )
 
 
-IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0)
+IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, at_ends=0)
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

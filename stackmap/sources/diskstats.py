@@ -67,8 +67,7 @@ def parse_line(line: str) -> tuple[str, Counters]:
         raise ParseError(f"{PATH}: not a number in {line[:LONGEST]!r}") from error
     if max(numbers) >= TOO_MUCH or min(numbers) <= -TOO_MUCH:
         raise ParseError(f"{PATH}: more than a counter holds in {line[:LONGEST]!r}")
-    # The twelfth word is requests in flight, a gauge.
-    r, rm, rs, rt, w, wm, ws, wt, _, busy, weighted, *more = numbers
+    r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
     discards = flushes = None
     if len(words) >= WITH_DISCARDS:
         discards = more[:4]
@@ -78,7 +77,7 @@ def parse_line(line: str) -> tuple[str, Counters]:
     f, ft = flushes or (None, None)
     return words[2], Counters(
         r, rm, rs * SECTOR, rt, w, wm, ws * SECTOR, wt, busy, weighted,
-        d, dm, None if ds is None else ds * SECTOR, dt, f, ft,
+        d, dm, None if ds is None else ds * SECTOR, dt, f, ft, in_flight,
     )  # fmt: skip
 
 

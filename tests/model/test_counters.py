@@ -9,13 +9,13 @@ from stackmap.model.counters import Counters
 from stackmap.model.load import Flow, Load
 
 START = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
-EARLIER = Counters(*START)
+EARLIER = Counters(*START, in_flight=137)
 GROWTH = (59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131)
-LATER = Counters(*(a + b for a, b in zip(START, GROWTH, strict=True)))
+LATER = Counters(*(a + b for a, b in zip(START, GROWTH, strict=True)), in_flight=139)
 
 
 def test_a_load_is_growth_a_second():
-    """Each counter grew by a prime of its own, in half a second: each rate is twice that prime."""
+    """Each counter grew by a prime of its own, in half a second; the gauge has two ends."""
     expected = Load(
         read=Flow(118, 122, 134, 142),
         write=Flow(146, 158, 166, 178),
@@ -23,6 +23,7 @@ def test_a_load_is_growth_a_second():
         flush=Flow(ios=254, wait=262),
         aqu=0.202,
         busy=0.194,
+        at_ends=137 + 139,
     )
 
     assert expected == LATER.load_since(EARLIER, 0.5)

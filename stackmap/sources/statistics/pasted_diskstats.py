@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stackmap.model.interval import Interval
+from stackmap.model.load import Load
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
 from stackmap.sources.statistics import collection
@@ -68,6 +69,10 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
 
 def _said(interval: Interval, note: str, spoilt: int) -> Interval:
     """Return the interval without what a length is needed for, and with what must be known."""
-    loads = {name: replace(load, aqu=None, busy=None) for name, load in interval.loads.items()}
+    loads = {name: _without_length(load) for name, load in interval.loads.items()}
     notes = (note, *([f"{spoilt} lines were cut or damaged"] if spoilt else []))
     return replace(interval, loads=loads, time=None, seconds=None, notes=notes)
+
+
+def _without_length(load: Load) -> Load:
+    return replace(load, aqu=None, busy=None, at_ends=None)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from stackmap.model.interval import Interval
 from stackmap.model.machine import NOWHERE
@@ -106,7 +105,7 @@ class Reader:
         for piece in PIECES.finditer(text):
             gap, past = text[past : piece.start()], piece.end()
             if piece["key"]:
-                self._machine = replace(self._machine, **{HOST[piece["key"]]: piece["said"]})
+                self._machine = self._machine._replace(**{HOST[piece["key"]]: piece["said"]})
             if piece["object"] and DEVICE.search(piece["object"]):
                 self._take_device(*_loaded(piece["object"]))
                 if self._devices[1:] and not gap.strip():
