@@ -35,6 +35,9 @@ WITH_COUNTERS = {
     "explain": ["explain"],
     "explain-markdown": ["explain", "--markdown"],
 }
+# Of a machine whose LVM told what is free: a plan for one of its volumes.
+PLANS = {"vghdd": {name: ["plan", "vm-disk1", "--to", "raid10", *more]
+                   for name, more in (("plan", []), ("plan.json", ["-J"]))}}  # fmt: skip
 
 
 def cases():
@@ -45,6 +48,8 @@ def cases():
         if (sample / "frames").exists():
             for name, arguments in WITH_COUNTERS.items():
                 yield sample, name, arguments
+        for name, arguments in PLANS.get(sample.name, {}).items():
+            yield sample, name, arguments
         for text in sorted(sample.glob("input/*")):
             for name, arguments in WITH_COUNTERS.items():
                 given = [*arguments, "--input", str(text.relative_to(ROOT)), "--report", "all"]

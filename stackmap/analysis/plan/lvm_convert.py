@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.takeover import STRIPED, Leg, canonical, members, names, path
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
@@ -50,7 +50,7 @@ def convert(ground: Ground) -> Plan:
     added = _added(ground, legs, data)
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
     steps = (*wrap.before, *_steps(name, legs, data, added), *wrap.after)
-    return Plan(printable(steps), result, _checked(ground, added))
+    return Plan(printable(steps), result, _checked(ground, added), (GEOMETRY,))
 
 
 def _require_members(legs: tuple[Leg, ...], data: int) -> None:

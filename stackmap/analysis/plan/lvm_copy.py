@@ -11,8 +11,8 @@ import shlex
 
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import removal, shape, waiting
-from stackmap.analysis.plan.placement import metadata_extents, place
-from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.placement import extent_words, metadata_extents, place
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
@@ -53,10 +53,10 @@ def copy(ground: Ground) -> Plan:
     )
     paths = ", ".join(pv.path for pv in pvs)
     checked = (
-        f"{each} free extents of {group.extent // 1024} KiB on each of {paths}",
+        f"{each} free extents of {extent_words(group)} on each of {paths}",
         f"these {len(pvs)} PVs share no disk",
     )
-    return Plan(printable(steps), result, checked)
+    return Plan(printable(steps), result, checked, (GEOMETRY,))
 
 
 def _rounded(extents: int, result: Layout) -> int:
@@ -87,14 +87,15 @@ def _exchanged(group: str, name: str, size: int) -> list[Step]:
     """Return the steps that copy the LV and give the copy its name; nobody uses it meanwhile."""
     old, new = f"{group}/{name}", f"{group}/{name}{NEW}"
     from_, to = f"/dev/{old}", f"/dev/{new}"
-    undo = (
-        f"lvchange --activate n, --permission rw, --activate y {shlex.quote(old)}; start its users"
-    )
+    quoted = shlex.quote(old)
+    awake = f"lvchange --activate y {quoted}"
+    written = f"lvchange --activate n {quoted} && lvchange --permission rw {quoted} && {awake}"
+    undo = f"{written}; start its users"
     return [
         Step(("lvchange", "--activate", "n", old), "proves that nobody uses it: else this fails",
-             undo="lvchange --activate y", online=False),
+             undo=awake, online=False),
         Step(("lvchange", "--permission", "r", old), "protects the old LV from being written to",
-             undo="lvchange --permission rw", online=False),
+             undo=f"lvchange --permission rw {quoted} && {awake}", online=False),
         Step(("lvchange", "--activate", "y", old), "activates it, read-only",
              undo=undo, online=False),
         Step(("dd", f"if={from_}", f"of={to}", "bs=4M", "iflag=direct", "oflag=direct",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted
-from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
@@ -42,4 +42,5 @@ def copy(ground: Ground) -> Plan:
         *dropped(ground)[1:],
     )  # fmt: skip
     checked = (f"{room} bytes at least on the new array for {size}",)
-    return Plan(printable(steps), layout, checked)
+    by_path = f"who names {old} by path (fstab, crypttab, a VM) must name {new} from then on"
+    return Plan(printable(steps), layout, checked, (by_path, GEOMETRY))

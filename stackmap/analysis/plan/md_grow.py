@@ -16,7 +16,7 @@ from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_changes import PATHS, changes
 from stackmap.analysis.plan.md_new import KEPT, noted, unused, waiting
 from stackmap.analysis.plan.placement import disks
-from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import Layout
@@ -54,7 +54,8 @@ def grow(ground: Ground) -> Plan:
     added = [device for change in made for device in change.added]
     names = ", ".join(path_of(device) for device in added)
     checked = (f"nothing uses {names}, large enough and on disks of their own",) if added else ()
-    return Plan(printable((*steps, noted(path))), result, ("no sync is under way", *checked))
+    checked = ("no sync is under way", *checked)
+    return Plan(printable((*steps, noted(path))), result, checked, (GEOMETRY,))
 
 
 def _required(ground: Ground) -> Layout:

@@ -6,7 +6,7 @@ import shlex
 
 from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted
-from stackmap.analysis.plan.step import Plan, Step, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
@@ -44,7 +44,7 @@ def move(ground: Ground) -> Plan:
         f"{used} extents in use on {old.path}, room for {room} at least on the new array",
         f"nothing uses {', '.join(path_of(device) for device in chosen)}, disks of their own",
     )
-    return Plan(printable(steps), layout, checked)
+    return Plan(printable(steps), layout, checked, (GEOMETRY,))
 
 
 def _pv(ground: Ground) -> tuple[VolumeGroup, PhysicalVolume]:

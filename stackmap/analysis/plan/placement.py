@@ -28,6 +28,12 @@ def disks(topology: Topology, name: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def extent_words(group: VolumeGroup) -> str:
+    """Return the size of an extent in words."""
+    mib, rest = divmod(group.extent, 1024**2)
+    return f"{mib} MiB" if not rest else f"{group.extent // 1024} KiB"
+
+
 def metadata_extents(group: VolumeGroup, image: int, region: int | None) -> int:
     """Return the extents that LVM takes for a member's superblock and bitmap, its *image* given."""
     bits = image * group.extent // (region or REGION)
@@ -104,5 +110,5 @@ def _shortage(
     free = ", ".join(f"{pv.path} {pv.free if pv.usable else 'none'}" for pv in among)
     return (
         f"{count} PVs on disks of their own with {extents} free extents each are needed, and there "
-        f"are {len(chosen)} (free: {free}; extents of {group.extent // 1024} KiB)"
+        f"are {len(chosen)} (free: {free}; extents of {extent_words(group)})"
     )

@@ -10,6 +10,11 @@ from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
 
+# Left to the reader by every way that changes how data is spread.
+GEOMETRY = (
+    "a file system on it keeps the stripe it was made for: stackmap check says what it should be"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

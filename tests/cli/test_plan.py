@@ -1,0 +1,107 @@
+"""``stackmap plan``: a plan on a recorded machine, and what it says where there is none."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.errors import PlanRefused
+
+SAMPLES = Path(__file__).parent.parent.parent / "sample_topologies"
+VGHDD = str(SAMPLES / "vghdd")
+REFUSED = 3
+
+
+def said(*words, sample=VGHDD):
+    return CliRunner().invoke(stackmap, ["--from", sample, "plan", *words])
+
+
+def refused(*words, sample=VGHDD):
+    """Why, and with which status."""
+    error = said(*words, sample=sample).exception
+    assert isinstance(error, PlanRefused)
+    return str(error), error.exit_code
+
+
+def test_a_plan_for_the_article():
+    """A RAID10 beside the RAID5 on the same four disks, each of which has room for it."""
+    result = said("vm-disk1", "--to", "raid10", "-J")
+    plan = json.loads(result.stdout)
+    way = plan["ways"][0]
+    command = way["steps"][0]["command"]
+
+    assert 0 == result.exit_code
+    assert ("stackmap.plan/1", "copy", False, True) == (
+        plan["schema"], way["way"], way["online"], way["redundant"]
+    )  # fmt: skip
+    assert ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"] == sorted(command[-4:])
+    assert "150" == command[command.index("--extents") + 1]
+    # Both LVs were made with --nosync, and lvconvert would refuse in the middle of the way.
+    assert "--nosync" in next(w for w in plan["ways"] if w["way"] == "convert")["refused"]
+
+
+def test_a_line_is_its_words():
+    """What is pasted into a shell is what is told by -J."""
+    steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
+
+    assert [step["command"] for step in steps] == [shlex.split(step["line"]) for step in steps]
+    assert all(step["line"] in said("vm-disk1", "--to", "raid10").stdout for step in steps)
+
+
+def test_each_step_says_what_it_does():
+    """In the text each command stands alone on its line, below what it does."""
+    text = said("vm-disk1", "--to", "raid10").stdout.splitlines()
+    steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
+
+    place = 0
+    for number, step in enumerate(steps, 1):
+        place = text.index(f"    {step['line']}", place + 1)
+        assert any(line.startswith(f"{number}. ") for line in text[place - 3 : place])
+    assert max(len(line) for line in text if not line.startswith("    ")) <= 80
+
+
+def test_the_present_layout_is_nothing_to_do():
+    result = said("vm-disk1", "--to", "raid5")
+
+    assert (0, "Nothing to do: vghdd/vm-disk1 (dm-8) is raid5 3+1, 64 KiB already.\n") == (
+        result.exit_code, result.stdout
+    )  # fmt: skip
+    assert json.loads(said("vm-disk1", "--to", "raid5", "-J").stdout)["nothing_to_do"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["vm-disk1", "--to", "raid6"], "PVs on disks of their own"),
+        (["vm-disk1", "--to", "raid10:members=6"], "PVs on disks of their own"),
+        (["vm-disk1", "--to", "raid10", "--way", "grow"], "is no way for"),
+        (["vghdd", "--to", "raid10"], "not for 2"),
+        (["sda", "--to", "raid10"], "neither on an LV"),
+        (["vm-disk1", "--to", "raid10", "--onto", "sda"], "are needed"),
+    ],
+)
+def test_what_is_refused_says_why_in_one_line(words, why):
+    message, status = refused(*words)
+
+    assert why in message
+    assert REFUSED == status
+    assert "\n" not in message
+
+
+def test_without_lvms_report_it_is_refused():
+    """A machine that was recorded as a user sees it tells no free space."""
+    message, _ = refused("ubuntu-vg/root", "--to", "raid1", sample=str(SAMPLES / "laptop-luks-lvm"))
+
+    assert "free space" in message or "state" in message
+
+
+@pytest.mark.parametrize("layout", ["", "raid7", "raid10:members=0", "raid5:chunk=3k"])
+def test_a_layout_that_cannot_be_is_wrong_usage(layout):
+    error = said("vm-disk1", "--to", layout).exception
+
+    assert 2 == error.exit_code
