@@ -141,6 +141,11 @@ class Measuring:
         wanted = dict.fromkeys([*heads(self.topology, loads), *self.named, *arrays])
         return tuple(name for name in wanted if name in loads)
 
+    @property
+    def parts(self) -> tuple[Interval, ...]:
+        """What was added, as it came; of very much, averages of intervals that follow each other."""
+        return tuple(each.interval for each in self.course.stretches)
+
     def report(self, caps: Iterable[Limit] = ()) -> Report | None:
         """Return what was measured so far; None if that is nothing."""
         average = self.course.average()

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.errors import InputError
+from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.find import find_all
 from stackmap.host.places import encoded
+from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.render.page.page import page_of
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
+    from stackmap.analysis.plan.ground import Ground
     from stackmap.cli import Session
+    from stackmap.model.topology import Topology
     from stackmap.render.html.document import Assets
     from stackmap.render.page.blocks import Page
 
@@ -41,6 +45,13 @@ SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
     required=True,
     help="The page to write: FILE.html, or FILE.md for Markdown; - for standard output.",
 )
+@click.option(
+    "--to",
+    "wishes",
+    metavar="LAYOUT",
+    multiple=True,
+    help="Propose this layout for NAME, as whatif and plan take it; may be said again for another.",
+)
 @click.option("-m", "--markdown", is_flag=True, help="Markdown, whatever FILE is called.")
 @click.pass_obj
 def command(
@@ -51,18 +62,23 @@ def command(
     report: str | None,
     boot: bool,
     out: str,
+    wishes: tuple[str, ...],
     markdown: bool,
 ) -> None:
     """
     Write one page for a change request: what is, what is wrong, and the numbers.
 
-    A minute is measured, or COUNT times INTERVAL. NAME is a VG, an LV, a
+    With --to also what another layout would give, and the way there. A minute
+    is measured, or COUNT times INTERVAL. NAME is a VG, an LV, a
     device, a mount point; without one, the tops with a finding and the most
     loaded ones are told of. The page needs no network and no other file.
     """
     markdown = _is_markdown(out, markdown=markdown)
     _refuse(out)
     names, seconds, count = split_words(words)
+    if wishes and not names:
+        raise click.UsageError("--to is proposed for a NAME")
+    asked = {wish: parse(wish) for wish in wishes}
     topology, looked = at(session, text)
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
@@ -75,8 +91,23 @@ def command(
     found = taken.report(limits.read(session.host, topology))
     if found is None or not found.stacks:
         raise InputError("nothing was measured, so there is nothing to report")
-    _write(out, _drawn(page_of(found), markdown=markdown))
+    proposals = tuple(
+        proposal(taken, name, wish, request, _ground(session, topology, name, request))
+        for name in chosen
+        for wish, request in asked.items()
+    )
+    _write(out, _drawn(page_of(found, proposals), markdown=markdown))
     sys.exit(status)
+
+
+def _ground(session: Session, topology: Topology, name: str, asked: LayoutRequest) -> Ground | str:
+    """Return what a plan is made from; why there can be none."""
+    from stackmap.cli.ground import ground
+
+    try:
+        return ground(session.host, topology, name, asked)
+    except (PlanRefused, LayoutError) as refusal:
+        return str(refusal)
 
 
 def _drawn(page: Page, *, markdown: bool) -> str:

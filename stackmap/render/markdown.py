@@ -7,6 +7,7 @@ from typing import Any
 
 from stackmap.render.filled import literal
 from stackmap.render.page.blocks import (
+    Bars,
     Block,
     Card,
     Chart,
@@ -24,6 +25,7 @@ from stackmap.render.page.blocks import (
     Terms,
     Tiles,
 )
+from stackmap.render.page.names import with_band
 from stackmap.render.text import safe
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -126,6 +128,11 @@ def _bar(known: list[float], most: float) -> str:
     return BARS[round(share * (len(BARS) - 1))]
 
 
+def _compared(block: Bars, _: int) -> list[str]:
+    lines = [f"- {_text(bar.label)}: {_text(with_band(block.unit, bar))}" for bar in block.bars]
+    return [f"**{_text(block.title)}**, {_text(block.unit)}", "\n".join(lines)]
+
+
 def _tiles(block: Tiles, _: int) -> list[str]:
     rows = [_row(("", "", ""), strong=False), "|---|--:|---|"]
     rows += [_row((tile.label, tile.value, tile.beside)) for tile in block.tiles]
@@ -133,7 +140,7 @@ def _tiles(block: Tiles, _: int) -> list[str]:
 
 
 def _card(block: Card, level: int) -> list[str]:
-    heading = f"{'#' * level} {_text(block.tone)}: {_text(block.title)}"
+    heading = f"{'#' * level} {_text(block.label)}: {_text(block.title)}"
     return [heading, *_all(block.blocks, level + 1)]
 
 
@@ -154,6 +161,7 @@ _DRAWN: dict[type, Callable[[Any, int], list[str]]] = {
     Code: _code,
     Stack: _stack,
     Chart: _chart,
+    Bars: _compared,
     Tiles: _tiles,
     Card: _card,
     Part: _part,

@@ -112,18 +112,18 @@ def _called(layout: Layout | None) -> str:
 
 def _safety(plan: Plan) -> str:
     """Return when it must be offline, and when a disk must not die, in words that are seen."""
-    offline = _numbers([not step.online for step in plan.steps])
-    bare = _numbers([not step.redundant for step in plan.steps])
+    offline = numbers([not step.online for step in plan.steps])
+    bare = numbers([not step.redundant for step in plan.steps])
     words = [f"OFFLINE in {offline}" if offline else "online throughout"]
     words.append(f"WITHOUT REDUNDANCY in {bare}" if bare else "as redundant as before throughout")
     return ", ".join(words)
 
 
-def _numbers(marked: Sequence[bool]) -> str:
+def numbers(marked: Sequence[bool]) -> str:
     """
     Return which steps are *marked*, from the first to the last.
 
-    >>> _numbers([False, True, True, False]), _numbers([True]), _numbers([False])
+    >>> numbers([False, True, True, False]), numbers([True]), numbers([False])
     ('steps 2 to 3', 'step 1', '')
     """
     places = [number for number, mark in enumerate(marked, 1) if mark]

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,8 +18,9 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.render.layers import layer_rows  # noqa: F401 - the rows that the page shows
+from stackmap.host.places import command_file
 from stackmap.render.units import kib, number, rate
+from stackmap.sources import lvm_report
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "sample_topologies"
@@ -268,6 +270,92 @@ def test_markdown_says_the_same(name):
     assert lacking == set()
 
 
+@functools.cache
+def proposed(host, *wishes):
+    """Return the page of a proposal."""
+    words = [word for wish in wishes for word in ("--to", wish)]
+    result = run([*host, "report", "vm-disk1", *words, "-o", "-"])
+    assert result.exit_code == 0, result.stderr
+    return Read(result.stdout)
+
+
+def words_of(found):
+    return " ".join("".join(found.said).split())
+
+
+def test_the_projection_is_that_of_whatif():
+    """Its table has the figures of ``whatif``; its JSON is that of ``whatif -J``; the summary has the band."""
+    found = proposed(tuple(VGHDD), "raid10")
+    whatif = json.loads(run([*VGHDD, "whatif", "vm-disk1", "--to", "raid10", "-J"]).stdout)
+    table = run([*VGHDD, "whatif", "vm-disk1", "--to", "raid10"]).stdout
+    band = whatif["projected"]["disks"]["iops"]
+    rows = [" ".join(row) for row in found.tables["projection-0"][1:]]
+
+    assert json.loads("".join(found.code["whatif-0.json"])) == whatif
+    assert len(rows) > 8
+    assert [row for row in rows if " ".join(row.split()) not in " ".join(table.split())] == []
+    assert f"between {band['low']:.0f} and {band['high']:.0f}, where they do" in words_of(found)
+
+
+def test_the_plan_is_that_of_plan():
+    """Each command of ``plan``, to the letter and in its order, with its risk and the way back."""
+    found = proposed(tuple(VGHDD), "raid10")
+    plan = json.loads(run([*VGHDD, "plan", "vm-disk1", "--to", "raid10", "-J"]).stdout)
+    (way, *_) = plan["ways"]
+    told = words_of(found)
+    commands = [" ".join(words.split()) for words in map("".join, found.code.values())]
+    steps = [" ".join(step["line"].split()) for step in way["steps"]]
+
+    assert len(steps) > 5
+    assert [command for command in commands if command in steps] == steps
+    assert all(step["risks"] in told for step in way["steps"] if step["risks"])
+    assert all(step["undo"] in told for step in way["steps"] if step["undo"])
+    assert "OFFLINE in steps" in told
+
+
+def test_what_cannot_be_planned_says_why(tmp_path):
+    """A capture without LVM's answer has a projection all the same."""
+    capture = tmp_path / "capture"
+    shutil.copytree(SAMPLES / "vghdd", capture)
+    (capture / command_file(lvm_report.COMMAND).lstrip("/")).unlink()
+    told = words_of(proposed(("--from", str(capture)), "raid10"))
+
+    assert "No plan: mirror, convert, copy: free space and placement are not known" in told
+    assert "There is no plan for it yet" in told
+
+
+def test_layouts_stand_beside_each_other():
+    """--to may be said again; each has its own numbers, and no anchor is there twice."""
+    found = proposed(tuple(VGHDD), "raid10", "raid6", "raid5")
+
+    assert found.wrong == []
+    assert len(found.ids) == len(set(found.ids))
+    assert {"projection-0", "projection-1", "projection-2"} <= set(found.tables)
+    assert "raid5 of 3 data members and one parity in chunks of 64 KiB is what" in words_of(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--to", "raid10"], "--to is proposed for a NAME"),
+        (["vm-disk1", "--to", "raid7"], "no layout is named raid7"),
+    ],
+)
+def test_a_proposal_that_cannot_be_is_refused(words, said, tmp_path):
+    """Before anything is measured, with the status of wrong usage."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stackmap", *VGHDD, "report", *words, "-o", tmp_path / "x.html"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_a_hostile_name_is_a_name(tmp_path):
     """A volume's name that is markup, or controls a terminal, is read as what it is."""
     capture = tmp_path / "capture"
@@ -332,7 +420,7 @@ def test_a_block_device_is_refused(tmp_path):
 def test_a_full_disk_is_told():
     """In one line that names the file, with status 1."""
     done = subprocess.run(
-        ["python3", "-m", "stackmap", *VGHDD, "report", "-m", "-o", "/dev/full"],
+        [sys.executable, "-m", "stackmap", *VGHDD, "report", "-m", "-o", "/dev/full"],
         capture_output=True,
         text=True,
         check=False,

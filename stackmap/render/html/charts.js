@@ -12,8 +12,11 @@
   const number = (value) =>
     value == null ? "-" : value.toFixed(value < 100 ? 2 : value < 10000 ? 1 : 0);
 
-  const clock = (seconds) =>
-    new Date(seconds * 1000).toISOString().replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
+  const clock = (seconds, chart) => {
+    const [day, time] = new Date(seconds * 1000).toISOString().split("T");
+    const long = chart.x[chart.x.length - 1] - chart.x[0] > 86400;
+    return `${long ? `${day} ` : ""}${time.slice(0, 8)} UTC`;
+  };
 
   const utc = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC");
 
@@ -31,7 +34,7 @@
 
   const where = (chart) => (_, value) => {
     if (value == null) return "";
-    if (chart.axis === "time") return clock(value);
+    if (chart.axis === "time") return clock(value, chart);
     if (chart.axis === "number") return String(value);
     const next = chart.axis === "hour" ? ":00 to " + chart.names[value] + ":59" : " or more";
     return chart.names[value] + next;
@@ -54,7 +57,7 @@
   const options = (chart, width) => {
     const bars = chart.names.length > 0;
     const ink = colour("--soft"), rule = colour("--rule");
-    const columns = [chart.x], series = [{ label: { time: "from", number: "report", hour: "hour", size: "size" }[chart.axis], value: where(chart) }], bands = [];
+    const columns = [chart.x], series = [{ label: { time: "at", number: "report", hour: "hour", size: "size" }[chart.axis], value: where(chart) }], bands = [];
     chart.lines.forEach((line, place) => {
       const name = `--s${place}`;
       columns.push(line.mean);

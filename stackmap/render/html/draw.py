@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from stackmap.render.html.axes import label, places, scale_of
+from stackmap.render.html.bars import bars
 from stackmap.render.html.markup import Markup, data, joined, lines, tag
 from stackmap.render.html.plot import plot
 from stackmap.render.page.blocks import (
+    Bars,
     Block,
     Card,
     Chart,
@@ -107,7 +109,7 @@ def _row(cells: tuple[str, ...], words: int) -> Markup:
     first, *rest = cells
     return tag(
         "tr",
-        tag("th", first, scope="row"),
+        tag("th", first.strip(), scope="row", klass="sub" if first.startswith(" ") else None),
         *(
             tag("td", cell, klass=None if place < words else "n")
             for place, cell in enumerate(rest, start=1)
@@ -180,6 +182,11 @@ def _values(block: Chart) -> dict[str, object]:
     }
 
 
+def _bars(block: Bars, _: int) -> Markup:
+    caption = tag("figcaption", tag("b", block.title), f", {block.unit}")
+    return tag("figure", joined(caption, tag("div", bars(block), klass="wide")))
+
+
 def _tiles(block: Tiles, _: int) -> Markup:
     return tag("div", joined(*map(_tile, block.tiles)), klass="tiles")
 
@@ -195,7 +202,7 @@ def _tile(tile: Tile) -> Markup:
 
 
 def _card(block: Card, level: int) -> Markup:
-    heading = tag(f"h{level}", tag("span", block.tone, klass="tone"), " ", block.title)
+    heading = tag(f"h{level}", tag("span", block.label, klass="tone"), " ", block.title)
     return tag(
         "article",
         joined(heading, draw_all(block.blocks, level + 1)),
@@ -221,6 +228,7 @@ _DRAWN: dict[type, Callable[[Any, int], Markup]] = {
     Code: _code,
     Stack: _stack,
     Chart: _chart,
+    Bars: _bars,
     Tiles: _tiles,
     Card: _card,
     Part: _part,

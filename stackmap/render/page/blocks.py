@@ -46,7 +46,11 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``words``: the first columns, which stand to the left; the others are numbers."""
+    """
+    ``words``: the first columns, which stand to the left; the others are numbers.
+
+    A row whose first cell begins with a blank belongs to the one before it.
+    """
 
     key: str
     headings: tuple[str, ...]
@@ -118,13 +122,37 @@ class Tiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure to be seen beside others: ``low`` and ``high`` the ends of its band, None for none."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Figures beside each other, in ``unit``; the first is what the others are compared with."""
+
+    title: str
+    unit: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """Something found: ``tone`` is a severity, ``key`` where it can be linked to."""
+    """
+    Something that stands out, as grave as the severity ``tone``.
+
+    ``key``: where it can be linked to. ``label``: a word before its title.
+    """
 
     tone: str
     title: str
     blocks: tuple[Block, ...]
     key: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +171,9 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Listing | Terms | Table | Code | Stack | Chart | Tiles | Card | Part | Folded
+Block = (
+    Paragraph | Listing | Terms | Table | Code | Stack | Chart | Bars | Tiles | Card | Part | Folded
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
 from stackmap.model.device import Device
 from stackmap.model.load import plus, ratio
+from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.render import describe
 from stackmap.render.filled import shown
@@ -33,17 +34,18 @@ def what_it_is(topology: Topology, stack: StackFigures) -> str:
     names = [topology[name].title for name in disks]
     where = plural(len(names), "disk")
     if len(stack.layers) == 1:
-        return f"{named(top)}, {size(top.size)}, is {_laid_out(top)}.{_used(stack)}"
+        return f"{named(top)}, {size(top.size)}, is {_what(top)}.{_used(stack)}"
     if len(names) <= MOST_DISKS:
         where = f"the {'disk' if len(names) == 1 else 'disks'} {listed(names)}"
-    return f"{named(top)}, {size(top.size)}, is {_laid_out(top)}, on {where}.{_used(stack)}"
+    return f"{named(top)}, {size(top.size)}, is {_what(top)}, on {where}.{_used(stack)}"
 
 
-def _laid_out(device: Device) -> str:
-    """Return what *device* is, its layout in words where it has one."""
-    how = device.layout
-    if how is None:
-        return describe.what(device)
+def _what(device: Device) -> str:
+    return describe.what(device) if device.layout is None else laid_out(device.layout)
+
+
+def laid_out(how: Layout) -> str:
+    """Return a layout in words."""
     chunk = f" in chunks of {size(how.chunk)}" if how.chunk else ""
     if how.parity:
         parity = "" if how.parity == 1 else f"{how.parity} "
@@ -150,7 +152,11 @@ def wasted(stack: StackFigures) -> float | None:
 def disk_requests(stack: StackFigures) -> float | None:
     """Return the requests a second at the disks that belong to the stack."""
     disks = stack.layers[-1]
-    return disks.share.total.ios if not disks.background else None
+    if disks.background:
+        return None
+    # Where they are divided in proportion, reads and writes are so each by itself, as the tables have them.
+    both = plus(disks.share.read.ios, disks.share.write.ios)
+    return disks.share.total.ios if both is None else both
 
 
 def slowest(stack: StackFigures) -> Iterator[tuple[str, float]]:

@@ -40,6 +40,7 @@ def _card(topology: Topology, number: int, finding: Finding) -> Card:
         f"{rule.name} ({rule.id}): {where}",
         tuple(blocks),
         f"finding-{number}",
+        str(finding.severity),
     )
 
 

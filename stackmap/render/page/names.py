@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.model.device import Device
+from stackmap.render.page.blocks import Bar
 from stackmap.render.units import number, size
 
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
@@ -31,6 +32,23 @@ def short(value: float) -> str:
     if value >= 1000:
         return f"{value:,.0f}"
     return number(value, 0 if value >= 100 else 1 if value >= 10 else 2)
+
+
+def amount(value: float, unit: str) -> str:
+    """
+    Return a figure as it is said in a sentence, with its unit where that is short.
+
+    >>> amount(173.61, "requests/s"), amount(1536, "bytes/s")
+    ('174', '1.5 KiB/s')
+    """
+    return rate_of_bytes(value) if unit == "bytes/s" else short(value)
+
+
+def with_band(unit: str, bar: Bar) -> str:
+    """Return a bar's figure, and its band where it has one."""
+    if bar.low is None or bar.high is None:
+        return amount(bar.value, unit)
+    return f"{amount(bar.value, unit)} ({amount(bar.low, unit)} to {amount(bar.high, unit)})"
 
 
 def rate_of_bytes(value: float | None) -> str:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from stackmap import __version__
+from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
-from stackmap.render.page import course, findings, methods, ratios, raw, sizes, stacks, summary
+from stackmap.render.page import (
+    course,
+    findings,
+    methods,
+    plan,
+    projection,
+    ratios,
+    raw,
+    sizes,
+    stacks,
+    summary,
+)
 from stackmap.render.page.blocks import Page
 from stackmap.render.page.names import named
 
-SECTIONS = (summary, stacks, ratios, findings, course, sizes, methods, raw)
 
-
-def page_of(report: Report) -> Page:
+def page_of(report: Report, proposals: tuple[Proposal, ...] = ()) -> Page:
     """Return the page."""
-    return Page(
-        _title(report),
-        (methods.when(report), _made(report)),
-        tuple(module.section(report) for module in SECTIONS),
+    sections = (
+        summary.section(report, proposals),
+        stacks.section(report),
+        ratios.section(report),
+        findings.section(report),
+        course.section(report),
+        sizes.section(report),
+        projection.section(report, proposals),
+        plan.section(report, proposals),
+        methods.section(report),
+        raw.section(report, proposals),
     )
+    return Page(_title(report), (methods.when(report), _made(report)), sections)
 
 
 def _title(report: Report) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.course import FIGURES, Stretch
+from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
+from stackmap.analysis.whatif.projection import Projection
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS
 from stackmap.render.csv import Cell, csv
@@ -17,6 +19,7 @@ from stackmap.render.layers_json import layers_json
 from stackmap.render.page.blocks import Block, Code, Folded, Paragraph, Rows, Section, Table
 from stackmap.render.page.names import known_directions
 from stackmap.render.text import safe
+from stackmap.render.whatif_json import whatif_json
 
 LAYERS = (
     "stack", "device", "layer", "devices", "direction", "requests_per_s", "arrivals_per_s",
@@ -30,14 +33,26 @@ INTRO = (
 )
 
 
-def section(report: Report) -> Section:
+def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
     """Return the figures of each device as a table, the rest folded."""
     blocks: list[Block] = [Paragraph(INTRO), _devices(report)]
     blocks.append(Folded("Each layer, CSV", (Code(_layers(report), "layers.csv"),)))
     if len(report.course) > 1:
         blocks.append(Folded("The load over time, CSV", (Code(_course(report), "course.csv"),)))
     blocks.append(Folded("Each layer, JSON", (Code(_json(report), "layers.json"),)))
+    blocks += [
+        Folded(
+            f"The projection on {each.wish}, JSON",
+            (Code(_projection(each.projection), f"whatif-{n}.json"),),
+        )
+        for n, each in enumerate(proposals)
+        if each.projection is not None
+    ]
     return Section("numbers", "Raw numbers", tuple(blocks))
+
+
+def _projection(projection: Projection) -> str:
+    return json.dumps(whatif_json(projection), indent=1)
 
 
 def _devices(report: Report) -> Table:

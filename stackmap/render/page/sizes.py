@@ -76,12 +76,12 @@ def _by_layer(stack: StackFigures, directions: tuple[str, ...]) -> Table:
     headings = ["Layer"]
     for direction in directions:
         headings += [
-            f"{REQUESTS[direction].capitalize()} as they arrive, KiB",
-            f"{REQUESTS[direction].capitalize()} after merging, KiB",
+            f"{REQUESTS[direction].capitalize()} arriving, KiB",
+            f"{REQUESTS[direction].capitalize()} merged, KiB",
         ]
     return Table(
         f"mean-sizes-{stack.top.name}",
         tuple(headings),
         (Rows(tuple(rows)),),
-        caption="Mean sizes, layer by layer",
+        caption="Mean sizes, layer by layer: as requests arrive, and after they merged",
     )

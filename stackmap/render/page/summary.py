@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.render.filled import filled, shown, words_of
 from stackmap.render.page.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
@@ -19,26 +20,32 @@ from stackmap.render.page.figures import (
     what_it_is_asked_for,
 )
 from stackmap.render.page.names import REQUESTS, known_directions, named, plural, short
+from stackmap.render.page.plan import safety
+from stackmap.render.page.projection import capacity, change, gives, to
 from stackmap.render.units import number, percent, rate
 
 GRAVE = (Severity.CRITICAL, Severity.WARNING)
 MOST_TOLD = 4  # findings in the summary
-NOTHING_WRONG = "no rule found anything wrong in what was measured."
+NOTHING_PROPOSED = (
+    "Nothing. This page tells what is; stackmap report NAME --to LAYOUT adds what another layout would "
+    "give, and the way there."
+)
+NOTHING_WRONG = "No rule found anything wrong in what was measured."
 
 
-def section(report: Report) -> Section:
+def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
     """Return the summary: of the first stack in full, of the others a row each."""
     first, *others = report.stacks
-    blocks: list[Block] = [*_about(report, first)]
+    blocks: list[Block] = [*_about(report, first, proposals)]
     blocks += _wrong(report)
-    blocks += _proposed(report)
+    blocks += _proposed(report, proposals)
     if others or report.others:
         blocks.append(_table(report))
     return Section("summary", "Summary", tuple(blocks))
 
 
-def _about(report: Report, stack: StackFigures) -> Iterator[Block]:
-    tiles = tuple(_tiles(stack))
+def _about(report: Report, stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    tiles = (*_tiles(stack), *_projected(stack, proposals))
     if tiles:
         yield Tiles(tiles)
     said = (what_it_is_asked_for(stack), what_becomes_of_it(stack))
@@ -54,16 +61,18 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
             for d in known_directions(stack.layers[0])
             if d != "total"
         )
-        yield Tile("asked for", f"{short(head.total.ios)} requests/s", beside)
+        yield Tile("requests asked for a second", short(head.total.ios), beside)
     disks = disk_requests(stack)
     if len(stack.layers) > 1 and disks:
-        yield Tile("done by the disks for it", f"{short(disks)} requests/s", _per_request(stack))
+        yield Tile("done by the disks for these", short(disks), _per_request(stack))
     cost = stack.parity
     if cost is not None and cost.cost_bytes_per_byte is not None:
         spared = wasted(stack)
         ideal = f"{number(cost.ideal_bytes_per_byte, 2)} with full stripes"
         more = f"; {percent(spared)} of it avoidable" if spared else ""
-        yield Tile("disk bytes a byte written", number(cost.cost_bytes_per_byte, 2), ideal + more)
+        yield Tile(
+            "disk bytes for a byte written", number(cost.cost_bytes_per_byte, 2), ideal + more
+        )
     waits = sorted(slowest(stack), key=lambda each: -each[1])
     if waits:
         direction, took = waits[0]
@@ -88,8 +97,8 @@ def _wrong(report: Report) -> Iterator[Block]:
         yield Paragraph(" ".join(filter(None, (NOTHING_WRONG, remarks))), "What is wrong:")
         return
     more = len(grave) - MOST_TOLD
-    lead = "what the rules found, the worst first" if len(grave) > 1 else "one thing"
-    yield Paragraph(f"{lead}.", "What is wrong:")
+    lead = f"{plural(len(grave), 'finding')}, the worst first."
+    yield Paragraph(lead if len(grave) > 1 else "One finding.", "What is wrong:")
     items = [_told(report, each) for each in grave[:MOST_TOLD]]
     if more > 0:
         items.append(f"{plural(more, 'more finding')} under Findings.")
@@ -103,11 +112,64 @@ def _told(report: Report, finding: Finding) -> str:
     return f"{finding.severity.capitalize()}: {filled(finding.rule.says, words)}"
 
 
-def _proposed(report: Report) -> Iterator[Block]:  # noqa: ARG001
-    yield Paragraph(
-        "nothing: no other layout was asked for (--to), so this page describes what is.",
-        "What is proposed:",
-    )
+def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
+    """Yield what the disks would do, of each layout that is proposed for *stack*."""
+    for each in proposals:
+        found = each.projection
+        if found is None or found.is_check or each.top != stack.top.name:
+            continue
+        now, then = found.now.disks.requests, found.projected.disks.requests
+        if now is not None and then is not None:
+            beside = f"{short(then.low)} to {short(then.high)}; {change(now.likely, then.likely, 'fewer')}"
+            yield Tile(f"projected for the disks of {each.wish}", short(then.likely), beside)
+
+
+def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    if not proposals:
+        yield Paragraph(NOTHING_PROPOSED, "What is proposed:")
+    several = len(proposals) > 1
+    for place, each in enumerate(proposals, 1):
+        mark = f" ({place})" if several else ""
+        name = named(report.topology[each.top])
+        if each.projection is not None and each.projection.is_check:
+            yield Paragraph(f"{to(each)} is what {name} has already.", f"What is proposed{mark}:")
+            continue
+        yield Paragraph(f"{name} as {to(each)}{_way(each)}.", f"What is proposed{mark}:")
+        if each.projection is None:
+            yield Paragraph(
+                f"Nothing was projected: {each.unprojected}.", f"What it will give{mark}:"
+            )
+        else:
+            yield Paragraph(gives(each.projection), f"What it will give{mark}:")
+        yield Paragraph(_risk(each), f"What it risks{mark}:")
+
+
+def _way(proposal: Proposal) -> str:
+    chosen, plan = proposal.chosen, proposal.plan
+    if chosen is None or plan is None:
+        return ". There is no plan for it yet; How to get there says why"
+    return f", in {plural(len(plan.steps), 'step')}: {chosen.way.is_}"
+
+
+def _risk(proposal: Proposal) -> str:
+    """Return what must be weighed: the plan's risks, the space, and what nobody knows."""
+    plan, found = proposal.plan, proposal.projection
+    parts = ["" if plan is None else f"While that is done, the volume {safety(plan)}."]
+    if plan is not None and plan.unchecked:
+        parts.append(
+            f"{plural(len(plan.unchecked), 'thing')} could not be checked, as the plan says."
+        )
+    if found is not None:
+        parts.append(capacity(found))
+        parts.append(
+            "The plan found room for that." if plan is not None and capacity(found) else ""
+        )
+        parts.append(
+            "How long a request will take is not projected, only how many there will be; and it holds "
+            "for the load that was measured."
+        )
+    words = " ".join(filter(None, parts))
+    return words or "It cannot be told: there is neither a plan nor a projection."
 
 
 def _table(report: Report) -> Table:
