@@ -192,6 +192,17 @@ def test_a_slow_member_is_slow_in_most_parts_of_the_interval():
     assert found([RAID10], loads, series=(slow, well, well)) == []
 
 
+def test_where_all_sit_at_one_cap_no_member_is_slow():
+    """Each does 100 a second, all the time, with a queue: who queues most is chance. Else it is slow."""
+    capped = Interval(on_disks([11, 29, 13, 17]))
+    more = Interval(on_disks([11, 29, 13, 17], rate=111))
+    short = Interval(on_disks([7, 29, 11, 13]))
+
+    assert found([RAID10], capped.loads, series=(capped,) * 3) == []
+    assert found([RAID10], capped.loads, series=(capped, more, capped)) == [("slow-member", "sdb")]
+    assert found([RAID10], short.loads, series=(short,) * 3) == [("slow-member", "sdb")]
+
+
 def test_a_slow_device_between_is_told_where_it_is():
     """A delay under one member: the disks are alike, the device above sdb is not."""
     loads = on_disks([7, 7, 7, 7]) | {

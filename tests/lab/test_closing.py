@@ -104,14 +104,15 @@ def most_in_flight(workload):
 
 @pytest.mark.parametrize("name", STAGED)
 def test_what_was_staged_is_suspected(workloads, kernel, name):
-    """And nothing else, in no interval."""
+    """And nothing else, but what was in flight where the interval has hardly any of it."""
     workload = workloads[f"sharing.{name}"]
     assert workload.status == 0
     (top,) = workload.tops
     found = [each for stack in intervals(workload, top) for each in closed(stack)]
     doubts = [each.doubt for each in found if each.doubt]
-    assert all(STAGED[name] in doubt for doubt in doubts)
-    assert bool(doubts) == ((kernel, name) not in UNSEEN)
+    right = [doubt for doubt in doubts if STAGED[name] in doubt]
+    assert all("in flight" in doubt for doubt in doubts if doubt not in right)
+    assert bool(right) == ((kernel, name) not in UNSEEN)
     assert [each for each in found if each.off > EXACT and not each.doubt] == []
 
 

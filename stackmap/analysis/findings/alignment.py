@@ -34,7 +34,8 @@ MISALIGNED = Rule(
     against="Requests at random places that are far smaller than {grain} rarely straddle.",
     advice="stackmap check shows the start of each layer. A start cannot be moved under data: make it "
     "anew at a multiple of {grain}, and copy.",
-    source="KERNEL 3.5: start modulo chunk, stripe and physical sector",
+    source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size: start modulo chunk, "
+    "stripe and physical sector",
     find=misaligned,
     limits={"requests": 50},
     units={"requests": "count"},

@@ -62,7 +62,8 @@ METADATA = Rule(
     against="A burst into places not written lately does this once, not for long.",
     advice="Of a RAID: a bitmap with larger regions (lvchange --regionsize, mdadm --bitmap-chunk), or "
     "on other disks. Of a thin pool: fewer flushes, or its metadata on flash.",
-    source="KERNEL 2.4: each bitmap write is synchronous, on every member, with flushes",
+    source="Linux drivers/md/md-bitmap.c; measured on 6.1: each bitmap write is synchronous, on "
+    "every member, with flushes",
     find=metadata,
     limits={"share": 0.5, "requests": 50},
     units={"share": "times", "requests": "count"},
@@ -76,7 +77,8 @@ FLUSH_BOUND = Rule(
     against="Flushes wait for what was written before them: a long one may be a slow write.",
     advice="Fewer and larger commits (fsync) above, or a disk that keeps its cache without power: its "
     "flushes take no time.",
-    source="KERNEL 1.6: every flush is counted with the time it waited",
+    source="Linux admin-guide/iostats.rst, fields 16 and 17: every flush is counted with the time "
+    "it waited",
     find=flushes,
     limits={"share": 0.3, "ms": 2.0, "requests": 50},
     units={"share": "share", "ms": "ms", "requests": "count"},

@@ -97,7 +97,8 @@ MISSES = Rule(
     against="A cache that is new, or has just been enlarged, misses until it is warm.",
     advice="See cache used in stackmap tree: one that is full and still misses is too small for the "
     "load; reads in sequence are not cached on purpose.",
-    source="KERNEL 2.7: what a hit and a miss read below a dm-cache",
+    source="Linux admin-guide/device-mapper/cache.rst; measured on 6.1: what a hit and a miss read "
+    "below a dm-cache",
     find=misses,
     limits={"missed": 0.7, "requests": 100},
     units={"missed": "share", "requests": "count"},
@@ -110,7 +111,8 @@ COPIES_OUT = Rule(
     "snapshot to keep the old data, {ratio} bytes for each written.",
     against="Each chunk is copied once: it stops when all that is written to has been copied.",
     advice="Remove the snapshot when it is no longer needed (lvremove), or take thin snapshots.",
-    source="KERNEL 2.7: a first write to a chunk reads it, writes it and its metadata elsewhere",
+    source="Linux admin-guide/device-mapper/snapshot.rst; measured on 6.1: a first write to a "
+    "chunk reads it, writes it and its metadata elsewhere",
     find=copies_out,
     limits={"share": 0.5, "requests": 50},
     units={"share": "times", "requests": "count"},
@@ -124,7 +126,8 @@ FIRST_TOUCH = Rule(
     against="Each chunk pays once: a volume that has been written all over no longer does.",
     advice="Write a new volume once in large requests, make chunks smaller, or turn zeroing off where "
     "nobody may read what was there (lvchange --zero n).",
-    source="KERNEL 2.7: 16 x 4 KiB into new 64 KiB chunks write 17 times as much",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst, skip_block_zeroing; measured on "
+    "6.1: 16 x 4 KiB into new 64 KiB chunks write 17 times as much",
     find=first_touch,
     limits={"more": 1.5, "requests": 50},
     units={"more": "times", "requests": "count"},

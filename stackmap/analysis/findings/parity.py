@@ -61,7 +61,8 @@ PARTIAL_STRIPE = Rule(
     "A larger stripe cache may spare the reads, not the writes.",
     advice="Write larger or in sequence, or put this load on a layout without parity "
     "(RAID10 would cost 2 bytes a byte).",
-    source="KERNEL 2 and 3; J. Young, High Disk I/O Usage, Part Two (2019): 3.12 for 1.33",
+    source="Linux drivers/md/raid5.c, handle_stripe_dirtying; J. Young, High Disk I/O Usage, Part "
+    "Two (2019): 3.12 for 1.33",
     find=partial_stripes,
     limits={"dearer": 1.25, "bytes": 65536},
     units={"dearer": "times", "bytes": "bytes/s"},

@@ -12,22 +12,33 @@ from stackmap.analysis.share import flow_of
 from stackmap.model.device import Device
 from stackmap.model.load import Load
 
+PARTS = 3  # of an interval, in which a cap shows
 JUDGED = ("total", "write", "read")  # both together first: where loads are alike, it has most
 
 
 @dataclass(frozen=True, slots=True)
-class Slowest:
-    """The slowest of some devices: its await, and the median of the others', ms."""
+class Outlier:
+    """Of some devices the one with the most of something, and the median of the others'."""
 
     name: str
-    took: float
+    value: float
     others: float
-    awaits: Mapping[str, float]
+    rest: Mapping[str, float]
 
     @property
     def ratio(self) -> float:
-        """How many times as long it takes; leave-one-out, as quartiles of four say nothing."""
-        return self.took / self.others
+        """How many times as much it has; leave-one-out, as quartiles of four say nothing."""
+        return self.value / self.others if self.others else float("inf")
+
+
+def outlier(figures: Mapping[str, float | None]) -> Outlier | None:
+    """Return the one with the most; None where the figure of one is not known."""
+    known = {name: each for name, each in figures.items() if each is not None}
+    if len(known) < len(figures):
+        return None
+    name = max(known, key=lambda each: known[each])
+    value = known.pop(name)
+    return Outlier(name, value, median(known.values()), known)
 
 
 def slow_member(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
@@ -50,13 +61,19 @@ def _slow(
     direction: str,
     limits: Mapping[str, float],
 ) -> Seen | None:
-    worst = slowest(context.loads, names, direction)
-    if worst is None or not _alike(context.loads, names, direction, limits["load"]):
+    flows = {name: flow_of(context.load(name), direction) for name in names}
+    worst = outlier({name: flow.await_ms for name, flow in flows.items()})
+    if (
+        worst is None
+        or not worst.others
+        or not _alike(context.loads, names, direction, limits["load"])
+    ):
         return None
-    done = flow_of(context.load(worst.name), direction).ios
-    if not context.enough(done, limits["requests"]):
+    if not context.enough(flows[worst.name].ios, limits["requests"]):
         return None
-    if worst.ratio < limits["slower"] or worst.took < worst.others + limits["ms"]:
+    if worst.ratio < limits["slower"] or worst.value < worst.others + limits["ms"]:
+        return None
+    if _at_one_cap(context, names, limits["cap"]):
         return None
     slow, judged = _persistent(context, worst, direction, limits["slower"])
     if judged and slow / judged < limits["persistent"]:
@@ -65,14 +82,14 @@ def _slow(
 
 
 def _seen(
-    context: Context, raid: Device, worst: Slowest, direction: str, lasted: tuple[int, int]
+    context: Context, raid: Device, worst: Outlier, direction: str, lasted: tuple[int, int]
 ) -> Seen:
     flow = flow_of(context.load(worst.name), direction)
     slow, judged = lasted
     times = {"slow": (slow, "count"), "judged": (judged, "count")} if judged else {}
     evidence = context.evidence(
         worst.name,
-        took=(worst.took, "ms"),
+        took=(worst.value, "ms"),
         others=(worst.others, "ms"),
         ratio=(worst.ratio, "times"),
         rate=(flow.ios, "requests/s"),
@@ -81,26 +98,29 @@ def _seen(
     )
     return Seen(
         worst.name,
-        evidence | {f"await_{n}": Evidence(ms, "ms", n) for n, ms in worst.awaits.items()},
+        evidence | {f"await_{n}": Evidence(ms, "ms", n) for n, ms in worst.rest.items()},
         {
             "array": raid.title,
-            "siblings": ", ".join(context.topology[name].title for name in worst.awaits),
+            "siblings": ", ".join(context.topology[name].title for name in worst.rest),
             "what": {"total": "request"}.get(direction, direction),
         },
         weight=worst.ratio,
     )
 
 
-def slowest(loads: Mapping[str, Load], names: tuple[str, ...], direction: str) -> Slowest | None:
-    """Return the slowest of *names*; None where the await of one is not known."""
-    found = {name: flow_of(loads[name], direction).await_ms for name in names}
-    awaits = {name: each for name, each in found.items() if each is not None}
-    if len(awaits) < len(names):
-        return None
-    name = max(names, key=lambda each: awaits[each])
-    took = awaits.pop(name)
-    others = median(awaits.values())
-    return Slowest(name, took, others, awaits) if others else None
+def _at_one_cap(context: Context, names: tuple[str, ...], within: float) -> bool:
+    """
+    Whether all *names* do one and the same, each part of the interval, with more always waiting.
+
+    So does what is held at a cap, disk by disk. A slow one holds its siblings
+    back: they do as much as it does, but wait for requests.
+    """
+    loads = [part.loads[name] for part in context.series for name in names if name in part.loads]
+    rates = [load.total.ios or 0.0 for load in loads]
+    queues = [load.aqu or 0.0 for load in loads]
+    if len(rates) < PARTS * len(names) or not min(rates):
+        return False
+    return max(rates) <= (1 + within) * min(rates) and min(queues) >= 1
 
 
 def _alike(
@@ -123,13 +143,13 @@ def _close(rates: list[float | None], within: float, few: float) -> bool:
     return sum(known) < few or max(known) <= (1 + within) * min(known)
 
 
-def _persistent(context: Context, worst: Slowest, direction: str, ratio: float) -> tuple[int, int]:
+def _persistent(context: Context, worst: Outlier, direction: str, ratio: float) -> tuple[int, int]:
     """Return in how many parts of the interval *worst* was slower by *ratio*, and of how many."""
     slow = judged = 0
-    names = (worst.name, *worst.awaits)
+    names = (worst.name, *worst.rest)
     for part in context.series:
         known = {n: flow_of(part.loads[n], direction).await_ms for n in names if n in part.loads}
-        awaits = [known.get(name) for name in worst.awaits]
+        awaits = [known.get(name) for name in worst.rest]
         others = [each for each in awaits if each is not None]
         took = known.get(worst.name)
         if took is not None and len(others) == len(awaits) and median(others):
@@ -162,22 +182,20 @@ def _most(
     limits: Mapping[str, float],
 ) -> Seen | None:
     flows = {name: flow_of(context.load(name), direction) for name in names}
-    rates = {name: flow.bytes for name, flow in flows.items() if flow.bytes is not None}
-    if len(rates) < len(names) or not any(rates.values()):
+    most = outlier({name: flow.bytes for name, flow in flows.items()})
+    if most is None or not most.value or most.ratio < limits["more"]:
         return None
-    most = max(names, key=lambda name: rates[name])
-    others = median(rate for name, rate in rates.items() if name != most)
-    done = flows[most].ios
-    if not context.enough(done, limits["requests"]) or rates[most] < limits["more"] * others:
+    done = flows[most.name].ios
+    if not context.enough(done, limits["requests"]):
         return None
     evidence = context.evidence(
-        most,
-        bytes=(rates[most], "bytes/s"),
-        others_bytes=(others, "bytes/s"),
+        most.name,
+        bytes=(most.value, "bytes/s"),
+        others_bytes=(most.others, "bytes/s"),
         rate=(done, "requests/s"),
     )
     words = {"array": raid.title, "what": "moved" if direction == "total" else "was written"}
-    return Seen(most, evidence, words, weight=rates[most] / others if others else rates[most])
+    return Seen(most.name, evidence, words, weight=most.ratio if most.others else most.value)
 
 
 SLOW_MEMBER = Rule(
@@ -188,19 +206,21 @@ SLOW_MEMBER = Rule(
     "times as long for about as many, {rate}.",
     against="One of another model, firmware or port, or one that also serves something the others "
     "do not, is slower without being ill. Where all are at the limit of what they can do, the one "
-    "that gets a little more queues first.",
+    "that gets a little more queues first: it is not told where all do the same in every part of "
+    "the interval, and none is ever without a queue.",
     advice="Compare smartctl -a and the cable of {device} with a sibling's; every write to {array} "
     "waits for it. If it stays the slowest, replace it.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde; leave-one-out "
     "ratio, since quartiles of four say nothing",
     find=slow_member,
-    limits={"slower": 1.5, "ms": 5.0, "load": 0.25, "requests": 50, "persistent": 0.6},
+    limits={"slower": 1.5, "ms": 5.0, "load": 0.25, "requests": 50, "persistent": 0.6, "cap": 0.03},
     units={
         "slower": "times",
         "ms": "ms",
         "load": "share",
         "requests": "count",
         "persistent": "share",
+        "cap": "share",
     },
     yields_to=("SM201",),
 )
@@ -213,7 +233,8 @@ UNEQUAL = Rule(
     against="A small hot file, or a measurement of a few seconds, does this by chance.",
     advice="A chunk that is a multiple of the distance between hot blocks, or a partition that "
     "starts inside a chunk, puts them all on one member: see stackmap check.",
-    source="KERNEL 3.4: unequal counts mean layout or alignment, unequal await means the disk",
+    source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate, so unequal "
+    "counts mean layout or alignment, unequal await means the disk",
     find=unequal,
     limits={"more": 2.0, "requests": 500},
     units={"more": "times", "requests": "count"},

@@ -107,7 +107,7 @@ SMALL_CHUNK = Rule(
     against="Requests that are just as large as a chunk when they come look the same.",
     advice="A chunk is chosen when the array or volume is made: 64 KiB or more for what is read and "
     "written here (lvcreate --stripesize, mdadm --chunk). Copy to one made so.",
-    source="KERNEL 1.2 and 2.7: dm and md split at the chunk",
+    source="Linux drivers/md/dm.c, raid0.c and raid10.c: dm and md split at the chunk",
     find=small_chunk,
     limits={"chunk": 32768, "full": 0.98, "requests": 500},
     units={"chunk": "bytes", "full": "share", "requests": "count"},
@@ -121,7 +121,8 @@ NOT_MERGED = Rule(
     against="Requests at random places cannot merge; only of a load in sequence is this bad.",
     advice="Look at max_sectors_kb on the way down, the chunk of the array, and the I/O scheduler "
     "(with none, requests merge only while the program that sends them is still at it).",
-    source="KERNEL 1.2 and 1.7: what dm cuts, the disk's queue should merge",
+    source="Linux admin-guide/iostats.rst, fields 2 and 6: what dm cuts, the disk's queue should "
+    "merge",
     find=not_merged,
     limits={"large": 65536, "small": 16384, "merged": 1.5, "requests": 200},
     units={"large": "bytes", "small": "bytes", "merged": "times", "requests": "count"},

@@ -100,7 +100,8 @@ BROKEN_DEVICE = Rule(
     advice="Repair this before looking at speed: lvs -a -o +devices,health_status or mdadm --detail "
     "say what to replace. A degraded RAID4/5/6 reads every other member to answer for the "
     "missing one.",
-    source="KERNEL 3.4 and 4.1: health letters of dm-raid, md/degraded, states of other targets",
+    source="Linux admin-guide/device-mapper/dm-raid.rst (health letters), admin-guide/md.rst "
+    "(degraded), and the status lines of other targets",
     find=broken,
 )
 AT_WORK = Rule(
@@ -112,7 +113,8 @@ AT_WORK = Rule(
     against="How much of the load is this work's is not counted apart.",
     advice="Measure again when it is done, or slow it down meanwhile: md/sync_speed_max, lvchange "
     "--maxrecoveryrate.",
-    source="KERNEL 2.6: what a resync, check or recovery reads and writes on the members",
+    source="Linux admin-guide/md.rst, sync_action; measured on 6.1 and 6.12: what a resync, check "
+    "or recovery reads and writes on the members",
     find=at_work,
 )
 UNASKED = Rule(
@@ -124,7 +126,8 @@ UNASKED = Rule(
     against="Somebody may read the members directly; blame says who loads a disk.",
     advice="Do not judge the layout by these figures. Look at the state (stackmap tree), and measure "
     "again when it is done.",
-    source="KERNEL 3.4; J. Young, High Disk I/O Usage, Part Two (2019): the RAID10's first figures",
+    source="J. Young, High Disk I/O Usage, Part Two (2019): the RAID10's first figures; Linux "
+    "admin-guide/md.rst, sync_action",
     find=unasked,
     limits={"share": 0.05, "bytes": 102400},
     units={"share": "share", "bytes": "bytes/s"},

@@ -90,7 +90,7 @@ MIXED = Check(
     should="one kind, or the slow ones read only when they must be (write mostly)",
     why="every write waits for the slowest; flash beside a disk that turns is as slow as it",
     advice="mdadm --write-mostly or lvchange --writemostly for the slow ones; or flash as a cache",
-    source="KERNEL 2.7: reads avoid write-mostly legs",
+    source="md(4); Linux admin-guide/md.rst: reads avoid write-mostly legs",
     find=mixed,
 )
 TWICE = Check(
@@ -112,7 +112,7 @@ BITMAPS = Check(
     should="bitmap, journal or ppl",
     why="after a crash all of the array is read and compared, for hours, while it is in use",
     advice="mdadm --grow --bitmap=internal",
-    source="md(4); KERNEL 2.4",
+    source="md(4), write-intent bitmap; Linux drivers/md/md-bitmap.c",
     find=bitmaps,
     limits={"size": 100 * 1024**3},
     units={"size": "bytes"},
@@ -125,7 +125,7 @@ STRIPE_CACHES = Check(
     should="{least} stripes or more",
     why="fewer stripes in work at a time: writes that would fill one are handled before the rest comes",
     advice="echo 4096 > /sys/block/{device}/md/stripe_cache_size",
-    source="md(4); KERNEL 2.4: 256 rows unless the chunk needs more",
+    source="md(4); Linux drivers/md/raid5.c, setup_conf: 256 rows unless the chunk needs more",
     find=stripe_caches,
     limits={"stripes": 16},
     units={"stripes": "count"},

@@ -170,7 +170,7 @@ OPTIMAL = Check(
     should="{wanted}",
     why="mkfs and LVM take alignment from it: what is not passed up, they do not keep to",
     advice="give it by hand: mkfs.xfs -d su=,sw=; mkfs.ext4 -E stride=,stripe_width=",
-    source="KERNEL 3.5: optimal_io_size = chunk x data disks",
+    source="Linux drivers/md/raid5.c, raid5_run: optimal_io_size = chunk x data disks",
     find=optimal,
 )
 CHECKS = (SECTORS, THIN_CHUNKS, FILE_SYSTEMS, OPTIMAL)

@@ -83,7 +83,8 @@ STARTS = Check(
     "to be written again",
     advice="make it anew at a boundary (1 MiB, or a multiple of the stripe) and copy; a start cannot "
     "be moved under data",
-    source="KERNEL 3.5; heketi 1665: a device that is not aligned on its RAID 5",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; heketi 1665: a device that is not "
+    "aligned on its RAID 5",
     find=starts,
     fine="{start_of} on {below}: {start}, a multiple of {grain}",
 )
@@ -97,7 +98,7 @@ STRIPE_STARTS = Check(
     "4 MiB extents are no multiple of a stripe",
     advice="vgcreate with --physicalextentsize and pvcreate --dataalignment that are multiples of the "
     "stripe, or 2, 4 or 8 data disks",
-    source="KERNEL 3.5: LV start % (chunk x data disks)",
+    source="Linux ABI/stable/sysfs-block, optimal_io_size: LV start % (chunk x data disks)",
     find=stripe_starts,
 )
 OFFSETS = Check(
