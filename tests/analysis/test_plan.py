@@ -60,6 +60,19 @@ def test_every_leg_has_a_way_back(leg):
     assert takeover.path(leg[1], leg[0])
 
 
+def test_only_raid0_meta_goes_up():
+    """PVs are named only where all members have metadata: LVM would put it all on those PVs."""
+    ups = {
+        (a, b) for a, b in takeover.TAKEOVERS if a in takeover.STRIPED and b not in takeover.STRIPED
+    }
+
+    assert {"raid0_meta"} == {a for a, _ in ups}
+    steps = plan(lv_ground("striped", 3, "raid10"), "convert").steps
+    assert [("raid0_meta", 0), ("raid10", 3)] == [
+        (s.command[3], len(s.command[5:])) for s in steps if s.command[0] == "lvconvert"
+    ]
+
+
 def test_no_path_leads_out_of_mirrors():
     """raid1 and linear have a way of their own, and none in this table."""
     assert takeover.path("raid5_ls", "raid1") is None
@@ -70,10 +83,10 @@ def test_raid5_to_raid10_by_lvconvert():
     steps = plan(lv_ground("raid5", 4, "raid10", count=7), "convert").steps
     conversions = [step for step in steps if step.command[0] == "lvconvert"]
 
-    assert ["raid5_n", "striped", "raid10"] == [step.command[3] for step in conversions]
+    assert ["raid5_n", "raid0_meta", "raid10"] == [step.command[3] for step in conversions]
     assert 3 == len(conversions[-1].command[5:])
     assert not {"/dev/sda", "/dev/sdb", "/dev/sdc"} & set(conversions[-1].command[5:])
-    # From the takeover to striped until the end of the sync that follows the last step.
+    # From the takeover to raid0 until the end of the sync that follows the last step.
     bare = [step.redundant for step in steps]
     first = steps.index(conversions[1])
     assert [True] * first + [False] * (len(steps) - first) == bare
@@ -86,6 +99,14 @@ def test_the_disk_of_dropped_parity_is_used_again():
     (last,) = (step for step in steps if step.command[3:4] == ("raid10",))
 
     assert {"/dev/sdd", "/dev/sde", "/dev/sdf"} == set(last.command[5:])
+
+
+def test_the_second_of_each_pair_is_used_again():
+    """RAID10 gives up each second member: on four disks that is room for RAID5's parity."""
+    steps = plan(lv_ground("raid10", 4, "raid5", count=4), "convert").steps
+    (parity,) = (s for s in steps if s.command[3:4] == ("raid5_n",))
+
+    assert ("/dev/sdb",) == parity.command[5:]
 
 
 def test_five_disks_are_too_few_for_three_more():

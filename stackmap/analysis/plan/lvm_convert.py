@@ -1,7 +1,7 @@
 """
 ``lvconvert``: another level for the LV that is there, in place and while it is used.
 
-Where the path goes through striped, nothing is redundant between two steps,
+Where the path goes through raid0, nothing is redundant between two steps,
 and that is said of each of them.
 """
 
@@ -14,9 +14,10 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
-from stackmap.analysis.plan.takeover import STRIPED, Leg, canonical, members, names, path
+from stackmap.analysis.plan.takeover import PLAIN, STRIPED, Leg, canonical, members, names, path
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
+from stackmap.model.device import Role
 from stackmap.model.layout_request import LEAST
 from stackmap.model.raid import Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
@@ -114,11 +115,12 @@ class _Images:
         self.held += [frozenset({pv.path}) for pv in chosen]
         return chosen
 
-    def drop(self, count: int) -> None:
-        """Give up the last members, which have the parity where the type ends with n."""
-        for image in self.held[-count:]:
+    def drop(self, count: int, of: str) -> None:
+        """Give up the members that a type has for redundancy: of RAID10 each second, else the last."""
+        gone = self.held[1::2] if of == "raid10" else self.held[-count:]
+        self.held = self.held[0::2] if of == "raid10" else self.held[:-count]
+        for image in gone:
             self.freed |= dict.fromkeys(image, self.each)
-        del self.held[-count:]
 
 
 def _added(
@@ -134,20 +136,18 @@ def _added(
         more = members(leg.after, data) - members(leg.before, data)
         if more > 0:
             found[place_of] = images.add(more)
-        elif leg.before.endswith(("_n", "_n_6")):
-            images.drop(-more)
-        elif more < 0 and place_of + 1 < len(legs):
-            # Which of a pair of copies stays is LVM's choice: nothing is counted as freed.
-            del images.held[more:]
+        elif more < 0:
+            images.drop(-more, leg.before)
     return found
 
 
 def _held(ground: Ground) -> list[frozenset[str]]:
-    """Return the PVs of each member, in their order; of a striped LV, each of its PVs."""
-    volumes, name = ground.group.volumes, ground.volume.name
-    images: list[frozenset[str]] = []
-    while (image := volumes.get(f"{name}_rimage_{len(images)}")) is not None:
-        images.append(frozenset(image.on))
+    """Return the PVs of each member, in the order of the kernel's table; of a striped LV, each of its PVs."""
+    below = ground.topology.below(ground.target.name)
+    labels = [ground.topology[e.below].label for e in below if e.role is Role.DATA]
+    names = [label.partition("/")[2] for label in labels]
+    volumes = ground.group.volumes
+    images = [frozenset(volumes[name].on) for name in names if name in volumes]
     return images or [frozenset({path}) for path in ground.volume.on]
 
 
@@ -159,7 +159,7 @@ def _reshape_extents(ground: Ground) -> int:
 
 def _reshape_room(ground: Ground, legs: tuple[Leg, ...]) -> dict[str, int]:
     """Return the extents that legs take on the PVs that hold members now."""
-    metadata = 1 if legs[0].before in STRIPED and legs[0].after not in STRIPED else 0
+    metadata = sum(leg.before in PLAIN and leg.after == "raid0_meta" for leg in legs)
     reshape = _reshape_extents(ground) if any(leg.reshape for leg in legs) else 0
     room: dict[str, int] = {}
     for image in _held(ground):

@@ -66,7 +66,7 @@ def _pv(ground: Ground) -> tuple[VolumeGroup, PhysicalVolume]:
 def _moved(group: str, old: str, new: str) -> list[Step]:
     back = f"pvmove {shlex.quote(new)} {shlex.quote(old)}"
     return [
-        Step(("pvcreate", new), "makes the new array a PV", undo=f"pvremove {new}"),
+        Step(("pvcreate", "--yes", new), "makes the new array a PV", undo=f"pvremove {new}"),
         Step(("vgextend", group, new), f"adds it to {group}",
              undo=f"vgreduce {shlex.quote(group)} {new}"),
         Step(("pvmove", "--interval", PROGRESS, old, new),

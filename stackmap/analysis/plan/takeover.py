@@ -13,7 +13,9 @@ import heapq
 from dataclasses import dataclass
 from itertools import count
 
-STRIPED = frozenset({"striped", "raid0"})
+STRIPED = frozenset({"striped", "raid0", "raid0_meta"})
+PLAIN = ("striped", "raid0")  # those whose members have no metadata
+PARITY = ("raid4", "raid5_n", "raid6_n_6", "raid10")
 LEFT = ("ls", "n")  # rotations of parity: LVM's usual one, and the one that becomes striped
 RAID5 = frozenset({"raid5_ls", "raid5_n"})
 RAID6 = frozenset({"raid6_zr", "raid6_ls_6", "raid6_n_6"})
@@ -21,10 +23,15 @@ RAID6 = frozenset({"raid6_zr", "raid6_ls_6", "raid6_n_6"})
 # What lvs calls them, and what they are the same as (lvmraid(7)).
 ALIASES = {"raid5": "raid5_ls", "raid6": "raid6_zr", "raid10_near": "raid10"}
 
+# Up from striped only by way of raid0_meta: a leg that adds members is told which PVs to take, and
+# LVM would put the metadata of the members that are there on those, too; told no PVs, as raid0_meta
+# is, it keeps it beside their data (_alloc_rmeta_devs_for_rimage_devs in raid_manip.c, and tried).
 TAKEOVERS: frozenset[tuple[str, str]] = frozenset(
-    {(a, b) for a in STRIPED for b in ("raid4", "raid5_n", "raid6_n_6", "raid10")}
-    | {(a, b) for b in STRIPED for a in ("raid4", "raid5_n", "raid6_n_6", "raid10")}
-    | {("striped", "raid0"), ("raid0", "striped"), ("raid4", "raid5_n"), ("raid5_n", "raid4")}
+    {("raid0_meta", b) for b in PARITY}
+    | {(a, b) for a in PARITY for b in STRIPED}
+    | {(a, b) for a in PLAIN for b in STRIPED if a != b}
+    | {("raid0_meta", b) for b in PLAIN}
+    | {("raid4", "raid5_n"), ("raid5_n", "raid4")}
     | {(f"raid5_{r}", f"raid6_{r}_6") for r in LEFT}
     | {(f"raid6_{r}_6", f"raid5_{r}") for r in LEFT}
 )
@@ -85,7 +92,7 @@ def path(before: str, after: str) -> tuple[Leg, ...] | None:
     >>> [leg.after for leg in path("raid5_ls", "raid6_zr")]
     ['raid6_ls_6', 'raid6_zr']
     >>> [leg.after for leg in path("raid5_ls", "raid10")]
-    ['raid5_n', 'striped', 'raid10']
+    ['raid5_n', 'raid0_meta', 'raid10']
     """
     order = count()  # so that the heap never compares paths
     heap: list[tuple[int, int, str, tuple[Leg, ...]]] = [(0, next(order), before, ())]
