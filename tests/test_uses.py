@@ -1,5 +1,7 @@
 """Who uses a device, and where that is said."""
 
+import json
+
 from stackmap.discover import discover
 from stackmap.model.device import Use
 from stackmap.sources import libvirt, proxmox
@@ -109,3 +111,58 @@ def test_mounts_swap_and_all_their_places():
         "/proc/swaps": "Filename Type Size Used Priority\n/dev/dm-0 partition 1 0 -2\n",
     }
     assert ["/a", "/b", "[SWAP]"] == [use.who for use in uses(files)]
+
+
+def test_an_osd_of_cephadms():
+    """Each cluster has a folder by its uuid."""
+    files = SDA | mapped(0, "ceph--1-osd--block--2", lvm_uuid(7), below=("sda",))
+    path = "/var/lib/ceph/0c1b-77/osd.3/block"
+    assert (Use("ceph", "osd.3", path),) == uses(files | {path: "-> /dev/ceph-1/osd-block-2"})
+
+
+def test_an_osd_by_its_tag():
+    """Where no folder says the number, LVM's tags do."""
+    files = SDA | mapped(0, "ceph--1-osd--block--2", lvm_uuid(7), below=("sda",))
+    lv = {"vg_name": "ceph-1", "lv_name": "osd-block-2", "lv_tags": "ceph.osd_id=5,ceph.type=block"}
+    report = json.dumps({"report": [{"lv": [lv]}]})
+    assert (Use("ceph", "osd.5", "LV tag"),) == uses(files, commands={"lvs": report})
+
+
+GROUP = "/sys/fs/cgroup"
+DOCKER = f"{GROUP}/system.slice/docker-{'0123456789abcdef' * 4}.scope"
+BUSY = "254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n"
+IDLE = "254:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n"
+
+
+def test_a_container_by_what_it_read():
+    """The kernel's charge to its group is there for everyone; one of nothing is no use."""
+    path = f"{DOCKER}/io.stat"
+    assert (Use("container", "docker 0123456789ab", path),) == uses(VOLUME | {path: BUSY})
+    assert () == uses(VOLUME | {path: IDLE})
+
+
+def test_a_container_by_what_it_mounted():
+    """The host does not see its mounts: a process of it does."""
+    mountinfo = "36 35 254:0 / / rw - ext4 /dev/dm-0 rw\n"
+    files = {f"{GROUP}/lxc/web/cgroup.procs": "4711\n4713\n", "/proc/4711/mountinfo": mountinfo}
+    assert (Use("container", "lxc web", "/proc/4711/mountinfo"),) == uses(VOLUME | files)
+
+
+def test_a_service_by_what_it_wrote():
+    path = f"{GROUP}/system.slice/mariadb.service/io.stat"
+    assert (Use("service", "mariadb", path),) == uses(VOLUME | {path: BUSY})
+
+
+def test_nobody_is_said_to_use_what_everyone_uses():
+    """Each service reads the file system on /; and a login shell is no service."""
+    root = {"/proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
+    service = {f"{GROUP}/system.slice/cron.service/io.stat": BUSY}
+    shell = {f"{GROUP}/user.slice/user-0.slice/session-3.scope/io.stat": BUSY}
+    assert ["/"] == [use.who for use in uses(VOLUME | root | service)]
+    assert () == uses(VOLUME | shell)
+
+
+def test_what_is_below_belongs_to_what_stands_on_it():
+    """The kernel may charge the disk too: the volume's users are told of the volume."""
+    path = f"{DOCKER}/io.stat"
+    assert () == uses(VOLUME | {path: BUSY + BUSY.replace("254:0", "8:0")}, name="sda")

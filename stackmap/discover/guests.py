@@ -9,13 +9,14 @@ from stackmap.discover.paths import named
 from stackmap.discover.scan import Scan
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
-from stackmap.sources import libvirt, proxmox
+from stackmap.sources import libvirt, lvm_tags, proxmox
 from stackmap.sources.sysfs import attribute, names_in
 
 # Where the process of each virtual machine is told, by the machine's name or number.
 PID_FILES = ("/run/libvirt/qemu", "/run/qemu-server")
 
-CEPH = "/var/lib/ceph/osd"
+CEPH = "/var/lib/ceph"
+UNNUMBERED = Use("ceph", "[Ceph OSD]", "LV name")
 _OSD_VOLUME = re.compile(r"osd-(?:block|db|wal)-.+")
 
 
@@ -51,17 +52,32 @@ def open_files(seen: Scan) -> Iterator[tuple[str, Use]]:
 def ceph(seen: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the devices of Ceph's OSDs: by number where root may look, else by LV names."""
     numbered = set()
-    for entry in names_in(seen.host, CEPH):
-        for part in ("block", "block.db", "block.wal"):
-            path = f"{CEPH}/{entry}/{part}"
-            device = named(seen, _link(seen, path))
-            if device:
-                numbered.add(device)
-                yield device, Use("ceph", f"osd.{entry.rpartition('-')[2]}", path)
-    for device, mapped in seen.mapped.items():
-        volume = mapped.lv.lv if mapped.lv else ""
-        if device not in numbered and _OSD_VOLUME.fullmatch(volume):
-            yield device, Use("ceph", "[Ceph OSD]", "LV name")
+    for path, number in _osds(seen):
+        device = named(seen, _link(seen, path))
+        if device:
+            numbered.add(device)
+            yield device, Use("ceph", f"osd.{number}", path)
+    rest = [
+        (device, mapped.label)
+        for device, mapped in seen.mapped.items()
+        if mapped.lv and device not in numbered and _OSD_VOLUME.fullmatch(mapped.lv.lv)
+    ]
+    tags = lvm_tags.read(seen.host) if rest else {}
+    for device, label in rest:
+        number = tags.get(label, {}).get("ceph.osd_id", "")
+        yield device, Use("ceph", f"osd.{number}", "LV tag") if number else UNNUMBERED
+
+
+def _osds(seen: Scan) -> Iterator[tuple[str, str]]:
+    """Yield the links to the devices of OSDs, with the OSD's number: ceph-volume's and cephadm's."""
+    folders = [(f"{CEPH}/osd", "ceph-")]
+    folders += [(f"{CEPH}/{name}", "osd.") for name in names_in(seen.host, CEPH) if "-" in name]
+    for folder, start in folders:
+        for entry in names_in(seen.host, folder):
+            number = entry.removeprefix(start)
+            if entry.startswith(start) and number.isdecimal():
+                for part in ("block", "block.db", "block.wal"):
+                    yield f"{folder}/{entry}/{part}", number
 
 
 def _opened(seen: Scan, pid: str) -> Iterator[str]:

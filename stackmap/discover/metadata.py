@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stackmap.host import Host, Json
 
 # A fact of ours, by libblockdev's field.
-VOLUME_FACTS = {"segtype": "segment type", "lv_tags": "tags", "origin": "origin", "pool_lv": "pool"}
+VOLUME_FACTS = {"segtype": "segment type", "tags": "tags", "origin": "origin", "pool_lv": "pool"}
 ARRAY_FACTS = {"name": "array name", "spare_devices": "spares", "failed_devices": "failed"}
 
 Records = list[dict[str, "Json"]]

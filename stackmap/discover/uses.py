@@ -1,4 +1,4 @@
-"""Who uses a device: mounts, swap, virtual machines, storage daemons, or what is written on it."""
+"""Who uses a device: mounts, swap, virtual machines, containers, daemons, or what is written on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from stackmap.discover.found import Found
+from stackmap.discover.groups import groups
 from stackmap.discover.guests import ceph, domains, open_files, proxmox_guests
 from stackmap.discover.paths import named
 from stackmap.discover.scan import Scan
@@ -27,8 +28,11 @@ def uses(seen: Scan, found: Iterable[Found]) -> Mapping[str, tuple[Use, ...]]:
     for name, use in chain.from_iterable(finder(seen) for finder in FINDERS):
         known[name].setdefault((use.how, use.who), use)
     stood_on = {edge.below for each in found for edge in each.edges}
-    devices = (each.device for each in found)
-    idle = (d for d in devices if d.name not in stood_on and d.name not in known)
+    tops = [each.device for each in found if each.device.name not in stood_on]
+    special = {top.name for top in tops if ("mount", "/") not in known.get(top.name, ())}
+    for name, use in list(groups(seen, special)):
+        known[name].setdefault((use.how, use.who), use)
+    idle = (device for device in tops if device.name not in known)
     for name, use in list(signatures(seen, idle)):
         known[name].setdefault((use.how, use.who), use)
     return {name: tuple(these.values()) for name, these in known.items()}

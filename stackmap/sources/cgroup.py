@@ -37,7 +37,7 @@ def read(host: Host) -> Charges:
         (group, number): charge
         for group, _, inside in groups(host)
         if group and not inside
-        for number, charge in _stat(host, group).items()
+        for number, charge in charged(host, group).items()
     }
 
 
@@ -53,7 +53,8 @@ def parse(text: str) -> dict[str, Charge]:
     return found
 
 
-def _stat(host: Host, group: str) -> dict[str, Charge]:
+def charged(host: Host, group: str) -> dict[str, Charge]:
+    """Return what *group* was charged for, by device number; {} where nobody says."""
     try:
         return parse(host.read(f"{ROOT}{group}/io.stat"))
     except SourceError:

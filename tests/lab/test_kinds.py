@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from stackmap.model.device import Kind, Role
+from stackmap.model.device import Kind, Role, Use
 from tests.test_zoo import (  # noqa: F401 - pytest runs them here too, on this machine
     test_arrays_are_mdadms,
     test_devices_are_lsblks,
@@ -120,10 +120,10 @@ def test_an_lv_of_many_segments(named, topology):  # noqa: F811 - the fixture
 
 
 def test_users_by_names(named):
-    """Proxmox' and Ceph's LVs say whose they are."""
-    uses = {use.how for lv in ("vm-100-disk-0", "osd-block-0001")
-            for use in named[f"vg.x+y_z-w/{lv}"].uses}  # fmt: skip
-    assert {"vm", "ceph"} == uses
+    """Proxmox' LV says whose it is by its name, Ceph's by its tag."""
+    uses = [use for lv in ("vm-100-disk-0", "osd-block-0001")
+            for use in named[f"vg.x+y_z-w/{lv}"].uses]  # fmt: skip
+    assert [Use("vm", "100", "LV name"), Use("ceph", "osd.3", "LV tag")] == uses
 
 
 def test_an_external_origin(named, topology):  # noqa: F811 - the fixture

@@ -1,0 +1,63 @@
+r"""
+Whom a control group belongs to, by the names that container engines and systemd give.
+
+One line an engine. Ids are cut to the twelve digits that the engines' own
+tools show. systemd writes ``\x2d`` for a hyphen inside of a unit's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from stackmap.sources.lvm import unmangled
+
+ID = r"([0-9a-f]{12})[0-9a-f]*"
+
+# A part of a group's path, and what it makes of its owner: how it uses a device, and its name.
+ENGINES = (
+    (rf"docker-{ID}\.scope", "container", "docker {}"),
+    (rf"libpod-{ID}\.scope", "container", "podman {}"),
+    (rf"cri-containerd-{ID}\.scope", "container", "kubernetes {}"),
+    (rf"crio-{ID}\.scope", "container", "kubernetes {}"),
+    (r"lxc\.payload\.(.+)", "container", "lxc {}"),
+    (r"machine-qemu-\d+-(.+)\.scope", "vm", "{}"),
+    (r"machine-(.+)\.scope", "container", "nspawn {}"),
+)
+# Where the engine's name is a folder, and the next part is the container's.
+FOLDERS = (
+    (r"docker", ID, "docker {}"),
+    (r"lxc", r"(?!\.)(.+)", "lxc {}"),
+    (r"kubepods.*", ID, "kubernetes {}"),
+)
+SERVICE = re.compile(r"(.+)\.service")
+
+
+def owner(group: str) -> tuple[str, str] | None:
+    r"""
+    Return how and by whom devices are used by what runs in *group*; None for what is nobody's.
+
+    >>> owner("/system.slice/docker-0123456789abcdef.scope/init.scope")
+    ('container', 'docker 0123456789ab')
+    >>> owner(r"/machine.slice/machine-qemu\x2d3\x2dweb1.scope"), owner("/system.slice/mariadb.service")
+    (('vm', 'web1'), ('service', 'mariadb'))
+    >>> owner("/user.slice")
+    """
+    parts = [unmangled(part) for part in group.split("/")]
+    # From the top: what runs inside of a container is the container's.
+    found = next(_containers(parts), None)
+    if found:
+        return found
+    services = [match[1] for part in parts if (match := SERVICE.fullmatch(part))]
+    return ("service", services[-1]) if services else None
+
+
+def _containers(parts: list[str]) -> Iterator[tuple[str, str]]:
+    for place, part in enumerate(parts):
+        for pattern, how, who in ENGINES:
+            if match := re.fullmatch(pattern, part):
+                yield how, who.format(match[1])
+        above = parts[place - 1] if place else ""
+        for folder, pattern, who in FOLDERS:
+            if re.fullmatch(folder, above) and (match := re.fullmatch(pattern, part)):
+                yield "container", who.format(match[1])
