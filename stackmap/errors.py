@@ -11,6 +11,7 @@ StackmapError
 ├── InputError           a file handed to us holds nothing that can be used
 ├── LayoutError          a layout that was asked for cannot be
 ├── PlanRefused          no way to get there is known to be safe
+├── TargetRefused        a device that shall be overwritten is in use
 └── NameNotFound         no device bears a name that was asked for
 
 The command line catches ``StackmapError`` once; anything else is a bug and
@@ -62,6 +63,12 @@ class LayoutError(StackmapError):
 
 class PlanRefused(StackmapError):
     """No way to get there is known to be safe here; an exit status of its own."""
+
+    exit_code = 3
+
+
+class TargetRefused(StackmapError):
+    """A device that shall be overwritten is in use; as a plan that is refused."""
 
     exit_code = 3
 

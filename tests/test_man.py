@@ -203,6 +203,7 @@ def keys_of(value):
         ["blame", "sda", "vm-disk1"],
         ["explain"],
         ["check"],
+        ["fiojob", "vm-disk1"],
         ["compare", str(SAMPLES / "vghdd"), str(SAMPLES / "vghdd")],
         ["whatif", "vm-disk1", "--to", "raid10"],
     ],

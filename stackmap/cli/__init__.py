@@ -37,6 +37,7 @@ COMMANDS = {
     "report": "one self-contained page for a change request: HTML or Markdown",
     "plan": "the commands that give a volume another layout, for this stack; printed, never run",
     "compare": "two recordings of a volume: what changed, normalised for load, and what of it is chance",
+    "fiojob": "the measured load as a fio job for a test volume, reads and writes apart",
     "record": "topology and counters into a capture that --from reads back",
 }
 

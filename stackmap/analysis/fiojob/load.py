@@ -1,0 +1,201 @@
+"""
+The load of one device over a recording: what a job needs to make it again.
+
+Reads and writes apart (seed 002: a share of reads ties the one to the other,
+and neither is what it was): how many a second, how large, how many in flight,
+and how often something waits for the disks' caches.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from stackmap.analysis.amplification import figures_of
+from stackmap.analysis.averages import Average
+from stackmap.analysis.corrections import corrected
+from stackmap.analysis.fiojob.sizes import Row, Sizes, sizes_of
+from stackmap.analysis.parity import Parity
+from stackmap.analysis.sending import is_idle
+from stackmap.analysis.share import flow_of
+from stackmap.analysis.whatif.measured import Stand, measured, stand
+from stackmap.model.device import Device, Kind
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.topology import Topology
+
+DIRECTIONS = ("read", "write")
+BUSIEST = 0.95  # of the intervals have no more in flight than the job may have
+MERGING = 1.25  # requests that became one below: neighbours came one after another
+ALIKE = frozenset({"raid1", "mirror"})  # every member is a copy: a flush looks like a write
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """
+    The reads or the writes.
+
+    ``rate``: requests a second. ``queue``: in flight on average, in all but the
+    busiest intervals; None where the source does not say. ``sequential`` is a
+    guess, made of ``why``.
+    """
+
+    direction: str
+    rate: float
+    sizes: Sizes
+    queue: float | None
+    sequential: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobLoad:
+    """
+    What was measured of ``device``.
+
+    ``seconds``: how long, None for a text that does not say. ``flushes``: a
+    second, None where nothing tells them from writes (``unflushed`` says why).
+    ``cuts``: bytes at which the device itself cuts requests before it counts
+    them, None where it does not.
+    """
+
+    device: Device
+    streams: tuple[Stream, ...]
+    flushes: float | None
+    unflushed: str
+    cuts: int | None
+    seconds: float | None
+    count: int
+    corrections: tuple[str, ...]
+
+    def stream(self, direction: str) -> Stream | None:
+        """Return the reads or the writes; None where there were none."""
+        return next((each for each in self.streams if each.direction == direction), None)
+
+
+@dataclass
+class Measuring:
+    """Takes the intervals in, one by one."""
+
+    topology: Topology
+    name: str
+    _rows: dict[str, list[Row]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
+    _queues: dict[str, list[float]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
+    _flushed: list[float | None] = field(default_factory=list)
+    _seconds: list[float | None] = field(default_factory=list)
+    _whole: Average = field(default_factory=Average)
+    _done: dict[str, None] = field(default_factory=dict)
+    _disturbed: bool = False
+
+    def __post_init__(self) -> None:
+        self._place: Stand = stand(self.topology, self.name)
+        # Where empty flushes are told from writes: at an array's members, or at the one disk below.
+        leaves = [n for n in self.topology.stack(self.name) if not self.topology.below(n)]
+        self._leaf = leaves[0] if len(leaves) == 1 else ""
+        told_at = self._place.device.name if self._place.present else self._leaf
+        self._others = _others(self.topology, self.name, told_at) if told_at else frozenset()
+
+    def add(self, interval: Interval) -> None:
+        """Take one more interval in."""
+        right, done = corrected(self.topology, interval)
+        load = right.loads.get(self.name)
+        if load is None or load.total.ios is None:
+            return
+        self._done.update(dict.fromkeys(done))
+        self._whole.add(right)
+        length = right.seconds or 1.0
+        self._seconds.append(right.seconds)
+        flushes = self._flushes(right, load)
+        self._flushed.append(None if flushes is None else flushes * length)
+        for direction in DIRECTIONS:
+            flow = flow_of(load, direction)
+            sent = flow.ios if flow.arrivals is None else flow.arrivals
+            if sent is None or flow.bytes is None:
+                continue
+            empty = (flushes or 0.0) if direction == "write" and self._counts_flushes() else 0.0
+            self._rows[direction].append((max(0.0, sent - empty) * length, flow.bytes * length))
+            if flow.wait is not None:
+                self._queues[direction].append(flow.wait / 1000)
+
+    def result(self) -> JobLoad | None:
+        """Return the load; None where the device was not among the counters."""
+        if not self._seconds:
+            return None
+        seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
+        span = seconds or float(len(self._seconds))
+        streams = [found for d in DIRECTIONS if (found := self._stream(d, span)) is not None]
+        unknown = self._unflushed()
+        known = [each for each in self._flushed if each is not None]
+        return JobLoad(
+            self.topology[self.name],
+            tuple(streams),
+            flushes=None if unknown else math.fsum(known) / span,
+            unflushed=unknown,
+            cuts=self._cuts(),
+            seconds=seconds,
+            count=len(self._seconds),
+            corrections=tuple(sorted(self._done)),
+        )
+
+    def _stream(self, direction: str, span: float) -> Stream | None:
+        rows = self._rows[direction]
+        sizes = sizes_of(rows)
+        if sizes is None:
+            return None
+        queues = sorted(self._queues[direction])
+        queue = queues[min(len(queues) - 1, int(BUSIEST * len(queues)))] if queues else None
+        rate = math.fsum(n for n, _ in rows) / span
+        sequential, why = self._order(direction)
+        return Stream(direction, rate, sizes, queue, sequential, why)
+
+    def _order(self, direction: str) -> tuple[bool, str]:
+        """Return whether requests followed each other, and what speaks for it."""
+        whole = self._whole.result()
+        if whole is None:
+            return False, "nothing tells"
+        stack = figures_of(self.topology, whole.loads, [self.name], whole.seconds)[0]
+        if direction == "write" and (full := _full_stripes(stack.parity)):
+            return True, full
+        merged = [f.coalescing.get(direction) or 0.0 for f in stack.layers]
+        # Parity levels cut all they do to pages, which merge again whatever the load is.
+        if stack.raid is None and max(merged, default=0.0) >= MERGING:
+            return True, f"{max(merged):.1f} requests became one below: neighbours"
+        return False, "nothing merged or filled stripes as sequential requests would"
+
+    def _flushes(self, interval: Interval, load: Load) -> float | None:
+        """Return the empty flushes a second, None where nothing tells."""
+        if load.flush.ios is not None and self.name == self._leaf:
+            return load.flush.ios
+        if any(not is_idle(interval.loads.get(other)) for other in self._others):
+            self._disturbed = True
+            return None
+        if self._place.present is not None:
+            found = measured(self.topology, interval.loads, self._place, interval.seconds)
+            return None if found is None else found.flushes
+        return interval.loads.get(self._leaf, Load()).flush.ios
+
+    def _counts_flushes(self) -> bool:
+        """Whether an empty flush is one of the device's writes: not of md's (KERNEL 1.6)."""
+        return self.topology[self.name].kind is not Kind.ARRAY
+
+    def _unflushed(self) -> str:
+        """Return why flushes are not known, "" where they are."""
+        if self._disturbed:
+            return "others used the same disks"
+        if self._place.present is not None and self._place.present.level in ALIKE:
+            return "where every member is a copy, a flush looks like a write"
+        return "no counter below has them" if None in self._flushed else ""
+
+    def _cuts(self) -> int | None:
+        return self._place.cuts if self._place.device.name == self.name else None
+
+
+def _full_stripes(parity: Parity | None) -> str:
+    low = parity.full_stripe_low if parity is not None else None
+    return f"{low:.0%} of the bytes, or more, filled stripes" if low and low > 0.5 else ""
+
+
+def _others(topology: Topology, name: str, below: str) -> frozenset[str]:
+    """Return the devices that may send something to *below* besides *name*."""
+    ours = {*topology.stack(name), *topology.stands_on(name)}
+    return frozenset(topology.stands_on(below)) - ours

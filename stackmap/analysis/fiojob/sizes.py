@@ -1,0 +1,155 @@
+"""
+How large the requests were, as far as counters tell.
+
+An interval has a number of requests and their bytes, so only a mean size. Yet
+the two numbers are exact: where every interval's bytes are those of so many
+requests of one size, or of a whole number of each of two sizes, and chance
+would not make them so, these are the sizes. Else each interval counts with its
+mean, and sizes that were mixed within an interval are not told apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+SECTOR, PAGE = 512, 4096
+# Sizes that programs and file systems use: powers of two, and half as much again.
+USUAL = tuple(sorted({size << by for by in range(14) for size in (SECTOR, 3 * SECTOR)}))
+CHANCE = 1e-6  # that intervals look like two sizes and are not
+STRAYS = 0.1  # of the requests may be in intervals with somebody else's: a probe of udev's
+LEAST_SHARE = 0.04  # of the requests; sizes that are rarer count with their neighbours
+WHOLE = 0.02  # of a request: how far counts may be off whole numbers
+
+Row = tuple[float, float]  # requests, bytes
+
+
+class Told(StrEnum):
+    """How sizes are known: ``ONE`` and ``TWO`` sizes are the requests' own, ``MEANS`` the intervals'."""
+
+    ONE = "one"
+    TWO = "two"
+    MEANS = "means"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """``requests``: how many of each size, bytes; ``told``: how that is known."""
+
+    requests: Mapping[int, float]
+    told: Told
+
+    @property
+    def mean(self) -> float:
+        """Bytes a request."""
+        return sum(s * n for s, n in self.requests.items()) / sum(self.requests.values())
+
+    def percents(self) -> dict[int, int]:
+        """
+        Return the share of each size in whole per cent, which are 100 together.
+
+        >>> Sizes({4096: 2, 8192: 1}, Told.TWO).percents()
+        {4096: 67, 8192: 33}
+        """
+        whole = sum(self.requests.values())
+        exact = {size: 100 * n / whole for size, n in sorted(self.requests.items())}
+        found = {size: math.floor(part) for size, part in exact.items()}
+        rest = sorted(exact, key=lambda size: found[size] - exact[size])
+        for size in rest[: 100 - sum(found.values())]:
+            found[size] += 1
+        return {size: percent for size, percent in found.items() if percent}
+
+
+def sizes_of(rows: Sequence[Row]) -> Sizes | None:
+    """Return the sizes of the requests of *rows*, an interval each; None where there were none."""
+    busy = [(n, size) for n, size in rows if n > 0 and size > 0]
+    if not busy:
+        return None
+    if all(abs(n - round(n)) < WHOLE and abs(size - round(size)) < 1 for n, size in busy):
+        counted = Counter((round(n), round(size)) for n, size in busy)
+        return _one(counted) or _two(counted) or _means(busy)
+    return _means(busy)
+
+
+def _one(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
+    """Return the one size that all but strays have."""
+    by_mean: Counter[float] = Counter()
+    for (n, size), times in rows.items():
+        by_mean[size / n] += n * times
+    mean, requests = by_mean.most_common(1)[0]
+    if mean % SECTOR or requests < by_mean.total() * (1 - STRAYS):
+        return None
+    return Sizes({int(mean): float(by_mean.total())}, Told.ONE)
+
+
+def _two(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
+    """Return the two sizes that all but strays are made of; of those that fit, the most unlike."""
+    apart = sorted(combinations(USUAL, 2), key=lambda pair: pair[0] - pair[1])
+    for small, large in apart:
+        fitting = _fitting(rows, small, large)
+        if not fitting:
+            continue
+        grain = math.gcd(*(size for _, size in fitting))
+        unlikely = len(fitting) * math.log((large - small) / grain)
+        many = sum(m for m, _ in fitting.values())
+        few = sum(n for _, n in fitting.values()) - many
+        if unlikely > -math.log(CHANCE) and few and many:
+            return Sizes({small: float(few), large: float(many)}, Told.TWO)
+    return None
+
+
+def _fitting(
+    rows: Mapping[tuple[int, int], int], small: int, large: int
+) -> dict[tuple[int, int], tuple[int, int]] | None:
+    """Return, by row, the requests of the large size and all; None where not nearly all rows fit."""
+    room = STRAYS * sum(n * times for (n, _), times in rows.items())
+    found = {}
+    for (n, size), times in rows.items():
+        many, rest = divmod(size - small * n, large - small)
+        if rest or not 0 <= many <= n:
+            room -= n * times
+            if room < 0:
+                return None
+        else:
+            found[n, size] = many * times, n * times
+    return found
+
+
+def _means(rows: Iterable[Row]) -> Sizes:
+    """Return the means of intervals, each between two whole sizes so that the bytes stay what they were."""
+    counted: Counter[int] = Counter()
+    for n, size in rows:
+        mean = size / n
+        grain = PAGE if mean >= PAGE else SECTOR
+        low = max(grain, math.floor(mean / grain) * grain)
+        above = min(1.0, max(0.0, (mean - low) / grain))
+        counted[low] += n * (1 - above)  # type: ignore[assignment]  # requests may be parts here
+        counted[low + grain] += n * above  # type: ignore[assignment]
+    return Sizes(_gathered({s: float(n) for s, n in counted.items() if n}), Told.MEANS)
+
+
+def _gathered(requests: Mapping[int, float]) -> dict[int, float]:
+    """Return *requests* with sizes that few have put together with the next, at their mean."""
+    least = LEAST_SHARE * sum(requests.values())
+    found: dict[int, float] = {}
+    group: list[tuple[int, float]] = []
+    for size, n in sorted(requests.items()):
+        group.append((size, n))
+        if sum(n for _, n in group) >= least:
+            found |= _as_one(group)
+            group = []
+    if group:
+        last = max(found, default=0)
+        found |= _as_one([*group, (last, found.pop(last))] if last else group)
+    return found
+
+
+def _as_one(group: Sequence[tuple[int, float]]) -> dict[int, float]:
+    many = sum(n for _, n in group)
+    mean = sum(size * n for size, n in group) / many
+    grain = PAGE if mean >= PAGE else SECTOR
+    return {max(grain, round(mean / grain) * grain): many}

@@ -1,0 +1,96 @@
+"""A job as the file that fio reads, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+
+from stackmap.analysis.fiojob.job import VARIABLE, Job, Section
+from stackmap.render.text import safe
+
+SCHEMA = "stackmap.fiojob/1"
+WIDTH = 96
+
+
+def fiojob_text(job: Job) -> str:
+    """Return the job file; what is said in it is in comments."""
+    parts = [
+        "\n".join(_comments(_head(job))),
+        "\n".join(["[global]", *_options(job.options)]),
+        *map(_section, job.sections),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(job: Job) -> Iterator[str]:
+    load = job.load
+    lasted = f"{load.seconds:.1f} s" if load.seconds else "no length told"
+    yield f"The load of {load.device.title} ({load.device.name}): {load.count} intervals, {lasted}."
+    if job.writes:
+        yield "DESTRUCTIVE: it overwrites what it runs on. For a test volume with nothing on it."
+    if not job.target:
+        yield f"It runs on what TARGET names, and on nothing without: TARGET=/dev/… fio FILE ({VARIABLE})."
+    yield (
+        "Reads and writes are jobs of their own, each at the rate that was measured: a share of "
+        "reads (rwmixread) would make each wait for the other."
+    )
+    yield (
+        "Not in it: where on the device requests went, how the rate changed over time, and how "
+        "long they took, which is what a test shall find out."
+    )
+    yield from (f"corrected: {what}" for what in load.corrections)
+
+
+def _section(section: Section) -> str:
+    return "\n".join(
+        [f"[{section.name}]", *_comments(section.comments), *_options(section.options)]
+    )
+
+
+def _comments(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield them as lines; no name of the system's ends a comment and begins an option."""
+    for sentence in sentences:
+        for line in textwrap.wrap(safe(sentence), WIDTH, break_on_hyphens=False):
+            yield f"# {line}"
+
+
+def _options(options: Mapping[str, str]) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in options.items())
+
+
+def fiojob_json(job: Job) -> dict[str, object]:
+    """Return the object of ``fiojob -J``."""
+    load = job.load
+    return {
+        "schema": SCHEMA,
+        "name": load.device.title,
+        "device": load.device.name,
+        "intervals": load.count,
+        "seconds": load.seconds,
+        "target": job.target or None,
+        "destructive": job.writes,
+        "runtime": job.runtime,
+        "streams": [_stream_json(section) for section in job.sections],
+        "flushes": load.flushes,
+        "fdatasync": job.every,
+        "cuts": load.cuts,
+        "corrections": list(load.corrections),
+        "job": fiojob_text(job),
+    }
+
+
+def _stream_json(section: Section) -> dict[str, object]:
+    stream = section.stream
+    return {
+        "direction": stream.direction,
+        "iops": stream.rate,
+        "size": stream.sizes.mean,
+        "sizes": [
+            {"size": size, "percent": percent} for size, percent in stream.sizes.percents().items()
+        ],
+        "sizes_are": str(stream.sizes.told),
+        "queue": stream.queue,
+        "sequential": stream.sequential,
+        "why": stream.why,
+        "options": dict(section.options),
+    }

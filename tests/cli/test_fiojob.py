@@ -1,0 +1,186 @@
+"""``stackmap fiojob``: jobs that fio takes, on targets that nobody uses."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.analysis.fiojob.target import in_use, is_source
+from stackmap.cli import main, stackmap
+from stackmap.model.device import Use
+from stackmap.model.topology import Topology
+from tests.cli.test_compare import _Main
+from tests.drawn import raid_volume, topology
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
+MEDUSA = ROOT / "sample_topologies" / "raid5-raid10-medusa"
+LVS = topology(raid_volume("vm", "raid5", 8), raid_volume("other", "raid10", 17))
+
+
+def printed(*words):
+    result = CliRunner().invoke(stackmap, ["--from", SAMPLE, "fiojob", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def sections(text):
+    parser = configparser.ConfigParser(comment_prefixes="#", interpolation=None)
+    parser.read_string(text)
+    return parser
+
+
+def test_reads_and_writes_are_jobs_of_their_own():
+    """Each at the rate that iostat shows, of 8 KiB; nothing ties them together."""
+    text = printed("vm-disk1")
+    job = sections(text)
+
+    assert [*job] == ["DEFAULT", "global", "vghdd_vm-disk1-read", "vghdd_vm-disk1-write"]
+    assert job["vghdd_vm-disk1-write"]["rate_iops"] == "140"
+    assert job["vghdd_vm-disk1-read"]["rate_iops"] == "33"
+    assert job["vghdd_vm-disk1-write"]["bs"] == "8192"
+    assert "rwmixread=" not in text
+    assert job["global"]["direct"] == "1"
+
+
+def test_a_job_that_writes_says_so():
+    assert "DESTRUCTIVE" in printed("vm-disk1")
+    assert json.loads(printed("vm-disk1", "-J"))["destructive"] is True
+
+
+def test_without_a_target_there_is_none():
+    """What is not set in the environment is no device."""
+    assert "filename=${TARGET}\n" in printed("vm-disk1")
+
+
+def test_a_target_by_its_name():
+    assert "filename=/dev/vghdd/vm-disk1-r10\n" in printed("vm-disk1", "--target", "vm-disk1-r10")
+
+
+def test_a_file_that_is_there(tmp_path):
+    file = tmp_path / "a:file"
+    file.touch()
+
+    # fio divides names at a colon.
+    assert rf"filename={tmp_path}/a\:file" in printed("vm-disk1", "--target", str(file))
+
+
+def test_how_long_it_runs():
+    assert "runtime=10\n" in printed("vm-disk1")
+    assert "runtime=3\n" in printed("vm-disk1", "--runtime", "3")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["vm-disk1"],
+        ["vm-disk1-r10"],
+        ["sda"],
+        ["vm-disk1", "--input", str(MEDUSA / "input" / "iostat-3.txt")],
+    ],
+    ids=" ".join,
+)
+def test_fio_takes_it(words, tmp_path):
+    """Every job parses, by fio itself."""
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    file, target = tmp_path / "job.fio", tmp_path / "target"
+    target.touch()
+    where = str(MEDUSA) if "--input" in words else SAMPLE
+    names = ["vm-disk1-r10", *words[1:]] if "--input" in words else words
+    result = CliRunner().invoke(stackmap, ["--from", where, "fiojob", *names])
+    file.write_text(result.stdout)
+    done = subprocess.run(
+        ["fio", "--parse-only", file],
+        env={"TARGET": str(target), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert result.exit_code == 0, result.output
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_text_has_no_length_and_no_certain_sizes():
+    """iostat's rates are rounded: the job runs a minute, and says that sizes are means."""
+    text = str(MEDUSA / "input" / "iostat-3.txt")
+    result = CliRunner().invoke(
+        stackmap, ["--from", str(MEDUSA), "fiojob", "vm-disk1-r10", "--input", text, "-J"]
+    )
+    told = json.loads(result.stdout)
+
+    assert told["seconds"] is None
+    assert told["runtime"] == 60
+    assert {stream["sizes_are"] for stream in told["streams"]} <= {"means", "one"}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["vm-disk1", "--target", "vm-disk1"], 3, "where the load comes from"),
+        (["vm-disk1", "--target", "sda"], 3, "a part of it"),
+        (["vm-disk1", "--target", "/dev/nothing"], 32, "no device is named"),
+        (["vm-disk1", "--target", "./nothing"], 1, "no file"),
+        (["vm-disk1", "--target", "vghdd"], 2, "means 2 devices"),
+        (["vghdd"], 2, "means 2 devices"),
+        (["vm-disk1", "vm-disk1-r10"], 2, "one NAME"),
+        ([], 2, "one NAME"),
+        (["nothing"], 32, "no device is named nothing"),
+        (["fd0"], 1, "did nothing"),
+    ],
+)
+def test_refusals(words, status, said, monkeypatch):
+    """One line, and a status that says which kind it is."""
+    arguments = ["--from", SAMPLE, "fiojob", *words]
+    monkeypatch.setattr("sys.argv", ["stackmap", *arguments])
+    result = CliRunner().invoke(_Main(main), arguments)
+
+    assert said in result.output
+    assert result.exit_code == status
+    assert "[global]" not in result.output
+
+
+def used(**changes):
+    devices = [
+        replace(device, **changes) if device.name == "other" else device
+        for device in LVS.devices.values()
+    ]
+    return Topology(devices, LVS.edges)
+
+
+@pytest.mark.parametrize(
+    ("how", "who", "said"),
+    [
+        ("mount", "/srv", "mounted at /srv"),
+        ("swap", "[SWAP]", "swapped"),
+        ("vm", "web1", "disk of web1"),
+        ("pv", "[LVM PV]", "physical volume"),
+        ("md", "[md member]", "member of an md array"),
+        ("zfs", "[ZFS tank]", "used by [ZFS tank]"),
+    ],
+)
+def test_whoever_uses_a_device_keeps_it(how, who, said):
+    assert said in in_use(used(uses=(Use(how, who, "told"),)), "other")
+
+
+def test_what_is_no_device_for_a_test():
+    """Held from above, a part of another, read-only."""
+    assert "stands on" in in_use(LVS, "sda")
+    assert in_use(LVS, "vm_rimage_0")
+    assert "read-only" in in_use(used(read_only=True), "other")
+    assert in_use(LVS, "other") == ""
+
+
+def test_the_source_is_no_target():
+    """Nor what it stands on; another volume on the same disks is well."""
+    assert is_source(LVS, "vm", "vm")
+    assert is_source(LVS, "vm", "sda")
+    assert not is_source(LVS, "vm", "other")
