@@ -135,11 +135,17 @@ def survives(state):
         rows = json.loads(state)["report"][0]["lv"]
         return all(lives(row) for row in rows if row["lv_name"] in MEASURED)
     arrays = re.split(r"(?m)^/dev/md/x(?:-new)?:\s*$", state.partition("Personalities")[0])[1:]
-    return any(
-        re.search(r"Raid Level : raid(?!0)", array)
-        and not re.search(r"Rebuild Status|degraded", array)
-        for array in arrays
+    return any(spare_lives(array) > 0 for array in arrays)
+
+
+def spare_lives(array):
+    """How many disks an array of mdadm's may still lose."""
+    level = re.search(r"Raid Level : (\S+)", array)[1]
+    members, active = (
+        int(re.search(rf"{kind} Devices : (\d+)", array)[1]) for kind in ("Raid", "Active")
     )
+    most = {"raid0": 0, "raid1": members - 1, "raid5": 1, "raid6": 2, "raid10": 1}[level]
+    return most - (members - active)
 
 
 MEASURED = ("lv", "[pool_tmeta]", "[pool_tdata]", "[lv_corig]", "[lv_wcorig]")
