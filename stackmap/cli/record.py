@@ -43,7 +43,7 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
     times: list[float] = []
     try:
         with RecordingHost(session.host, out) as host, contextlib.suppress(KeyboardInterrupt):
-            for time in _samples(host, interval, count):
+            for time in samples(host, interval, count):
                 times = [*times[:1], time]
                 _progress(out, times, host.frames)
     except CaptureError as error:
@@ -55,7 +55,7 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
     click.echo(f"{safe(out)}: {max(0, host.frames - 1)} intervals, {spent:.1f} s", err=True)
 
 
-def _samples(host: Host, interval: float, count: int | None) -> Iterator[float]:
+def samples(host: Host, interval: float, count: int | None) -> Iterator[float]:
     """Ask for everything, then for the counters again and again; yield the instant of each sample."""
     listen(host)
     again = partial(_everything, host)

@@ -64,9 +64,8 @@ class Watch:
         self._settling = False
         self._count: str | None = None  # so that the first look is at every device
         self._there: frozenset[str] = frozenset()
-        self._at_work = activity.of_arrays(host, topology)
-        self._seldom = activity.of_volumes(host, topology)
         self._asked: float | None = None
+        self._ask_what_is_done()
         self._bearers = identities(topology, topology)
 
     def moments(self, interval: float, count: int | None) -> Iterator[Moment]:
@@ -90,8 +89,7 @@ class Watch:
         # udev is told when we are: a name may only come a moment later.
         self._settling = bool(told)
         before, self.topology = self.topology, self._again()
-        self._at_work = activity.of_arrays(self._host, self.topology)
-        self._seldom = activity.of_volumes(self._host, self.topology)
+        self._ask_what_is_done()
         return before, told
 
     def _moment(self, sample: Sample) -> Moment:
@@ -133,9 +131,14 @@ class Watch:
             if device.diskseq
         )
 
+    def _ask_what_is_done(self) -> None:
+        self._arrays = activity.arrays(self.topology)
+        self._at_work = activity.of_arrays(self._host, self._arrays)
+        self._seldom = activity.of_volumes(self._host, self.topology)
+
     def _moved(self, time: float) -> bool:
         """Whether something is at other work than it was."""
-        if activity.of_arrays(self._host, self.topology) != self._at_work:
+        if activity.of_arrays(self._host, self._arrays) != self._at_work:
             return True
         if self._asked is None or time - self._asked >= SELDOM:
             self._asked = time

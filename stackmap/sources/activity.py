@@ -26,10 +26,15 @@ MOUNTS = "/proc/self/mountinfo"
 RAID_HEALTH, RAID_ACTION = 2, 4
 
 
-def of_arrays(host: Host, topology: Topology) -> tuple[str, ...]:
+def arrays(topology: Topology) -> tuple[str, ...]:
+    """Return the attributes that ``of_arrays`` reads."""
+    names = (d.name for d in topology.devices.values() if d.kind is Kind.ARRAY)
+    return tuple(f"{ROOT}/{name}/md/{what}" for name in names for what in MD)
+
+
+def of_arrays(host: Host, attributes: tuple[str, ...]) -> tuple[str, ...]:
     """Return what md's arrays are at: two attributes of each."""
-    arrays = (d.name for d in topology.devices.values() if d.kind is Kind.ARRAY)
-    return tuple(attribute(host, f"{ROOT}/{name}/md/{what}") for name in arrays for what in MD)
+    return tuple(attribute(host, path) for path in attributes)
 
 
 def of_volumes(host: Host, topology: Topology) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 # Run as a script, so that its folder is on the path already; no package, no install.
 import logs
+import recording
 from measure import Command, Cost, compare
 from tabulate import tabulate
 
@@ -91,6 +92,13 @@ STREAMS = [
 ]
 
 
+# What takes a setting of its own to measure, and prints its own table.
+OTHERS = {
+    "cost of recording": recording.costs,
+    "window of a recording": recording.windows,
+}
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description="What stackmap's commands cost.")
     options.add_argument("-n", type=int, default=21, metavar="RUNS", help="of each command")
@@ -117,7 +125,11 @@ def main() -> int:
         for stream in STREAMS
         if not chosen.names or any(word in stream.name for word in chosen.names)
     ]
-    return int(failed) | int(not streamed(chosen_streams, min(chosen.n, MOST_RUNS)))
+    failed |= not streamed(chosen_streams, min(chosen.n, MOST_RUNS))
+    for name, measured in OTHERS.items():
+        if not chosen.names or any(word in name for word in chosen.names):
+            failed |= not measured()
+    return int(failed)
 
 
 def streamed(streams: list[Stream], runs: int) -> bool:

@@ -1,0 +1,183 @@
+"""
+What recording costs, beside iostat into a file and sadc; and what a window of a long recording takes.
+
+Both need many devices, which this machine has not. For the costs, all three are fed the same counters of
+1,000 devices, 100 of them at work, from files that are mounted over /proc/diskstats and /sys/block in a
+namespace of their own (root's; nobody else sees them). So none of them pays for what the kernel takes to write
+its counters down: for a real kernel's part see tests/lab/test_costs.py.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from tabulate import tabulate
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests import long  # noqa: E402 - run as a script, the checkout is not on the path
+
+STACKMAP = Path(sys.executable).with_name("stackmap")
+DEVICES, ACTIVE = 1000, 100
+SHORT, LONG = 5, 35  # samples: what the second takes more is what 30 samples cost
+SADC = "/usr/lib/sysstat/sadc"
+SHARE = 0.1  # of iostat's CPU
+SECOND = 1.0  # for a window of an hour
+DAY, HOUR = 86400, 3600
+
+
+def costs() -> bool:
+    """Print what a sample costs each; whether ours is a tenth of iostat's, and smaller than sadc's."""
+    if os.geteuid() or not Path(SADC).exists():
+        print("cost of recording: takes root and sysstat; not measured", file=sys.stderr)
+        return True
+    command = ["unshare", "--mount", sys.executable, __file__]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def feed_and_measure() -> bool:
+    """In a namespace of our own: mount the counters, keep them moving, and run all three."""
+    with TemporaryDirectory() as directory:
+        machine = long.Repeated(DEVICES, ACTIVE)
+        place = Path(directory)
+        _mount(machine, place)
+        runs = {(name, count): command for count in (SHORT, LONG)
+                for name, command in _commands(place, count).items()}  # fmt: skip
+        started = {
+            key: _start(command, place / f"{key[0]}-{key[1]}.txt") for key, command in runs.items()
+        }
+        for _ in machine.ticks(1.0, LONG + 4):
+            _feed(machine, place)
+            time.sleep(1)
+        cpu = {key: _cpu(process) for key, process in started.items()}
+        return _judge(cpu, place)
+
+
+def _commands(place: Path, count: int) -> dict[str, list[str | Path]]:
+    return {
+        "stackmap record": [STACKMAP, "record", place / f"recorded-{count}", "1", str(count)],
+        "iostat -dx 1 >file": ["iostat", "-dx", "1", str(count + 1)],
+        "sadc -S XDISK 1": [SADC, "-S", "XDISK", "1", str(count + 1), place / f"sadc-{count}"],
+    }
+
+
+def _mount(machine: long.Repeated, place: Path) -> None:
+    (place / "sys").mkdir()
+    for path, text in machine.files.items():
+        if path.startswith("/sys/block/"):
+            file = place / "sys" / path.removeprefix("/sys/block/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    (place / "diskstats").write_text(machine.text())
+    _feed(machine, place)
+    for what, where in (("diskstats", "/proc/diskstats"), ("sys", "/sys/block")):
+        subprocess.run(["mount", "--bind", place / what, where], check=True)
+
+
+def _feed(machine: long.Repeated, place: Path) -> None:
+    """Write the counters where they are read, in place: a file that is moved there would not be mounted."""
+    with (place / "diskstats").open("r+") as file:
+        file.write(machine.text())
+    for number, line in enumerate(machine.text().splitlines()):
+        if number < ACTIVE or not (place / "sys" / line.split()[2] / "stat").exists():
+            words = line.split()
+            (place / "sys" / words[2] / "stat").write_text(" ".join(words[3:]) + "\n")
+
+
+def _start(command: list[str | Path], out: Path) -> subprocess.Popen[bytes]:
+    with out.open("w") as file:
+        return subprocess.Popen(command, stdout=file, env={**os.environ, "LC_ALL": "C"})
+
+
+def _cpu(process: subprocess.Popen[bytes]) -> float:
+    """Return the CPU milliseconds that *process* took, when it has ended well."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{process.args}: exit {process.returncode}")
+    return 1000 * (usage.ru_utime + usage.ru_stime)
+
+
+def _size(path: Path) -> int:
+    return sum(f.stat().st_size for f in path.rglob("*")) if path.is_dir() else path.stat().st_size
+
+
+def _judge(cpu: dict[tuple[str, int], float], place: Path) -> bool:
+    kept = {"stackmap record": "recorded-{}/log", "iostat -dx 1 >file": "iostat -dx 1 >file-{}.txt",
+            "sadc -S XDISK 1": "sadc-{}"}  # fmt: skip
+    rows = {
+        name: (
+            (cpu[name, LONG] - cpu[name, SHORT]) / (LONG - SHORT),
+            (_size(place / file.format(LONG)) - _size(place / file.format(SHORT))) / (LONG - SHORT),
+            cpu[name, SHORT],
+        )
+        for name, file in kept.items()
+    }
+    ours, iostat, sadc = rows.values()
+    share = ours[0] / iostat[0]
+    fine = share <= SHARE and ours[1] < sadc[1]
+    heading = [
+        "1,000 devices, 100 at work",
+        "CPU ms/sample",
+        "bytes/sample",
+        f"CPU ms of {SHORT} samples",
+    ]
+    print(
+        tabulate(
+            [(name, *row) for name, row in rows.items()],
+            heading,
+            floatfmt=(None, ".3f", ".0f", ".0f"),
+        )
+    )
+    print(f"record / iostat: {share:.3f}, at most {SHARE}: {'ok' if fine else 'TOO MUCH'}")
+    return fine
+
+
+def windows(hours: int = 24) -> bool:
+    """Print what an hour of a recording of a day takes to open; whether that is less than a second."""
+    with TemporaryDirectory() as directory:
+        out = f"{directory}/day"
+        began = time.monotonic()
+        command = [sys.executable, ROOT / "tests/long.py", out, str(hours * HOUR)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, env=_environment(), check=True)
+        size = _size(Path(out))
+        print(
+            f"{hours} h at 1 s x 200 devices: {size / 1e6:.0f} MB, made in {time.monotonic() - began:.0f} s"
+        )
+        since = long.START + hours * HOUR // 2
+        window = ["--from", out, "--since", f"@{since}", "--until", f"@{since + HOUR}"]
+        rows, fine = [], True
+        for budget, words in (
+            (SECOND, ["tree"]),
+            (SECOND, ["--every", "60", "iostat", "--report", "all", "-J"]),
+            (SECOND, ["--every", "1h", "iostat"]),
+            (None, ["iostat"]),
+        ):
+            command = [STACKMAP, *window, *words]
+            taken = median(_wall(command) for _ in range(3))
+            fine &= budget is None or taken < budget
+            verdict = "" if budget is None else "ok" if taken < budget else "TOO SLOW"
+            rows.append((" ".join(words), taken, budget, verdict))
+        print(tabulate(rows, ["an hour of it", "s", "at most", ""], floatfmt=".2f"))
+        return fine
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def _wall(command: list[str | Path]) -> float:
+    began = time.monotonic()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return time.monotonic() - began
+
+
+if __name__ == "__main__":
+    sys.exit(not feed_and_measure())

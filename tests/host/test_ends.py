@@ -1,0 +1,175 @@
+"""A recording that is ended in any way, at any time, loses no more than the sample it was at."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stackmap.errors import CaptureError
+from stackmap.host.capture import CapturedHost
+from stackmap.sources.diskstats import PATH
+from tests.long import Repeated
+
+ROOT = Path(__file__).parents[2]
+STACKMAP = Path(sys.executable).with_name("stackmap")
+TIMES = 100
+DEVICES, ACTIVE = 60, 20
+MANY = 1_000_000  # seconds of a recording that is not let come to its end
+BEFORE_THE_FIRST = "ended before its first sample"
+
+
+class Recorder:
+    """Starts recordings, each a process of its own: forked, so that a hundred take no hundred imports."""
+
+    def __init__(self):
+        self._server = subprocess.Popen(
+            [sys.executable, ROOT / "tests/long.py", "-"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, *words):
+        """Return the process that does what *words* say."""
+        self._server.stdin.write(" ".join(map(str, words)) + "\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
+
+    def status(self):
+        """Wait for its end."""
+        return int(self._server.stdout.readline())
+
+    def close(self):
+        self._server.stdin.close()
+        self._server.wait()
+        self._server.stdout.close()
+
+
+@pytest.fixture
+def recorder():
+    recorder = Recorder()
+    yield recorder
+    recorder.close()
+
+
+def read_back(out):
+    """How many samples there are; each is compared with what the machine had."""
+    host, truth = CapturedHost(str(out)), Repeated(DEVICES, ACTIVE)
+    count = 0
+    for at, expected in zip(host.ticks(1.0, None), truth.ticks(1.0, MANY), strict=False):
+        assert at == expected
+        assert host.read(PATH) == truth.text()
+        count += 1
+    return count
+
+
+def begun(out):
+    """How many samples the recording had begun to take, by what it told."""
+    told = Path(f"{out}.told")
+    lines = told.read_text().split("\n")[:-1] if told.exists() else []
+    return int(lines[-1]) + 1 if lines else 0
+
+
+def test_killed_at_any_time(tmp_path, recorder):
+    """kill -9, a hundred times: what was begun before the sample that it was at is all there."""
+    rng = random.Random(17)  # noqa: S311 - the same instants each time
+    kept = []
+    for number in range(TIMES):
+        out = tmp_path / str(number)
+        process = recorder.start(out, MANY, DEVICES, ACTIVE)
+        if number % 4:  # most of them in the middle of samples, some while it still looks around
+            while not (out / "log").exists():
+                time.sleep(0.001)
+        time.sleep(rng.uniform(0.0, 0.03))
+        os.kill(process, signal.SIGKILL)
+        assert recorder.status() == -signal.SIGKILL
+        try:
+            count = read_back(out)
+        except CaptureError as error:
+            if out.exists() and BEFORE_THE_FIRST not in str(error):
+                raise
+            count = 0
+        assert count >= begun(out) - 1
+        kept.append(count)
+    assert sum(count > 1 for count in kept) > TIMES / 2
+
+
+def test_full_at_any_size(tmp_path, recorder):
+    """No file may pass a limit, a hundred of them: one line, status 1, and a capture of what fitted."""
+    rng = random.Random(19)  # noqa: S311 - the same sizes each time
+    for number in range(TIMES):
+        out = tmp_path / str(number)
+        recorder.start(out, MANY, DEVICES, ACTIVE, rng.randrange(100_000, 140_000))
+        assert recorder.status() == 1
+        (line,) = Path(f"{out}.said").read_text().splitlines()
+        assert "File too large" in line
+        assert read_back(out) == begun(out) - 1 > 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mounts a file system of so many KiB, and takes it away."""
+    mounted = []
+
+    def mount(kib):
+        place = tmp_path / f"disk{len(mounted)}"
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "stackmap-test", place]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("may not mount a tmpfs here")
+        mounted.append(place)
+        return place
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.root
+def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
+    """The command itself, on a real file system that has no more room, a hundred times."""
+    if os.geteuid():
+        pytest.skip("mounting takes root")
+    source = tmp_path / "source"
+    recorder.start(source, 2000, DEVICES, ACTIVE)
+    assert recorder.status() == 0
+    rng = random.Random(23)  # noqa: S311 - the same sizes each time
+    for number in range(TIMES):
+        # The complaint goes beside it, where there is room.
+        place = small_disk(rng.randrange(2_400, 3_000) if number % 10 else 400)
+        out = tmp_path / f"out{number}"
+        out.symlink_to(place)
+        recorder.start("stackmap", "--from", source, "record", out)
+        assert recorder.status() == 1
+        (line,) = Path(f"{out}.said").read_text().splitlines()
+        assert line.startswith("stackmap: ")
+        assert "No space left on device" in line
+        if kept := re.search(r"; (\d+) samples are kept", line):
+            assert read_back(out) == int(kept[1])
+        else:
+            with pytest.raises(CaptureError, match=BEFORE_THE_FIRST):
+                CapturedHost(str(out))
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_well(tmp_path, ending):
+    """Status 0; how much was recorded is said, and is what is there."""
+    out = tmp_path / "out"
+    recording = subprocess.Popen([STACKMAP, "record", out, "0.1"], stderr=subprocess.PIPE)
+    while not (out / "log").exists() or not list((out / "log").iterdir()):
+        time.sleep(0.05)
+    time.sleep(0.35)
+    recording.send_signal(ending)
+    said = recording.communicate()[1].decode()
+
+    assert recording.returncode == 0
+    assert len(list(CapturedHost(str(out)).ticks(1.0, None))) == int(said.split()[1]) + 1
