@@ -293,6 +293,20 @@ def test_members_that_are_not_counted_leave_the_present_unknown():
     assert found.projected.members.data.likely == pytest.approx(53 + 82)
 
 
+def test_members_that_are_at_other_work_tell_nothing_of_the_writes():
+    """A check reads all there is: no row of it is the load's, and it is said."""
+    devices = machine("raid5")
+    checked = type(devices)(
+        [replace(d, state="check 12.5 %") if d.name == "r" else d for d in devices],
+        devices.edges,
+        machine=devices.machine,
+    )
+    found = projected(checked, RANDOM, "raid10")
+
+    assert found.pattern.rows is None
+    assert any("check 12.5 %" in sentence for sentence in found.unmodelled)
+
+
 def test_a_layout_that_cannot_be_is_refused():
     """LVM makes RAID10 of whole sets."""
     with pytest.raises(LayoutError):

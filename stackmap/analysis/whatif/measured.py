@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from stackmap.analysis.amplification import LayerFigures, figures_of
-from stackmap.analysis.attribution import OTHERS
+from stackmap.analysis.attribution import OTHERS, shares, together
 from stackmap.analysis.flushes import flushes_sent
-from stackmap.analysis.share import flow_of
+from stackmap.analysis.layers import carriers
+from stackmap.analysis.share import Portion, flow_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Flow, Load, ratio, sum_flows
 from stackmap.model.raid import RAID_LEVELS, Layout
@@ -52,7 +52,8 @@ class Stand:
     None where there is none or nothing tells. ``cuts``: the size at which the
     present layout cuts requests before they are counted, None where it does
     not. ``flushes_counted``: whether its disks have a write cache, so that an
-    empty flush is a request there. ``lvm``: who makes its layouts.
+    empty flush is a request there. ``lvm``: who makes its layouts. ``trouble``:
+    what else its members are at work for, "" if nothing.
     """
 
     device: Device
@@ -64,6 +65,7 @@ class Stand:
     region: int | None
     flushes_counted: bool
     lvm: bool
+    trouble: str = ""
 
     @property
     def cuts(self) -> int | None:
@@ -111,7 +113,8 @@ def stand(topology: Topology, name: str) -> Stand:
     edges = topology.below(device.name)
     members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
     metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
-    disks = tuple(n for n in topology.stack(device.name) if not topology.below(n))
+    data = carriers(topology, device.name)
+    disks = tuple(n for n in topology.stack(device.name) if n in data and not topology.below(n))
     caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
     return Stand(
         device=device,
@@ -123,6 +126,7 @@ def stand(topology: Topology, name: str) -> Stand:
         region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
         flushes_counted="write through" not in caches,
         lvm=device.kind is not Kind.ARRAY,
+        trouble="" if device.state in (None, "active") else device.state,
     )
 
 
@@ -142,7 +146,8 @@ def measured(
         return None
     flushes = _flushes(place, own, loads)
     empty = flushes if place.lvm else 0.0  # md counts none of its own (KERNEL 1.6)
-    disks = figures_of(topology, loads, [place.device.name], seconds)[0].layers[-1]
+    owned = shares(topology, loads, place.device.name)
+    disks = together(topology, [owned[name] for name in place.disks])
     metadata = _sent(loads, place.metadata, "write")
     return Measured(
         read=Stream(read.ios or 0.0, read.bytes or 0.0),
@@ -150,10 +155,14 @@ def measured(
         flushes=flushes,
         members_read=_sent(loads, place.members, "read"),
         members_write=_sent(loads, place.members, "write"),
-        disks_read=_done(disks, "read", 0.0),
-        disks_write=_done(disks, "write", metadata.requests if metadata else 0.0),
+        disks_read=_done(disks.read, _all(loads, place.disks, "read"), 0.0),
+        disks_write=_done(
+            disks.write,
+            _all(loads, place.disks, "write"),
+            metadata.requests if metadata else 0.0,
+        ),
         metadata=metadata,
-        metadata_wait=sum_flows(_flows(loads, place.metadata, "write")).await_ms,
+        metadata_wait=_all(loads, place.metadata, "write").await_ms,
         in_flight=None if written.wait is None else written.wait / 1000,
         seconds=seconds,
     )
@@ -166,27 +175,25 @@ def _flushes(place: Stand, own: Load, loads: Mapping[str, Load]) -> float:
     return flushes_sent(place.present, own.write, members, counted=place.lvm)
 
 
-def _sent(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> Stream | None:
+def _sent(loads: Mapping[str, Load], names: tuple[str, ...], direction: str) -> Stream | None:
     """Return what arrived at the devices *names* together, before merging."""
-    flows = _flows(loads, names, direction)
-    total = sum_flows(flows)
-    if not flows or total.arrivals is None or total.bytes is None:
+    total = _all(loads, names, direction)
+    if not names or total.arrivals is None or total.bytes is None:
         return None
     return Stream(total.arrivals, total.bytes)
 
 
-def _flows(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> list[Flow]:
-    return [flow_of(loads.get(name, Load()), direction) for name in names]
+def _all(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> Flow:
+    return sum_flows(flow_of(loads.get(name, Load()), direction) for name in names)
 
 
-def _done(disks: LayerFigures, direction: str, metadata: float) -> Stream | None:
+def _done(part: Portion, own: Flow, metadata: float) -> Stream | None:
     """
-    Return what the disks completed of the volume's data.
+    Return what the disks, which did *own*, completed of the volume's data, *part* of what arrived.
 
     Requests that ask for a flush never merge, so those of its *metadata* are
     taken out whole; what is left is divided by arrivals where others share the disks.
     """
-    part, own = disks.share.part(direction), disks.own[direction]
     if part.arrivals is None or part.bytes is None or own.ios is None or own.arrivals is None:
         return None
     ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0

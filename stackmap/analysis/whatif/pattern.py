@@ -93,6 +93,8 @@ def _rows(found: Measured, place: Stand) -> Cost | None:
     written, below, read = found.write.bytes, found.members_write, found.members_read
     if layout is None or not layout.parity or not written or below is None or read is None:
         return None
+    if place.trouble:
+        return None
     updates = (below.bytes / written - 1) / layout.parity
     updates = min(1.0, max(1 / layout.data, updates))
     reads = max(0.0, (read.bytes - found.read.bytes) / written)

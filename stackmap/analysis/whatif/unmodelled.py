@@ -19,6 +19,11 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
     """Yield the sentences."""
     yield from ALWAYS
     yield "resync, check and rebuild, and a degraded array"
+    if place.trouble:
+        yield (
+            f"what its members do now besides the load: its state is {place.trouble}, so the present "
+            "figures are not the load's alone"
+        )
     cuts = place.cuts
     if cuts is not None and max(found.read.size, found.write.size) >= FULL * cuts:
         yield (
