@@ -105,3 +105,13 @@ def test_a_layout_that_cannot_be_is_wrong_usage(layout):
     error = said("vm-disk1", "--to", layout).exception
 
     assert 2 == error.exit_code
+
+
+def test_a_capture_of_ours_holds_what_a_plan_needs(tmp_path):
+    """What was recorded again plans the same, word for word."""
+    again = str(tmp_path / "again")
+    recorded = CliRunner().invoke(stackmap, ["--from", VGHDD, "record", again, "1", "1"])
+
+    assert 0 == recorded.exit_code, recorded.output
+    words = ("vm-disk1", "--to", "raid10", "-J")
+    assert said(*words).stdout == said(*words, sample=again).stdout

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_copy, md_grow, md_move
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import Plan
+from stackmap.analysis.plan.wrap import require_alone
 from stackmap.errors import LayoutError, PlanRefused
 
 FINE = frozenset({None, "active", "standby", "spare", "journal"})
@@ -53,6 +54,8 @@ def outcomes(ground: Ground) -> list[Outcome]:
     """
     require_order(ground)
     _require_group(ground)
+    if ground.is_lvm:
+        require_alone(ground)
     found = [_outcome(way, ground) for way in WAYS.values() if way.lvm == ground.is_lvm]
     return sorted(found, key=_rank)
 

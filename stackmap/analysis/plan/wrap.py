@@ -37,7 +37,6 @@ class Wrap:
 def wrapped(ground: Ground) -> Wrap:
     """Return how to get at the target; refused where what lies around it is not known to come off."""
     name = ground.target.label.partition("/")[2]
-    _refuse_others(ground)
     for ending, unwrap in ENDINGS.items():
         if name.endswith(ending):
             return unwrap(ground, name.removesuffix(ending))
@@ -46,7 +45,8 @@ def wrapped(ground: Ground) -> Wrap:
     return _checksummed(ground, name)
 
 
-def _refuse_others(ground: Ground) -> None:
+def require_alone(ground: Ground) -> None:
+    """Refuse what has snapshots, or VDO on it: no way takes those along."""
     for name in ground.topology.stands_on(ground.target.name):
         device = ground.topology[name]
         if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
