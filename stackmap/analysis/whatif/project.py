@@ -78,22 +78,21 @@ class _Window:
 def _window(topology: Topology, intervals: Iterable[Interval], place: Stand) -> _Window:
     average = Average()
     parts: list[Measured] = []
-    mended: dict[str, None] = {}
     for interval in intervals:
-        right, done = corrected(topology, interval)
-        average.add(right)
-        mended.update(dict.fromkeys(done))
+        average.add(interval)
+        right, _ = corrected(topology, interval)
         part = measured(topology, right.loads, place, right.seconds)
-        if part is not None:
+        if part is not None:  # a rule may know less of a second than of them all
             parts.append(part)
-    result = average.result()
+    found = average.result()
+    result, done = (None, ()) if found is None else corrected(topology, found)
     whole = None if result is None else measured(topology, result.loads, place, result.seconds)
     if result is None or whole is None:
         raise InputError(
             f"{place.device.title}: its own reads and writes, apart from each other, are not among the "
             "figures"
         )
-    return _Window(whole, tuple(parts), result.seconds, tuple(mended), result.events)
+    return _Window(whole, tuple(parts), result.seconds, done, result.events)
 
 
 @dataclass(frozen=True, slots=True)
