@@ -27,7 +27,7 @@ class LogicalVolume:
     """
     An LV, hidden ones too: ``name`` without LVM's brackets, ``extents`` its own length.
 
-    ``segtypes``: of its segments, each once ("raid5_ls"). ``attributes``: lvs'
+    ``segtypes``: of each of its segments ("raid5_ls"). ``attributes``: lvs'
     ten letters. ``pool``: the pool it is in or is cached by. ``on``: extents
     on each PV, by path; of an LV that has hidden ones, theirs are on the PVs.
     """
@@ -44,7 +44,7 @@ class LogicalVolume:
     @property
     def segtype(self) -> str:
         """The type of all its segments, "" where they differ."""
-        return self.segtypes[0] if len(self.segtypes) == 1 else ""
+        return self.segtypes[0] if len(set(self.segtypes)) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _volume(row: Row, extent: int, segments: list[Row], on: Mapping[str, int]) -
     regions = [int(segment["region_size"] or 0) for segment in segments]
     return LogicalVolume(
         name=_bare(row["lv_name"]),
-        segtypes=tuple(dict.fromkeys(segment["segtype"] for segment in segments)),
+        segtypes=tuple(segment["segtype"] for segment in segments),
         extents=int(row["lv_size"]) // extent,
         attributes=row["lv_attr"],
         pool=_bare(row["pool_lv"]),

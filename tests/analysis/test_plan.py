@@ -139,6 +139,16 @@ def test_what_lvconvert_keeps_is_not_promised(wanted):
         plan(lv_ground("raid5", 4, wanted), "convert")
 
 
+def test_a_striped_lv_that_grew_is_not_converted():
+    """LVM has one segment of it for each time: what lvconvert makes of two was not tried."""
+    ground = lv_ground("striped", 3, "raid10")
+    grown = replace(ground.volume, segtypes=("striped", "striped"))
+    group = replace(ground.group, volumes={**ground.group.volumes, "lv": grown})
+
+    with pytest.raises(PlanRefused, match="2 segments"):
+        plan(replace(ground, groups={"vg": group}), "convert")
+
+
 def test_raid6_has_three_data_stripes_at_least():
     """Of fewer LVM makes three by itself, and the LV grows: that is no plan of ours."""
     with pytest.raises(PlanRefused, match="of 5 or more"):

@@ -18,7 +18,7 @@ from stackmap.analysis.plan.takeover import PLAIN, STRIPED, Leg, canonical, memb
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Role
-from stackmap.model.layout_request import LEAST
+from stackmap.model.layout_request import COPIES, LEAST
 from stackmap.model.raid import Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
 
@@ -75,15 +75,22 @@ def require_synced(ground: Ground) -> None:
 
 
 def _segtype(ground: Ground) -> str:
-    found = ground.volume.segtype
-    if not found:
+    volume, present = ground.volume, ground.target.layout
+    if not volume.segtype:
         raise PlanRefused(f"{ground.target.label} is made of segments of several types")
-    return found
+    if volume.segtype in PLAIN and len(volume.segtypes) > 1:
+        raise PlanRefused(f"{ground.target.label} is made of {len(volume.segtypes)} segments")
+    if present is not None and present.level == "raid10" and present.copies != COPIES:
+        raise PlanRefused(f"a raid10 of {present.copies} copies was not tried")
+    return volume.segtype
 
 
 def _goal(ground: Ground) -> str:
     wanted = ground.wanted
-    if wanted.level == "raid10" and (wanted.variant or "near", wanted.copies or 2) != ("near", 2):
+    if wanted.level == "raid10" and (wanted.variant or "near", wanted.copies or COPIES) != (
+        "near",
+        COPIES,
+    ):
         raise PlanRefused("LVM makes raid10 of two copies, near")
     variant = f"_{wanted.variant}" if wanted.variant and wanted.level != "raid10" else ""
     return canonical(wanted.level + variant)
@@ -117,6 +124,8 @@ class _Images:
 
     def drop(self, count: int, of: str) -> None:
         """Give up the members that a type has for redundancy: of RAID10 each second, else the last."""
+        if of == "raid4":  # which one has its parity was not looked into
+            return
         gone = self.held[1::2] if of == "raid10" else self.held[-count:]
         self.held = self.held[0::2] if of == "raid10" else self.held[:-count]
         for image in gone:

@@ -3,7 +3,9 @@
 set -e
 disks=(/dev/sd{a,b,c,d,e,f,g,h})
 pvcreate -q -ff -y "${disks[@]}"; vgcreate -q vg "${disks[@]}"
-lvcreate -q -y --type linear -L 96M -n lv vg
+# Of two segments, as an LV is that has grown.
+lvcreate -q -y --type linear -L 64M -n lv vg /dev/sda; lvcreate -q -y -l 1 -n between vg /dev/sda
+lvextend -q -l +8 vg/lv /dev/sda; lvremove -q -y vg/between
 files /dev/vg/lv
 set +e
 lv() { local case=$1 layout=$2; shift 2; go "$case" vg/lv "$layout" /dev/vg/lv "$lvm_state" "$@"; }
