@@ -89,6 +89,7 @@ class Average:
             summary=self._last.summary,
             notes=(*self._notes, *([ABSENT] if self._filtered() else [])),
             events=tuple(self._events),
+            machine=self._last.machine,
         )
 
     def closing(self) -> Iterator[Interval]:

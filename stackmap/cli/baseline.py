@@ -8,10 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import click
+
 from stackmap.analysis.averages import average
 from stackmap.analysis.corrections import corrected
-from stackmap.analysis.naming import resolved
+from stackmap.analysis.naming import of_another, resolved
 from stackmap.errors import InputError
+from stackmap.model.machine import Machine
+from stackmap.render.text import safe
 
 if TYPE_CHECKING:
     from stackmap.model.interval import Interval
@@ -27,7 +31,16 @@ def baseline_of(topology: Topology, path: str) -> Interval:
     found = next(iter(_recorded(topology, path) if recorded else _text(topology, path)), None)
     if found is None:
         raise InputError(f"{path}: no interval to compare with")
+    _tell_another(topology.machine, found.machine, path)
     return corrected(topology, found)[0]
+
+
+def _tell_another(ours: Machine, theirs: Machine, path: str) -> None:
+    """Say so where the baseline is another host's: a machine may well have had another kernel."""
+    what = of_another(Machine(ours.host), Machine(theirs.host))
+    if what:
+        told = f"stackmap: {safe(path)} says little of what is usual here: it is of {safe(what)}"
+        click.echo(told, err=True)
 
 
 def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
@@ -46,7 +59,7 @@ def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
             for name, load in interval.loads.items()
             if name in before and before[name].title in now
         }
-        yield replace(interval, loads=loads)
+        yield replace(interval, loads=loads, machine=before.machine)
 
 
 def _text(topology: Topology, path: str) -> Iterator[Interval]:
