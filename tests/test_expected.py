@@ -39,6 +39,22 @@ WITH_COUNTERS = {
 PLANS = {"vghdd": {name: ["plan", "vm-disk1", "--to", "raid10", *more]
                    for name, more in (("plan", []), ("plan.json", ["-J"]))}}  # fmt: skip
 
+# Two recordings of a volume: here what one capture and one article's texts have of both layouts.
+VGHDD, MEDUSA = "sample_topologies/vghdd", "sample_topologies/raid5-raid10-medusa"
+MOVED = ["-m", "vm-disk1=vm-disk1-r10"]
+COMPARED = {
+    "vghdd": {
+        "compare": ["compare", VGHDD, VGHDD, *MOVED],
+        "compare.json": ["compare", VGHDD, VGHDD, *MOVED, "-J"],
+        "fiojob": ["fiojob", "vm-disk1"],
+        "fiojob.json": ["fiojob", "vm-disk1", "-J"],
+    },
+    "raid5-raid10-medusa": {
+        "compare": ["compare", f"{MEDUSA}/input/sar-0710.txt", f"{MEDUSA}/input/iostat-3.txt", *MOVED],
+        "iostat-3.fiojob": ["fiojob", "vm-disk1-r10", "--input", f"{MEDUSA}/input/iostat-3.txt"],
+    },
+}  # fmt: skip
+
 
 def cases():
     """Yield (sample, name of the expected file, arguments)."""
@@ -48,8 +64,9 @@ def cases():
         if (sample / "frames").exists():
             for name, arguments in WITH_COUNTERS.items():
                 yield sample, name, arguments
-        for name, arguments in PLANS.get(sample.name, {}).items():
-            yield sample, name, arguments
+        for some in (PLANS, COMPARED):
+            for name, arguments in some.get(sample.name, {}).items():
+                yield sample, name, arguments
         for text in sorted(sample.glob("input/*")):
             for name, arguments in WITH_COUNTERS.items():
                 given = [*arguments, "--input", str(text.relative_to(ROOT)), "--report", "all"]

@@ -26,10 +26,12 @@ METHOD = "circular block bootstrap over intervals"
 ROWS = {
     ("rate", "read"): "reads/s",
     ("rate", "write"): "writes/s",
+    ("rate", "total"): "requests/s",
     ("bytes/s", "read"): "KiB/s read",
     ("bytes/s", "write"): "KiB/s written",
     ("size", "read"): "KiB a read",
     ("size", "write"): "KiB a write",
+    ("size", "total"): "KiB a request",
     ("queue", "total"): "in flight",
     ("flushes", "total"): "flushes/s",
     ("requests", "read"): "reads for a read",
@@ -78,7 +80,7 @@ def compare_text(found: Comparison, *, heading: bool = True, width: int = WIDTH)
 
 
 def _recording(name: str, recording: Recording) -> str:
-    told = [f"{recording.count} intervals"]
+    told = [f"{recording.count} interval{'s' * (recording.count != 1)}"]
     if recording.seconds is not None:
         told.append(f"{recording.seconds:.1f} s")
     told += filter(None, [instant(recording.start)])

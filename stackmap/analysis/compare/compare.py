@@ -221,11 +221,14 @@ class _Waits:
 
     @staticmethod
     def _unlike(direction: str, load: Sequence[Compared]) -> str:
-        sizes = [e for e in load if (e.figure.key, e.direction) == ("size", direction)]
-        for each in sizes:
-            if each.before and each.after:
-                return unlike(f"{direction}s", each.before.value, each.after.value)
-        return ""
+        # A text may not tell reads from writes; then both together are looked at.
+        sizes = {each.direction: each for each in load if each.figure.key == "size"}
+        way = direction if {"read", "write"} & sizes.keys() else "total"
+        each = sizes.get(way)
+        if each is None or each.before is None or each.after is None:
+            return ""
+        name = "requests" if way == "total" else f"{way}s"
+        return unlike(name, each.before.value, each.after.value)
 
     def _at_like_load(
         self, figure: Figure, sums: Sums, which: Sequence[int | None], layer: str, direction: str

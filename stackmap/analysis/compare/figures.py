@@ -78,11 +78,11 @@ EACH = ("read", "write", "total")
 APART = ("read", "write")
 
 LOAD = (
-    Figure("rate", "requests a second", APART, (("here", "ios"), ("here", "seconds", "total")),
+    Figure("rate", "requests a second", EACH, (("here", "ios"), ("here", "seconds", "total")),
            _one_by_other, "top", "/s"),
     Figure("bytes", "bytes a second", APART, (("here", "bytes"), ("here", "seconds", "total")),
            _one_by_other, "top", "B/s"),
-    Figure("size", "bytes a request", APART, (("here", "bytes"), ("here", "ios")),
+    Figure("size", "bytes a request", EACH, (("here", "bytes"), ("here", "ios")),
            _one_by_other, "top", "B"),
     Figure("queue", "requests in flight", ("total",),
            (("here", "queue"), ("here", "seconds")), _one_by_other, "top"),

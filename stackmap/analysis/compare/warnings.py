@@ -43,8 +43,8 @@ def _of_one(name: str, recording: Recording) -> Iterator[str]:
         yield f"{name}, {recording.changed} intervals are left out: the stack was another then"
     if recording.count < FEWEST:
         yield (
-            f"{name} has {recording.count} intervals, and less than {FEWEST} tell nothing of chance: "
-            "no range, and no word on what is significant"
+            f"too few intervals {name}, {recording.count}: fewer than {FEWEST} tell nothing of chance, "
+            "so there is no range, and no word on what is significant"
         )
 
 

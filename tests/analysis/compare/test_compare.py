@@ -227,7 +227,7 @@ def test_few_intervals_have_no_range():
 
     assert cost.change.ratio == pytest.approx(0.5)
     assert (cost.change.low, cost.change.chance, cost.significant) == (None, None, False)
-    assert any("5 intervals" in each for each in stack.warnings)
+    assert any("too few intervals before, 5" in each for each in stack.warnings)
 
 
 def test_a_week_is_some_hundred_batches():
