@@ -6,7 +6,6 @@ Differences that are right are said here, each with its reason.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tarfile
@@ -20,6 +19,14 @@ from stackmap.find import find
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind, Role
 from stackmap.sources import mountinfo
+from tests.agreement import (
+    edges_by_dmsetup,
+    edges_by_lsblk,
+    lsblk,
+    pvs_by_lvs,
+    pvs_by_topology,
+    said,
+)
 
 CAPTURES = Path(__file__).parent.parent.parent / "shared" / "captures"
 ARCHIVES = {
@@ -56,20 +63,6 @@ def without_root(machine, tmp_path_factory):
     return discover(CapturedHost(str(directory)))
 
 
-def said(machine, name):
-    # lsblk prints a name of device-mapper's as it is, which need not be UTF-8.
-    return json.loads((machine / "cmd" / name).read_text(errors="replace"))
-
-
-def lsblk(machine):
-    """Each line of lsblk's tree: the device, and the one it stands on."""
-    todo = [(device, None) for device in said(machine, "lsblk.json")["blockdevices"]]
-    while todo:
-        device, below = todo.pop()
-        yield device, below
-        todo += [(above, device) for above in device.get("children", [])]
-
-
 def volumes(machine):
     """Each LV of lvs, by name as we write it, hidden ones without their brackets."""
     (report,) = said(machine, "lvs.json")["report"]
@@ -78,25 +71,20 @@ def volumes(machine):
 
 def test_edges_are_lsblks(machine, topology):
     """Every edge that lsblk shows, and none more."""
-    shown = {(device["kname"], below["kname"]) for device, below in lsblk(machine) if below}
-
-    assert shown == {(edge.above, edge.below) for edge in topology.edges}
+    assert edges_by_lsblk(machine) == {(edge.above, edge.below) for edge in topology.edges}
 
 
 def test_edges_of_mapped_devices_are_dmsetups(machine, topology):
     """What `dmsetup deps` lists, below what `dmsetup info` numbers."""
-    numbers = {device.number: device.name for device in topology}
-    names = {}
-    for line in (machine / "cmd" / "dmsetup-info.txt").read_text().splitlines():
-        name, major, minor, *_ = line.split("|")
-        names[name] = numbers[f"{major}:{minor}"]
-    expected = set()
-    for line in (machine / "cmd" / "dmsetup-deps.txt").read_text().splitlines():
-        name, _, numbered = line.partition(": ")
-        for major, minor in re.findall(r"\((\d+), (\d+)\)", numbered):
-            expected.add((names[name], numbers[f"{major}:{minor}"]))
+    mapped = {(e.above, e.below) for e in topology.edges if e.above.startswith("dm-")}
+    assert edges_by_dmsetup(machine, topology) == mapped
 
-    assert expected == {(e.above, e.below) for e in topology.edges if e.above.startswith("dm-")}
+
+def test_pvs_below_volumes_are_lvms(machine, topology):
+    """Of each LV, hidden ones too: where lvs leads to by names, the edges do."""
+    expected = pvs_by_lvs(machine, topology)
+    assert any(expected.values())
+    assert expected == pvs_by_topology(machine, topology)
 
 
 def test_devices_are_lsblks(machine, topology):

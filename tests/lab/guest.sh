@@ -122,5 +122,38 @@ dump() {
         cat /tmp/links - | xargs cp -P --parents -t $dir 2>/dev/null || true
     dmsetup table > $dir/cmd/dmsetup-table.txt
     dmsetup status --noflush > $dir/cmd/dmsetup-status.txt
+    # What others say of the same, to compare with: agreement.py.
+    dmsetup deps -o devno > $dir/cmd/dmsetup-deps.txt
+    dmsetup info -c --noheadings --separator '|' -o name,major,minor,attr,uuid > $dir/cmd/dmsetup-info.txt
+    lsblk -J -b -o NAME,KNAME,TYPE > $dir/cmd/lsblk.json
+    lvs -a -o vg_name,lv_all,seg_all --reportformat json > $dir/cmd/lvs.json 2> /dev/null || true
     tar -C $dir -cf "$1.tar" .
+}
+
+# in_memory PROGRAM...: these programs and stackmap, with all that they load, are read from memory from now
+# on. On a host the page cache has them; here each open of a file asks 9p, which is most of what Python's
+# start takes, and none of what is to be measured.
+in_memory() {
+    local program file python site
+    python=$(readlink -f "$(command -v python)")
+    site=$(python -c 'import click, os; print(os.path.dirname(os.path.dirname(click.__file__)))')
+    for file in "$(python -c 'import os; print(os.path.dirname(os.__file__))')" "$site" \
+        "$(readlink -f "$LAB/../..")/stackmap"; do
+        mkdir -p "/tmp/memory$file"
+        # What of the environment serves its developers alone is not run, and 150 MB.
+        tar -C "$file" --exclude=test --exclude='config-*' --exclude='mypy*' --exclude=hypothesis \
+            --exclude=pip --exclude=_pytest -chf - . | tar -C "/tmp/memory$file" -xf -
+        mount --bind "/tmp/memory$file" "$file"
+    done
+    for program in "$python" "$(command -v stackmap)" "$@"; do
+        program=$(readlink -f "$(command -v "$program")")
+        for file in "$program" $(ldd "$program" 2>/dev/null | grep -o '/[^ ]*'); do
+            file=$(readlink -f "$file")
+            # The loader is in use by what copies it; it stays in the page cache of its own accord.
+            case $file in *ld-linux*) continue;; esac
+            [ ! -e "/tmp/memory$file" ] || continue
+            mkdir -p "/tmp/memory${file%/*}"; cp "$file" "/tmp/memory$file"
+            mount --bind "/tmp/memory$file" "$file"
+        done
+    done
 }

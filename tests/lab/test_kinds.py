@@ -21,6 +21,7 @@ from tests.test_zoo import (  # noqa: F401 - pytest runs them here too, on this 
     test_every_active_lv_is_there_by_name,
     test_kinds_are_lsblks,
     test_layouts_are_lvms,
+    test_pvs_below_volumes_are_lvms,
     test_states_are_lvms,
     test_without_root_the_same_devices,
     test_without_root_the_same_edges,

@@ -13,12 +13,21 @@ for ((i = 1; i <= DEVICES; i += 200)); do
 done
 ls -d /sys/block/dm-* | wc -l > devices
 echo "$SECONDS s: they stand"
-TIMEFORMAT=%R
-for _ in 1 2 3 4 5; do
-    { time lsblk > /dev/null; } 2>> lsblk.seconds
-    { time stackmap tree > tree.txt; } 2>> tree.seconds
+stackmap tree > tree.txt
+in_memory lsblk dmsetup
+echo "$SECONDS s: programs are in memory"
+# In turns: what else this machine is doing is then the same for all.
+for _ in 1 2 3; do
+    for command in "lsblk" "lsblk -O" "stackmap tree" "python -c pass" "python -c import\ click" \
+        "stackmap --version" "dmsetup table"; do
+        hyperfine --shell=none --runs 2 --warmup 1 --style none --export-json /tmp/one.json "$command" > /dev/null
+        name=${command//[^a-z]/-}
+        python -c 'import json, sys; print(*json.load(open("/tmp/one.json"))["results"][0]["times"], sep="\n")' \
+            >> "$name.seconds"
+    done
+    echo "$SECONDS s: a round"
 done
-python3 - stackmap tree > tree.kib <<'END'
+python - stackmap tree > tree.kib <<'END'
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
