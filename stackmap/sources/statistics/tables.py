@@ -14,7 +14,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.sources.statistics import landmarks
 from stackmap.sources.statistics.columns import COLUMNS
-from stackmap.sources.statistics.figures import figures, is_figure
+from stackmap.sources.statistics.figures import is_figure
 from stackmap.sources.statistics.headings import (
     DEV,
     DEVICE,
@@ -26,6 +26,7 @@ from stackmap.sources.statistics.headings import (
     unquoted,
 )
 from stackmap.sources.statistics.lines import Lines
+from stackmap.sources.statistics.pieces import Pieces
 from stackmap.sources.statistics.repeated import Repeated, Told
 from stackmap.sources.statistics.reports import Report, Reports
 
@@ -78,7 +79,7 @@ class Tables:
         self._learning = True  # whether its beginning depends on no more than that
         self._begun = 0  # reports before this paragraph
         self._strange = 0  # lines of this paragraph that meant nothing here
-        self._pending: list[str] = []  # a row whose end is on a line to come
+        self._pending = Pieces(self._row_told, self._cut)
         self._open = False  # the last line was a heading: the next may be its rest
         self._adjacent = False  # the last line was a row or heading: this may be part of one
 
@@ -151,23 +152,31 @@ class Tables:
 
     def end(self) -> None:
         """Take the end of the text."""
-        self._give_up_pending()
+        self._pending.give_up(self.heading)
         self.reports.end()
 
     def _row(self, row: Row, load: Load, heading: Heading) -> None:
         self.reports.row(row, load, heading)
         self._open, self._adjacent = False, True
 
+    def _row_told(self, row: Row, heading: Heading) -> None:
+        self._row(row, heading.load(row), heading)
+
+    def _cut(self, row: Row, heading: Heading, said: str) -> None:
+        self.reports.row(row, heading.load(row), heading).note([said])
+
     def _blank(self) -> None:
-        self._give_up_pending()
+        self._pending.give_up(self.heading)
         self._adjacent = self._open  # OSWatcher has a blank line below the heading
         self._open = False
 
     def _take_other(self, line: str, words: list[str]) -> bool:
         """Take a line that is no row by itself."""
-        if self.heading is not None and self._take_piece(words, self.heading):
+        if self.heading is not None and self._pending.take(
+            words, self.heading, may_begin=self._adjacent
+        ):
             return True
-        self._give_up_pending()
+        self._pending.give_up(self.heading)
         if self._take_heading(line, words):
             return True
         self._open = self._adjacent = False
@@ -209,54 +218,6 @@ class Tables:
                 self._row(row, heading.load(row), heading)
                 start = index + width + 1
 
-    # Rows in pieces
-
-    def _take_piece(self, words: list[str], heading: Heading) -> bool:
-        """Take a part of a row: a name on its own line, a line that was wrapped or cut."""
-        if self._pending:
-            return self._continue_row(words, heading)
-        if self._adjacent and _begins_row(words, heading):
-            self._pending = words
-            return True
-        return False
-
-    def _continue_row(self, words: list[str], heading: Heading) -> bool:
-        whole = self._pending + words
-        row = heading.row(whole)
-        if row is not None:
-            self._pending = []
-            self._row(row, heading.load(row), heading)
-            return True
-        fits = len(whole) <= heading.layout.width + MOST_BEFORE
-        if fits and all(is_figure(word) for word in words):
-            self._pending = whole
-            return True
-        self._give_up_pending()
-        row = heading.row(words)
-        if row is not None:
-            self._row(row, heading.load(row), heading)
-            return True
-        return self._take_piece(words, heading)
-
-    def _give_up_pending(self) -> None:
-        """Take a row that was cut for what it holds: its end will not come."""
-        words, self._pending = self._pending, []
-        heading = self.heading
-        if not words or heading is None or heading.last:
-            return
-        shown = _figures_at_end(words)
-        before = words[: len(words) - len(shown)]
-        if not shown or not before:
-            return
-        if "." not in shown[-1] and "," not in shown[-1]:
-            shown = shown[:-1]  # it may have been cut within
-        row = figures(shown, heading.layout.columns) or []
-        missing = heading.layout.width - len(row)
-        *before, name = before
-        whole = Row(tuple(before), name, [*row, *[None] * missing], shown, usual=False)
-        report = self.reports.row(whole, heading.load(whole), heading)
-        report.note([f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"])
-
     # All else
 
     def _take_landmark(self, line: str, words: list[str]) -> bool:
@@ -286,23 +247,3 @@ class Tables:
 
 def _may_head(line: str, words: list[str]) -> bool:
     return any(title in line for title in TITLES) or (bool(words) and words[0] in COLUMNS)
-
-
-def _begins_row(words: list[str], heading: Heading) -> bool:
-    """Whether *words* can be the first part of a row: a name and fewer figures than columns."""
-    shown = _figures_at_end(words)
-    before = len(words) - len(shown)
-    if len(shown) >= heading.layout.width + heading.last:
-        return False
-    if heading.last:
-        return before == 0
-    if heading.sar:
-        return bool(shown) and 1 <= before <= MOST_BEFORE
-    return before == 1
-
-
-def _figures_at_end(words: list[str]) -> list[str]:
-    count = 0
-    while count < len(words) and is_figure(words[-1 - count]):
-        count += 1
-    return words[len(words) - count :]

@@ -1,0 +1,98 @@
+"""
+Rows in pieces: a name on a line of its own, a line that was wrapped, or cut.
+
+What may begin a row is held until a line completes it, or shows that none will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stackmap.sources.statistics.figures import figures, is_figure
+from stackmap.sources.statistics.headings import MOST_BEFORE, Heading, Row
+
+Whole = Callable[[Row, Heading], None]
+Cut = Callable[[Row, Heading, str], None]
+
+
+class Pieces:
+    """
+    The words of a row whose end is on a line to come.
+
+    *whole* is told of each row that was completed, *cut* of what a row held
+    whose end did not come, and of what it lacks.
+    """
+
+    def __init__(self, whole: Whole, cut: Cut) -> None:
+        self._whole = whole
+        self._cut = cut
+        self._words: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._words)
+
+    def take(self, words: list[str], heading: Heading, *, may_begin: bool) -> bool:
+        """Take the words of a line; False if they are no part of a row. *may_begin*: nor need be."""
+        if self._words:
+            return self._go_on(words, heading)
+        if may_begin and _begins_row(words, heading):
+            self._words = words
+            return True
+        return False
+
+    def give_up(self, heading: Heading | None) -> None:
+        """Take a row that was cut for what it holds: its end will not come."""
+        words, self._words = self._words, []
+        if not words or heading is None or heading.last:
+            return
+        shown = _figures_at_end(words)
+        before = words[: len(words) - len(shown)]
+        if not shown or not before:
+            return
+        if "." not in shown[-1] and "," not in shown[-1]:
+            shown = shown[:-1]  # it may have been cut within
+        row = figures(shown, heading.layout.columns) or []
+        missing = heading.layout.width - len(row)
+        *before, name = before
+        whole = Row(tuple(before), name, [*row, *[None] * missing], shown, usual=False)
+        said = f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"
+        self._cut(whole, heading, said)
+
+    def _go_on(self, words: list[str], heading: Heading) -> bool:
+        whole = self._words + words
+        row = heading.row(whole)
+        if row is not None:
+            self._words = []
+            self._whole(row, heading)
+            return True
+        fits = len(whole) <= heading.layout.width + MOST_BEFORE
+        if fits and all(is_figure(word) for word in words):
+            self._words = whole
+            return True
+        self.give_up(heading)
+        row = heading.row(words)
+        if row is not None:
+            self._whole(row, heading)
+            return True
+        # As long as rows were above, the line may begin the next.
+        return self.take(words, heading, may_begin=True)
+
+
+def _begins_row(words: list[str], heading: Heading) -> bool:
+    """Whether *words* can be the first part of a row: a name and fewer figures than columns."""
+    shown = _figures_at_end(words)
+    before = len(words) - len(shown)
+    if len(shown) >= heading.layout.width + heading.last:
+        return False
+    if heading.last:
+        return before == 0
+    if heading.sar:
+        return bool(shown) and 1 <= before <= MOST_BEFORE
+    return before == 1
+
+
+def _figures_at_end(words: list[str]) -> list[str]:
+    count = 0
+    while count < len(words) and is_figure(words[-1 - count]):
+        count += 1
+    return words[len(words) - count :]
