@@ -7,16 +7,28 @@ plan where no way is known to be safe; the reason then stands in its place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
+from stackmap.analysis.findings.finding import Finding
+from stackmap.analysis.findings.parity import PARTIAL_STRIPE
+from stackmap.analysis.findings.sizes import SMALL_CHUNK
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import Plan
 from stackmap.analysis.plan.ways import Outcome, is_there, outcomes
 from stackmap.analysis.report import Measuring
+from stackmap.analysis.whatif.measured import stand
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.raid import Layout
+
+# The findings that are of a layout, and of which layouts they are not; no other layout mends the rest.
+MENDED_BY: Mapping[str, Callable[[Layout], bool]] = {
+    PARTIAL_STRIPE.id: lambda layout: not layout.parity,
+    SMALL_CHUNK.id: lambda layout: (layout.chunk or 0) > SMALL_CHUNK.limits["chunk"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +36,15 @@ class Proposal:
     """
     A layout for *top*, asked for as ``wish``.
 
-    ``projection``: None where ``unprojected`` says why. ``ground`` and
+    ``layout``: what that is here, None where it cannot be. ``projection``:
+    None where ``unprojected`` says why. ``ground`` and
     ``outcomes``: what each way of getting there says; where none can be gone,
     ``unplanned`` says why.
     """
 
     top: str
     wish: str
+    layout: Layout | None = None
     projection: Projection | None = None
     unprojected: str = ""
     ground: Ground | None = None
@@ -42,6 +56,11 @@ class Proposal:
         """The safest way that can be gone; None if there is none."""
         return next((each for each in self.outcomes if each.plan is not None), None)
 
+    def mends(self, finding: Finding) -> bool:
+        """Whether *finding* is of the present layout, and not of the one that is proposed."""
+        found = MENDED_BY.get(finding.rule.id)
+        return self.layout is not None and found is not None and found(self.layout)
+
     @property
     def plan(self) -> Plan | None:
         """The plan of that way."""
@@ -52,16 +71,20 @@ def proposal(
     measured: Measuring, top: str, wish: str, asked: LayoutRequest, ground: Ground | str
 ) -> Proposal:
     """Return what *asked*, said as *wish*, would be for *top*; *ground*: why there is none, or what a plan needs."""
+    layout: Layout | None = None
     projection: Projection | None = None
     unprojected = ""
+    place = stand(measured.topology, top)
     try:
+        layout = asked.on(place.present, lvm=place.lvm)
         projection = project(measured.topology, measured.parts, top, asked)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)
+    so_far = Proposal(top, wish, layout, projection, unprojected)
     if isinstance(ground, str):
-        return Proposal(top, wish, projection, unprojected, unplanned=ground)
+        return replace(so_far, unplanned=ground)
     found, unplanned = _ways(ground)
-    return Proposal(top, wish, projection, unprojected, ground, found, unplanned)
+    return replace(so_far, ground=ground, outcomes=found, unplanned=unplanned)
 
 
 def _ways(ground: Ground) -> tuple[tuple[Outcome, ...], str]:

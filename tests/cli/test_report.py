@@ -313,6 +313,32 @@ def test_the_plan_is_that_of_plan():
     assert "OFFLINE in steps" in told
 
 
+@pytest.mark.parametrize(("wish", "mended"), [("raid10", True), ("raid6", False)])
+def test_what_a_layout_does_not_mend_is_said(wish, mended):
+    """A slow disk stays slow; what parity costs goes where there is none, and stays where there is."""
+    told = words_of(proposed(tuple(VGHDD), wish)).partition("What it mends:")[2]
+    told = told.partition("What it risks:")[0]
+
+    assert ("It mends partial-stripe (vghdd/vm-disk1 (dm-8))." in told) == mended
+    assert ("It mends none of the findings." in told) != mended
+    assert "slow-member (sda)" in told.partition("It mends")[2].partition(".")[2]
+
+
+def test_a_proposal_for_what_a_text_says():
+    """sar -d tells no reads from writes: nothing is projected, but what the layout mends is known."""
+    host, words = CASES["medusa"]
+    result = run([*host, "report", *words, "--to", "raid10", "-o", "-"])
+    told = words_of(Read(result.stdout))
+
+    assert result.exit_code == 0
+    assert "Nothing was projected: vghdd/vm-disk1: its own reads and writes" in told
+    assert "It mends partial-stripe (vghdd/vm-disk1 (dm-89))." in told
+    assert (
+        "One request becomes 3.84 requests that are sent to the disks, before they merge." in told
+    )
+    assert "A byte written costs 3.12 bytes at the disks" in told
+
+
 def test_what_cannot_be_planned_says_why(tmp_path):
     """A capture without LVM's answer has a projection all the same."""
     capture = tmp_path / "capture"

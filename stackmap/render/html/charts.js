@@ -65,7 +65,7 @@
         label: line.label, stroke: colour(name), width: 1.8, value: said(line),
         points: { show: chart.x.length <= 30, size: 4 },
         ...(bars && {
-          fill: colour(name), points: { show: false },
+          fill: colour(name), width: 0, points: { show: false },
           paths: uPlot.paths.bars({ size: [0.8 / chart.lines.length, 60], align: chart.lines.length < 2 ? 0 : place ? 1 : -1 }),
         }),
       });

@@ -105,7 +105,8 @@ def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit:
         if ends is not None and mean is not None and ends[1]:
             least, most = (shown(end, unit) for end in ends)
             parts.append(f"{REQUESTS[direction]} {least} to {most}, {shown(mean, unit)} on average")
-    return "; ".join(parts)
+    words = "; ".join(parts)
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def _at_disks(report: Report, stack: StackFigures, x: tuple[float, ...]) -> Iterator[Block]:

@@ -37,7 +37,16 @@ def what_it_is(topology: Topology, stack: StackFigures) -> str:
         return f"{named(top)}, {size(top.size)}, is {_what(top)}.{_used(stack)}"
     if len(names) <= MOST_DISKS:
         where = f"the {'disk' if len(names) == 1 else 'disks'} {listed(names)}"
-    return f"{named(top)}, {size(top.size)}, is {_what(top)}, on {where}.{_used(stack)}"
+    raid = _laid_out_below(topology, stack)
+    on = f", on {named(raid)} ({_what(raid)})" if raid is not None else ""
+    return f"{named(top)}, {size(top.size)}, is {_what(top)}{on}, on {where}.{_used(stack)}"
+
+
+def _laid_out_below(topology: Topology, stack: StackFigures) -> Device | None:
+    """Return the first device that spreads its data over members, if that is not the top itself."""
+    devices = (topology[name] for name in topology.stack(stack.top.name))
+    found = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
+    return None if found is stack.top else found
 
 
 def _what(device: Device) -> str:
@@ -86,17 +95,23 @@ def what_becomes_of_it(stack: StackFigures) -> str:
     if len(stack.layers) < 2:
         return ""
     head = stack.layers[0]
-    return " ".join(filter(None, (_becomes(stack, d) for d in known_directions(head))))
+    said = [_becomes(stack, direction) for direction in known_directions(head)]
+    return " ".join(filter(None, (*said, _bytes(stack))))
 
 
 def _becomes(stack: StackFigures, direction: str) -> str:
     if direction == "read" and stack.parity is not None and not stack.parity.reason:
         return ""  # what is read below for the writes cannot be taken for what reads become
-    many = at_disks(stack, direction)
-    if many is None:
-        return ""
     word = REQUESTS[direction].removesuffix("s")
-    return f"One {word} becomes {short(many)} requests at the disks{_estimate(stack)}.{_bytes(stack, direction)}"
+    many = at_disks(stack, direction)
+    if many is not None:
+        return f"One {word} becomes {short(many)} requests at the disks{_estimate(stack)}."
+    sent = stack.layers[-1].iops_amplification.get(direction)
+    if sent is None:
+        return ""
+    return (
+        f"One {word} becomes {short(sent)} requests that are sent to the disks, before they merge."
+    )
 
 
 def at_disks(stack: StackFigures, direction: str) -> float | None:
@@ -119,21 +134,19 @@ def _estimate(stack: StackFigures) -> str:
     )
 
 
-def _bytes(stack: StackFigures, direction: str) -> str:
-    """Return what a byte costs: by parity, or by the bytes at the disks."""
-    if direction != "write":
-        return ""
+def _bytes(stack: StackFigures) -> str:
+    """Return what a byte written costs: by parity, or by the bytes at the disks."""
     if stack.parity is not None:
         return _parity_bytes(stack.parity)
     moved = stack.layers[-1].byte_amplification.get("write")
-    return "" if moved is None else f" A byte written is {number(moved, 2)} bytes there."
+    return "" if moved is None else f"A byte written is {number(moved, 2)} bytes at the disks."
 
 
 def _parity_bytes(cost: Parity) -> str:
     if cost.cost_bytes_per_byte is None:
-        return f" What a byte costs cannot be told: {cost.reason}."
+        return f"What a byte written costs at the disks cannot be told: {cost.reason}."
     return (
-        f" A byte written costs {number(cost.cost_bytes_per_byte, 2)} bytes there "
+        f"A byte written costs {number(cost.cost_bytes_per_byte, 2)} bytes at the disks "
         f"({number(cost.write_amplification, 2)} written and "
         f"{number(cost.extra_read_bytes_per_byte, 2)} read for parity), where writes that fill "
         f"whole stripes would cost {number(cost.ideal_bytes_per_byte, 2)}."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stackmap.analysis.corrections import RULES
 from stackmap.analysis.report import Report
 from stackmap.render.intervals import instant
-from stackmap.render.page.blocks import Block, Listing, Part, Section
+from stackmap.render.page.blocks import Listing, Part, Section, Terms
 from stackmap.render.page.names import named, plural
 
 SHORT = 3600.0  # seconds; less says nothing of the busy hour
@@ -27,6 +27,24 @@ UNITS = (
 BUSY = "How busy a device was is used for no verdict: a device that is 100 % busy may be far from its limit."
 
 
+WORDS = (
+    ("request", "one read or write, whatever its size; IOPS are requests a second"),
+    ("member", "one of the parts that an array or a RAID volume spreads its data over"),
+    ("chunk, stripe", "a chunk is what one member gets before the next; one on each is a stripe"),
+    ("parity", "what is written beside the data so that a lost member can be worked out again"),
+    ("merge", "requests next to each other become one, before a disk gets them"),
+    (
+        "bitmap",
+        "where an array keeps which parts may be out of step; writes dirty it, and cost more",
+    ),
+    (
+        "LV, VG, PV",
+        "LVM's volumes, the group they are made in, and the disks that group is made of",
+    ),
+    ("top", "a device that nothing else stands on: what is used, a file system, a VM"),
+)
+
+
 def section(report: Report) -> Section:
     """Return lists, each on one question."""
     parts = (
@@ -37,19 +55,16 @@ def section(report: Report) -> Section:
         ("What was not proved", _doubts(report)),
         ("What is not known", report.topology.unknown),
     )
-    blocks = [_part(title, tuple(items)) for title, items in parts]
-    return Section("methods", "Methods and caveats", tuple(filter(None, blocks)))
-
-
-def _part(title: str, items: tuple[str, ...]) -> Block | None:
-    return Part(title, (Listing(items),)) if items else None
+    lists = ((title, tuple(items)) for title, items in parts)
+    blocks = tuple(Part(title, (Listing(items),)) for title, items in lists if items)
+    return Section("methods", "Methods and caveats", (*blocks, Part("Words", (Terms(WORDS),))))
 
 
 def when(report: Report) -> str:
     """Return when it was measured and how long."""
     period = report.period
     start, end = instant(period.start), instant(period.end)
-    long = "" if period.seconds is None else f", {_long(period.seconds)} in all"
+    long = "" if period.seconds is None else f", {duration(period.seconds)} in all"
     intervals = f"{plural(period.count, 'interval')}{long}"
     if report.interval.since_boot:
         return f"Averages since boot{f' until {end}' if end else ''}{long}: no current rate."
@@ -61,11 +76,16 @@ def when(report: Report) -> str:
     return f"Measured at no known time: {intervals}."
 
 
-def _long(seconds: float) -> str:
+def is_short(report: Report) -> bool:
+    """Whether so little was measured that it says nothing of other hours."""
+    return report.period.seconds is not None and report.period.seconds < SHORT
+
+
+def duration(seconds: float) -> str:
     """
     Return a duration.
 
-    >>> _long(10.0), _long(9000.0), _long(200000.0)
+    >>> duration(10.0), duration(9000.0), duration(200000.0)
     ('10 s', '2 h 30 min', '2 d 7 h')
     """
     if seconds < 120:
@@ -82,9 +102,9 @@ def _long(seconds: float) -> str:
 def _measured(report: Report) -> Iterator[str]:
     yield when(report)
     yield SOURCE if report.period.seconds is not None else PASTED
-    if report.period.seconds is not None and report.period.seconds < SHORT:
+    if is_short(report):
         yield (
-            f"{_long(report.period.seconds)} is short: it says nothing of other hours, and a change that "
+            f"{duration(report.period.seconds or 0.0)} is short: it says nothing of other hours, and a change that "
             "costs money should rest on a day with its busiest hour (stackmap record)."
         )
     yield UNITS

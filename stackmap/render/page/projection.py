@@ -23,7 +23,7 @@ from stackmap.render.page.blocks import (
 from stackmap.render.page.figures import laid_out
 from stackmap.render.page.names import named, plural, short
 from stackmap.render.units import rate, size
-from stackmap.render.whatif import CHECK, COLUMNS, lines, sentences
+from stackmap.render.whatif import lines, sentences
 
 NONE_ASKED = (
     "Nothing was projected: no other layout was asked for. stackmap report NAME --to LAYOUT adds what the "
@@ -32,12 +32,14 @@ NONE_ASKED = (
 INTRO = (
     "The load that was measured, as it would be on the layout that is proposed, by the model in "
     "stackmap-whatif(8). Each figure is the most likely one; where it has a band, the truth lies between "
-    "LOW and HIGH as far as the model goes. Members are what the layout itself sends; disks are what is "
+    "the least and the most, as far as the model goes. Members are what the layout itself sends; disks are what is "
     "left after requests merged."
 )
+HEADINGS = ("Per second", "now", "projected", "least", "most", "change")
+HEADINGS_OF_CHECK = ("Per second", "measured", "model", "least", "most", "off by")
 CHECKED = (
-    "This is the present layout, so the projection checks the model: MODEL beside MEASURED shows what it "
-    "misses."
+    "This is the present layout, so the projection checks the model, which is off by what the last "
+    "column says."
 )
 
 
@@ -55,10 +57,8 @@ def heading(topology: Topology, proposal: Proposal) -> str:
 
 
 def to(proposal: Proposal) -> str:
-    """Return the layout that is proposed: in full where a projection or a plan has made it out."""
-    if proposal.projection is not None and proposal.projection.projected.layout is not None:
-        return laid_out(proposal.projection.projected.layout)
-    return proposal.wish
+    """Return the layout that is proposed, in words; as it was asked for where it cannot be."""
+    return proposal.wish if proposal.layout is None else laid_out(proposal.layout)
 
 
 def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
@@ -74,7 +74,7 @@ def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
         yield bars
     yield Table(
         f"projection-{number}",
-        CHECK if projection.is_check else COLUMNS,
+        HEADINGS_OF_CHECK if projection.is_check else HEADINGS,
         (Rows(tuple(line.cells for line in lines(projection))),),
         caption=f"Averages over {_window(projection)}, a second",
     )

@@ -83,7 +83,7 @@ def _blocks(stack: StackFigures) -> list[Block]:
     if not groups:
         return [Paragraph("Nothing was read or written while it was measured.")]
     headings = ("Layer", *(HEADINGS[column] for column in COLUMNS))
-    table = Table(f"layers-{stack.top.name}", headings, groups, caption=named(stack.top))
+    table = Table(f"layers-{stack.top.name}", headings, groups)
     said = findings(stack)
     return [table, *([Listing(tuple(map(_sentence, said)))] if said else [])]
 

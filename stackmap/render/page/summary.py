@@ -8,7 +8,8 @@ from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.finding import Finding, Severity
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
-from stackmap.render.filled import filled, shown, words_of
+from stackmap.render.filled import filled, shown, title, words_of
+from stackmap.render.page import methods
 from stackmap.render.page.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
 from stackmap.render.page.figures import (
     at_disks,
@@ -19,7 +20,7 @@ from stackmap.render.page.figures import (
     what_it_is,
     what_it_is_asked_for,
 )
-from stackmap.render.page.names import REQUESTS, known_directions, named, plural, short
+from stackmap.render.page.names import REQUESTS, known_directions, listed, named, plural, short
 from stackmap.render.page.plan import safety
 from stackmap.render.page.projection import capacity, change, gives, to
 from stackmap.render.units import number, percent, rate
@@ -141,7 +142,8 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
             )
         else:
             yield Paragraph(gives(each.projection), f"What it will give{mark}:")
-        yield Paragraph(_risk(each), f"What it risks{mark}:")
+        yield from _mended(report, each, mark)
+        yield Paragraph(_risk(report, each), f"What it risks{mark}:")
 
 
 def _way(proposal: Proposal) -> str:
@@ -151,7 +153,30 @@ def _way(proposal: Proposal) -> str:
     return f", in {plural(len(plan.steps), 'step')}: {chosen.way.is_}"
 
 
-def _risk(proposal: Proposal) -> str:
+def _mended(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
+    """Yield which findings the proposed layout mends, and which of the stack's it does not."""
+    grave = [each for each in report.findings_of(proposal.top) if each.severity in GRAVE]
+    if not grave:
+        return
+    mended = [_short(report, each) for each in grave if proposal.mends(each)]
+    left = [_short(report, each) for each in grave if not proposal.mends(each)]
+    does = f"It mends {listed(mended)}." if mended else "It mends none of the findings."
+    yield Paragraph(" ".join((does, *_not_mended(left))), f"What it mends{mark}:")
+
+
+def _not_mended(left: list[str]) -> Iterator[str]:
+    if left:
+        yield (
+            f"{listed(left)} {'is' if len(left) == 1 else 'are'} not of this layout alone: at most the load "
+            "that it spares relieves that. Look there first."
+        )
+
+
+def _short(report: Report, finding: Finding) -> str:
+    return f"{finding.rule.name} ({title(report.topology, finding.device)})"
+
+
+def _risk(report: Report, proposal: Proposal) -> str:
     """Return what must be weighed: the plan's risks, the space, and what nobody knows."""
     plan, found = proposal.plan, proposal.projection
     parts = ["" if plan is None else f"While that is done, the volume {safety(plan)}."]
@@ -168,6 +193,10 @@ def _risk(proposal: Proposal) -> str:
             "How long a request will take is not projected, only how many there will be; and it holds "
             "for the load that was measured."
         )
+    if methods.is_short(report):
+        parts.append(
+            f"All rests on {methods.duration(report.period.seconds or 0.0)} of measurement."
+        )
     words = " ".join(filter(None, parts))
     return words or "It cannot be told: there is neither a plan nor a projection."
 
@@ -178,17 +207,18 @@ def _table(report: Report) -> Table:
     others = tuple(
         (
             named(device),
+            "in no section of its own: ask for it by name",
             rate(report.interval.loads[device.name].total.ios),
             "-",
             "-",
-            "in no section of its own: ask for it by name",
         )
         for device in report.others
     )
     return Table(
         "stacks",
-        ("Stack", "Requests/s", "At its disks", "Bytes a byte written", "Worst finding"),
+        ("Stack", "Worst finding", "Requests/s", "At its disks", "Bytes a byte written"),
         (Rows((*rows, *others)),),
+        words=2,
         caption="All that did something, the worst and the most loaded first",
     )
 
@@ -202,8 +232,8 @@ def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
         cost = disks.byte_amplification.get("write")
     return (
         named(stack.top),
+        worst,
         rate(stack.layers[0].share.total.ios),
         ("~" if disks.share.estimated else "") + rate(disk_requests(stack)),
         number(cost, 2),
-        worst,
     )
