@@ -20,7 +20,7 @@ from stackmap.host.places import decoded
 if TYPE_CHECKING:
     from stackmap.host.tree import Tree
 
-NEAR = 0.01  # of ``every``: a tick comes some microseconds late, or early by the clock
+LATE = 0.2  # seconds that a sample may have come too late; of a short ``every``, a tenth of it
 JUMPED = "jumped"  # stands for what was told in frames that were not read
 
 
@@ -32,9 +32,12 @@ class Window:
     until: float | None = None
     every: float | None = None
 
-    def next_after(self, time: float) -> float:
-        """Return the earliest instant that a frame after the one of *time* may have."""
-        return time + (self.every or 0.0) * (1 - NEAR)
+    def due_after(self, time: float, first: float) -> float:
+        """Return the earliest instant that a frame after the one of *time* may have, *first* being the first."""
+        if not self.every:
+            return time
+        late = min(LATE, self.every / 10)
+        return first + ((time - first + late) // self.every + 1) * self.every - late
 
 
 WHOLE = Window()
@@ -72,12 +75,14 @@ class Numbered:
         """Move through the window."""
         self._frame = 0
         due = float("-inf") if window.since is None else window.since
+        first: float | None = None
         for frame, time in enumerate(self._times or [0.0]):
             if window.until is not None and time > window.until:
                 return
             if time >= due:
                 self._frame = frame
-                due = window.next_after(time)
+                first = time if first is None else first
+                due = window.due_after(time, first)
                 yield time
 
     def told(self, question: str, path: str | None) -> str | Refused | None:  # noqa: ARG002 - files are known by their path
@@ -120,15 +125,16 @@ class Logged:
         self._told, self._passing = {}, {}
         due = float("-inf") if window.since is None else window.since
         place = max(0, bisect_right(self._starts, due) - 1)
-        begun = False
+        first: float | None = None
         while place < len(self._names):
             following = (*self._starts[place + 1 : place + 2], float("inf"))[0]
             for time, entries in self._frames(self._names[place]):
                 if window.until is not None and time > window.until:
                     return
-                self._take(entries, self._names[place], fresh=not begun)
+                self._take(entries, self._names[place], fresh=first is None)
                 if time >= due:
-                    begun, due = True, window.next_after(time)
+                    first = time if first is None else first
+                    due = window.due_after(time, first)
                     yield time
                     if due > following:
                         self._jump()

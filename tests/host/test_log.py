@@ -1,0 +1,242 @@
+"""The log of a capture: whole samples up to wherever it ends, and no more read than a window needs."""
+
+import gzip
+import json
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from stackmap.cli.record import samples
+from stackmap.discover import discover
+from stackmap.errors import CaptureError, InputError, SourceDenied
+from stackmap.host import log
+from stackmap.host.capture import CapturedHost
+from stackmap.host.log import Refused
+from stackmap.host.recording import RecordingHost
+from stackmap.host.timeline import Window
+from stackmap.sampling.watch import Watch
+from stackmap.sources.diskstats import PATH
+from tests.long import START, Repeated
+from tests.test_watch import nothing, replace_quickly, watched, with_volume
+
+SPAN = 2000  # seconds: four segments
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """A recording of four segments."""
+    out = tmp_path_factory.mktemp("long") / "capture"
+    with RecordingHost(Repeated(30, 7), str(out)) as host:
+        for _ in samples(host, 1.0, SPAN):
+            pass
+    return out
+
+
+def segment(capture):
+    (found,) = (Path(capture) / "log").iterdir()
+    return found
+
+
+def test_a_segment_is_read_up_to_the_last_whole_frame(tmp_path):
+    """Cut after any byte it gives a prefix of its frames, and never a half of one."""
+    with RecordingHost(Repeated(30, 7), str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 4):
+            pass
+    content = segment(tmp_path / "c").read_bytes()
+    whole = list(log.frames(content, "it"))
+    assert len(whole) == 5
+
+    before = 0
+    for cut in range(len(content) + 1):
+        found = list(log.frames(content[:cut], "it"))
+        assert found == whole[: len(found)]
+        assert len(found) >= before
+        before = len(found)
+    assert before == 5
+
+
+def test_what_was_written_over_ends_it(tmp_path):
+    """A crash of the machine may leave zeros, or another file's blocks: what stands before is read."""
+    with RecordingHost(Repeated(30, 7), str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 50):
+            pass
+    content = segment(tmp_path / "c").read_bytes()
+    whole = list(log.frames(content, "it"))
+    for start in range(0, len(content), 97):
+        for junk in (bytes(500), bytes(range(250)) * 2):
+            found = list(log.frames(content[:start] + junk + content[start + 500 :], "it"))
+            assert found == whole[: len(found)]
+
+
+@pytest.mark.parametrize(
+    "unpacked",
+    [
+        b"no frame\n" * 20,
+        b"frame x 1 1\nx",
+        b"frame 1.0 99999999999999 1\nx",
+        b"x" * 300,
+        log.frame(1.0, [b'["~", "read /x", 2]\n9\n\n']),
+        log.frame(1.0, [b'["=", "read /x", "y"]\n']),
+        log.frame(1.0, [b"[" * 100_000 + b"\n"]),
+        log.frame(1.0, [b'{"a": 1}\n']),
+    ],
+    ids=range(8),
+)
+def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
+    """What no recorder writes says where, and breaks nothing."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "capture.json").write_text(json.dumps({"format": 2}))
+    (tmp_path / "log" / "1.0.gz").write_bytes(gzip.compress(unpacked))
+
+    with pytest.raises(CaptureError, match=r"log/1\.0\.gz: damaged"):
+        list(CapturedHost(str(tmp_path)).ticks(1.0, None))
+
+
+def test_entries_say_what_changed():
+    """A few lines of many as those lines; all else whole; a refusal with its words."""
+    before = [f"line {number}" for number in range(10)]
+    after = [*before]
+    after[3], after[7] = "three", "séven"
+    told = {"read /x": before, "read /y": ["1"]}
+
+    entries = [
+        log.entry("read /x", after, before),
+        log.entry("read /y", Refused("denied", "no"), ["1"]),
+        log.passing("uevents", "[]"),
+    ]
+    assert log.applied(told, b"".join(entries), "it") == {"uevents": "[]"}
+    assert told == {"read /x": after, "read /y": Refused("denied", "no")}
+    assert b"line 4" not in entries[0]
+
+
+def counters(host, window):
+    """The instants and counters of a window."""
+    host.show(window)
+    return [(time, host.read(PATH)) for time in host.ticks(1.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("since", "until"), [(None, None), (5, 9), (599, 601), (600, 600), (1250.5, 1290), (1999, None)]
+)
+def test_a_window_is_that_part_of_the_whole(long, since, until):
+    """Bounds are included; what is read there is what was recorded."""
+    whole = counters(CapturedHost(str(long)), Window())
+    begin, end = since or 0, SPAN if until is None else until
+    expected = [each for each in whole if begin <= each[0] - START <= end]
+    window = Window(
+        None if since is None else START + since, None if until is None else START + until
+    )
+
+    assert len(whole) == SPAN + 1
+    assert counters(CapturedHost(str(long)), window) == expected
+
+
+@pytest.mark.parametrize("every", [2, 7, 60, 600, 700, 1300])
+def test_every_nth_second(long, every):
+    """Over the ends of segments, and past whole ones, the same samples as by counting."""
+    whole = counters(CapturedHost(str(long)), Window())
+    assert counters(CapturedHost(str(long)), Window(every=every)) == whole[::every]
+
+
+def test_a_window_reads_no_other_segment(long, monkeypatch):
+    """Of a week, an hour takes an hour's files, found by their names."""
+    host = CapturedHost(str(long))
+    host.span()
+    read = []
+    real = host._tree.read
+    monkeypatch.setattr(host._tree, "read", lambda path: read.append(path) or real(path))
+    counters(host, Window(START + 700, START + 800))
+    logs = {path for path in read if path.startswith("/log/")}
+    assert logs == {f"/log/{START + 600:.6f}.gz"}
+
+
+def test_an_empty_window_is_said(long):
+    with pytest.raises(InputError, match="no sample in the time"):
+        CapturedHost(str(long), Window(since=START + SPAN + 1))
+
+
+def test_a_tar_of_it_is_it(long, tmp_path):
+    """The same samples, the same topology."""
+    path = tmp_path / "c.tar.gz"
+    subprocess.run(["tar", "czf", path, "-C", long.parent, long.name], check=True)
+    window = Window(START + 590, START + 610)
+    directory, tar = CapturedHost(str(long), window), CapturedHost(str(path), window)
+
+    assert counters(directory, window) == counters(tar, window)
+    assert discover(directory).devices == discover(tar).devices
+
+
+def test_what_is_told_later_replaces_what_was(tmp_path):
+    """An answer after a refusal, a refusal after an answer, a link, a listing: each in its frame."""
+
+    class Changing(Repeated):
+        frame = 0
+
+        def read(self, path):
+            if path == "/changing" and self.frame == 1:
+                raise SourceDenied("/changing: not now")
+            return f"{self.frame}\n" if path == "/changing" else super().read(path)
+
+        def link(self, path):
+            return f"../to{path}/{self.frame}"
+
+        def names_in(self, path):
+            return [f"{path[1:]}{number}" for number in range(self.frame)]
+
+        def ticks(self, interval, count):
+            for self.frame in range(count):
+                yield START + interval * self.frame
+
+    def ask(host):
+        answers = []
+        for question, path in (
+            (host.read, "/changing"),
+            (host.link, "/changing"),
+            (host.names_in, "/folder"),
+        ):
+            try:
+                answers.append(question(path))
+            except SourceDenied as refusal:
+                answers.append(str(refusal))
+        return answers
+
+    with RecordingHost(Changing(), str(tmp_path / "c")) as host:
+        live = [ask(host), *(ask(host) for _ in host.ticks(1.0, 4))]
+    replay = CapturedHost(str(tmp_path / "c"))
+    assert [ask(replay), *(ask(replay) for _ in replay.ticks(1.0, None))] == live
+    assert live[2][0] == "/changing: not now"
+
+
+def test_a_replay_says_what_was_said_live(tmp_path):
+    """A device replaced under its name, its counters higher: the same events and rates, no figure across."""
+    steps = [nothing, nothing, replace_quickly, nothing, lambda m: m.rename("dm-0", "vg/named")]
+    with RecordingHost(with_volume(steps, listens=True), str(tmp_path / "c")) as host:
+        live = watched(host, 7)
+    host = CapturedHost(str(tmp_path / "c"))
+    again = partial(discover, host)
+    replayed = [
+        (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
+        for topology, interval in Watch(host, again(), again).reports(1.0, None)
+    ]
+
+    assert [(t.devices, rates, events) for t, rates, events in replayed] == [
+        (t.devices, rates, events) for t, rates, events in live
+    ]
+    assert any("replaced" in event for _, _, events in replayed for event in events)
+
+
+def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
+    """--every leaves out the frame in which it was told; who it is tells."""
+    steps = [nothing, nothing, replace_quickly]
+    with RecordingHost(with_volume(steps, listens=True), str(tmp_path / "c")) as host:
+        watched(host, 13)
+    host = CapturedHost(str(tmp_path / "c"), Window(every=4.0))
+    again = partial(discover, host)
+    first, _, third = Watch(host, again(), again).reports(1.0, None)
+
+    assert "dm-0" not in first[1].loads
+    assert any("dm-0: replaced" in event for event in first[1].events)
+    assert third[1].loads["dm-0"].read.ios == 7
+    assert [report[0]["dm-0"].title for report in (first, third)] == ["vg/lv", "vg/other"]
