@@ -44,7 +44,9 @@ def read(host: Host, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
 def parse(text: str, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
     """Return the VGs of a report; PVs without a VG are in none of them."""
     try:
-        groups = [_group(report, names) for report in json.loads(text)["report"] if report["vg"]]
+        # PVs without a VG have a report of their own, with no "vg" in it.
+        reports = [report for report in json.loads(text)["report"] if report.get("vg")]
+        groups = [_group(report, names) for report in reports]
     except DAMAGE as error:
         raise ParseError(f"lvm fullreport: {type(error).__name__}: {error}") from error
     return {group.name: group for group in groups if group.name}

@@ -75,6 +75,7 @@ def test_a_vg_that_hosts_share(field, value):
 
 def test_pvs_without_a_vg_are_no_vg():
     """The report of orphans has no vg, or one without a name."""
+    assert {} == parsed({"pv": REPORT["pv"]})
     assert {} == parsed({**REPORT, "vg": []})
     assert {} == parsed({**REPORT, "vg": [{**REPORT["vg"][0], "vg_name": ""}]})
 

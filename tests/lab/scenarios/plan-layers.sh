@@ -18,7 +18,7 @@ lvremove -q -y vg/unsynced
 volume --type raid5 -i 3 -L 400M --maxrecoveryrate 200k -n syncing
 refused syncing vg/syncing raid6
 lvremove -q -y vg/syncing
-volume --type linear -L 48M -n small
+volume --type linear -L 160M -n small
 refused members vg/small raid10:members=12
 refused size vg/small raid1 --onto nosuch
 refused layout vg/small raid10:layout=far
@@ -33,14 +33,16 @@ umount /mnt 2> /dev/null; lvremove -q -y vg/small
 
 # A second PV on a disk that has one: members must not meet there.
 modprobe loop
-truncate -s 200M /tmp/image; losetup /dev/loop9 /tmp/image
-dmsetup create half0 --table '0 200000 linear /dev/loop9 0'; dmsetup create half1 --table '0 200000 linear /dev/loop9 200000'
+truncate -s 220M /tmp/image; losetup /dev/loop9 /tmp/image
+# Not from its start: LVM would take the loop for the PV.
+dmsetup create half0 --table '0 200000 linear /dev/loop9 8192'
+dmsetup create half1 --table '0 200000 linear /dev/loop9 216384'
 pvcreate -q -ff -y /dev/mapper/half0 /dev/mapper/half1; vgcreate -q one /dev/mapper/half0 /dev/mapper/half1
 lvcreate -q -y -L 16M -n lv one /dev/mapper/half0
 refused one-disk one/lv raid1
-vgremove -q -y one; dmsetup remove half0; dmsetup remove half1
+vgremove -q -y one; pvremove -q -y /dev/mapper/half0 /dev/mapper/half1; dmsetup remove half0; dmsetup remove half1
 
-volume --type linear -L 64M -n pool /dev/sda; lvconvert -q -y --type thin-pool vg/pool
+volume --type linear -L 64M -n pool; lvconvert -q -y --type thin-pool vg/pool
 lvcreate -q -y -V 64M -T vg/pool -n thin
 files /dev/vg/thin
 follow thin-raid1 vg/thin raid1
