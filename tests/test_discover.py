@@ -236,3 +236,15 @@ def test_a_disk_by_what_is_printed_on_it():
         topology["sda"].wwn,
     )
     assert ("Samsung SSD 870 EVO 1TB", "S5") == (topology["sdb"].model, topology["sdb"].serial)
+
+
+def test_a_network_block_device():
+    """Its driver calls all of them solid: what is at the other end is not known. One not connected is none."""
+    files = block("nbd0", "43:0", pid="4711", queue__rotational="0") | block("nbd1", "43:32", 0)
+    files |= {"/proc/4711/comm": "qemu-nbd\n"}
+
+    topology = discover(DrawnHost(files))
+
+    assert ["nbd0"] == [device.name for device in topology]
+    device = topology["nbd0"]
+    assert (Kind.DISK, None, "NBD by qemu-nbd") == (device.kind, device.rotational, device.model)

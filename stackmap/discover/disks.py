@@ -1,4 +1,4 @@
-"""What is neither mapped nor an array: disks, their partitions, loop, zram, bcache."""
+"""What is neither mapped nor an array: disks, their partitions, loop, nbd, zram, bcache."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def read(seen: Scan, block: Block) -> Found:
     for entry, reader in (("loop", _loop), ("bcache", _bcache)):
         if entry in block.entries and block.name.startswith(entry):
             return reader(seen, block)
+    if block.name.startswith("nbd"):
+        return _network(seen, block)
     if block.name.startswith("zram"):
         return Found(Device(**common(seen, block), kind=Kind.ZRAM))
     return _disk(seen, block)
@@ -65,6 +67,19 @@ def _disk(seen: Scan, block: Block) -> Found:
         merges=_merges(seen, block.name),
     )
     return Found(device, edges=_paths(seen, block))
+
+
+def _network(seen: Scan, block: Block) -> Found:
+    """Return a network block device: a disk of another machine's, or an image that a program here serves."""
+    fields = common(seen, block, geometry=True)
+    # Its driver calls each of them solid, whatever is at the other end.
+    fields["rotational"] = None
+    pid = sysfs.attribute(seen.host, f"{block.path}/pid")
+    program = sysfs.attribute(seen.host, f"/proc/{pid}/comm") if pid.isdecimal() else ""
+    facts = {"backend": sysfs.attribute(seen.host, f"{block.path}/backend"), "program": program}
+    facts = {key: value for key, value in facts.items() if value}
+    model = " ".join(["NBD", *(["by " + program] if program else [])])
+    return Found(Device(**fields, kind=Kind.DISK, model=model, merges=True, facts=facts))
 
 
 def _paths(seen: Scan, block: Block) -> tuple[Edge, ...]:

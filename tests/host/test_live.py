@@ -67,6 +67,48 @@ def test_a_command_that_hangs_is_left(monkeypatch):
     assert time.monotonic() - start < 5
 
 
+def test_a_command_begun_works_meanwhile():
+    """When it is asked for it has been at it: its second is not waited for twice."""
+    host = LiveHost()
+    host.begin("sleep", "0.5")
+    time.sleep(0.5)
+    start = time.monotonic()
+
+    assert "" == host.run("sleep", "0.5")
+    assert time.monotonic() - start < 0.4
+
+
+def test_a_command_begun_is_refused_when_it_is_asked_for():
+    """Not before: whoever begins it need not know whether it is there."""
+    host = LiveHost()
+    host.begin("no-such-command")
+    with pytest.raises(SourceMissing, match="no-such-command"):
+        host.run("no-such-command")
+
+
+def test_what_a_command_prints_is_whole():
+    """Also where it is more than a pipe holds, and where it complains as much."""
+    both = "for i in 1 2 3 4 5; do head -c 100003 /dev/zero | tr '\\0' x; head -c 70001 /dev/zero >&2; done"
+
+    assert 5 * 100003 == len(LiveHost().run("sh", "-c", both))
+
+
+def test_a_command_leaves_no_child_and_no_file():
+    """However often it is asked, answered or not."""
+    host = LiveHost()
+    before = set(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        host.run("true")
+        with pytest.raises(SourceError):
+            host.run("false")
+        with pytest.raises(SourceMissing):
+            host.run("no-such-command")
+
+    assert before == set(os.listdir("/proc/self/fd"))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
 def test_ticks_keep_their_distance():
     """Time spent between them is not added."""
     seen = []
