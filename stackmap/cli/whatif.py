@@ -62,7 +62,9 @@ def command(
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     which = "all" if report in (None, "average") else report
-    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
+    if session.live and looked is None:
+        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
+    wanted = Wanted(seconds, count, looked, which, boot)
     intervals = list(wanted.intervals(session, topology))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     # Several volumes on one array mean that array.

@@ -54,6 +54,17 @@ def test_the_present_layout_is_near_what_was_measured(volume, level):
     assert then["disks"]["iops"]["low"] <= now["disks"]["iops"] <= then["disks"]["iops"]["high"]
 
 
+def test_a_recording_is_projected_whole(tmp_path):
+    """All its samples, a second apart, however many."""
+    counters = (SAMPLES / "vghdd" / "proc" / "diskstats").read_text()
+    samples = tmp_path / "samples"
+    samples.write_text("".join(f"TS {1700000000 + n}.5\n{counters}" for n in range(38)))
+    (found,) = said("vm-disk1", "--to", "raid10", "--input", str(samples))
+
+    assert found["intervals"] == 37
+    assert found["seconds"] == 37
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [

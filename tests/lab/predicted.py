@@ -8,6 +8,7 @@ request at the volume.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.lab import judged
@@ -67,17 +68,17 @@ def prediction(recorded: Workload, ran: Workload, layout: str) -> Prediction:
     load = said["load"]
     sent = load["read"]["iops"] + load["write"]["iops"] + load["flushes"]
     members, disks = said["projected"]["members"], said["projected"]["disks"]["iops"]
-    volume, below, at_disks = counted(ran)
+    below, at_disks = counted(ran)
     return Prediction(
         way=f"{recorded.name.partition('-')[0]} → {layout}",
         workload=recorded.name.partition("-")[2],
         members=members["iops"] / sent,
         least=members["low"] / sent,
         most=members["high"] / sent,
-        members_counted=below / volume,
+        members_counted=below,
         low=disks["low"] / sent,
         high=disks["high"] / sent,
-        disks_counted=at_disks / volume,
+        disks_counted=at_disks,
     )
 
 
@@ -89,8 +90,14 @@ def whatif(workload: Workload, layout: str) -> Json:
     return judged.asked(machine, "whatif", top, "--to", layout, "-J", "--input", str(samples))
 
 
-def counted(workload: Workload) -> tuple[int, int, int]:
-    """Return what the kernel counted: requests at the volume, at its data members, done by its disks."""
+def counted(workload: Workload) -> tuple[float, float]:
+    """
+    Return what the kernel counted for each request at the volume: at its data members, and done by its disks.
+
+    The first by one histogram, which began and ended for all devices at once.
+    The disks by their counters and the members', read at one instant; the
+    volume's own are not to be trusted (KERNEL 1.4).
+    """
     known = judged.devices(workload.folder / f"{workload.stack}.tar")
     truth = workload.counted
     (top,) = workload.tops
@@ -102,6 +109,18 @@ def counted(workload: Workload) -> tuple[int, int, int]:
         return sum(truth.taken(number, k).count + truth.flushing[number, k] for k in judged.KINDS)
 
     members = [known[below["name"]] for below in volume["below"] if below["role"] == "data"]
-    disks = {known[below["name"]]["dev"] for member in members for below in member["below"]}
-    done = (truth.issued(d, k).count + truth.empty(d, k) for d in disks for k in judged.KINDS)
-    return taken(volume), sum(map(taken, members)), sum(done)
+    disks = {below["name"] for member in members for below in member["below"]}
+    done = _done(workload.folder / f"{workload.stack}.{workload.name}.diskstats")
+    below = sum(map(taken, members)) / taken(volume)
+    at_disks = sum(done[d] for d in disks) / sum(done[member["name"]] for member in members)
+    return below, below * at_disks
+
+
+def _done(samples: Path) -> dict[str, int]:
+    """Return the requests that each device completed between the first sample and the last."""
+    first, *_, last = samples.read_text().split("TS ")[1:]
+    ends = [
+        {fields[2]: int(fields[3]) + int(fields[7]) for fields in map(str.split, lines)}
+        for lines in (first.splitlines()[1:], last.splitlines()[1:])
+    ]
+    return {name: count - ends[0].get(name, 0) for name, count in ends[1].items()}

@@ -85,6 +85,11 @@ def shared(sets: float, seconds: float) -> float:
     return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
 
 
+def apart(written: float, seconds: float, most: float) -> float:
+    """Return the bits set a second, *most* at most, that ``shared`` makes *written* of."""
+    return _solved(lambda sets: shared(sets, seconds), written, written, max(written, most))
+
+
 def sets_of(writes: float) -> float:
     """Return the bits set a second where the page is written *writes* times."""
     return _solved(page_writes, writes, 0.0, writes) if writes else 0.0
@@ -92,7 +97,7 @@ def sets_of(writes: float) -> float:
 
 def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:
     """Return where *rising* comes nearest to *wanted* between *low* and *high*."""
-    for _ in range(80):
+    for _ in range(60):
         middle = (low + high) / 2 if high < 2 * low or not low else (low * high) ** 0.5
         if rising(middle) < wanted:
             low = middle

@@ -62,7 +62,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """How often bits of the present bitmap are set a second: by its ``likely`` count, and within chance."""
+    """How often bits of the present bitmap are set a second: by its ``likely`` count, and by the ends."""
 
     bitmap: Bitmap
     low: float
@@ -78,7 +78,7 @@ def pattern_of(found: Measured, place: Stand) -> Pattern:
     least = run if layout is None or layout.stripe is None else min(run, layout.stripe)
     # What arrives at once sets one bit: of full stripes, no more is known than that they are full.
     touches = found.write.bytes / least if least else 0.0
-    sets = _sets(found, place)
+    sets = _sets(found, place, touches)
     shares, told = _sequential(found, place, rows, run, touches, sets)
     spans = [
         Hypothesis(share, _span(found, touches, share, each, sets, place.size))
@@ -117,7 +117,7 @@ def _run(found: Measured, place: Stand, rows: Cost | None) -> tuple[float, list[
     return size, []
 
 
-def _sets(found: Measured, place: Stand) -> Sets | None:
+def _sets(found: Measured, place: Stand, touches: float) -> Sets | None:
     """Return how often bits are set; None where the present bitmap has no devices of its own."""
     layout = place.present
     if found.metadata is None or layout is None or not place.region:
@@ -127,7 +127,12 @@ def _sets(found: Measured, place: Stand) -> Sets | None:
     if bitmap is None:
         return None
     low, high = within_chance(writes, found.seconds)
-    return Sets(bitmap, *map(bits.sets_of, (low, writes, high)))
+    low, likely, high = map(bits.sets_of, (low, writes, high))
+    pause = WRITES_OF_A_PAGE * (found.metadata_wait or 0.0) / 1000
+    # At most, those in flight that set a bit did so together.
+    together = high * (1 + (found.in_flight or 0.0) * high / touches) if touches else high
+    most = max(high, min(together, touches))
+    return Sets(bitmap, low, bits.apart(likely, pause, most), most)
 
 
 def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:
