@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from stackmap.model.headings import MOST_BEFORE
 from stackmap.render.name_fields import (
     FEWEST_COLUMNS,
     IOSTAT_WIDTH,
-    MOST_BEFORE,
     Place,
     Style,
     find_heading,

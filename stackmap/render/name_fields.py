@@ -11,13 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE, MOST_WORDS, QUOTES
+
 IOSTAT_WIDTH, SAR_WIDTH = 13, 9
-MOST_BEFORE = 4  # words before the name: sar's time, the marks of a quoted mail
-MOST_WORDS = 100  # of a heading
 FEWEST_COLUMNS = 4  # of a row that has no heading above it
 
 METRIC = re.compile(rb".*/s$|.*-sz$|.*await$|%\w+$|tps$|svctm$|[kMG]B_\w+$|Blk_\w+$")
-QUOTES = frozenset({b">", b">>", b">>>", b"|", b"#", b"*"})
+QUOTED = frozenset(map(str.encode, QUOTES))
+TITLES = frozenset(map(str.encode, {*DEVICE, DEV}))
 BYTES_OF_NUMBERS = frozenset(b"0123456789-")
 
 
@@ -70,7 +71,7 @@ def is_number(word: bytes) -> bool:
 def unquoted(words: Sequence[bytes]) -> int:
     """Return how many marks of quoting the words begin with."""
     count = 0
-    while count < len(words) and words[count] in QUOTES:
+    while count < len(words) and words[count] in QUOTED:
         count += 1
     return count
 
@@ -79,10 +80,10 @@ def find_heading(words: Sequence[bytes]) -> Place | None:
     """Return what the words say of the rows below, if they are a heading of any table."""
     words = words[:MOST_WORDS]
     for index, word in enumerate(words):
-        if word not in {b"Device", b"Device:", b"DEV"}:
+        if word not in TITLES:
             continue
         after, before = words[index + 1 :], words[unquoted(words) : index]
-        sar = word == b"DEV"
+        sar = word == DEV.encode()
         if after and _are_metrics(after):
             return Place(len(after), word, sar=sar, lead=min(index, MOST_BEFORE))
         if not after and len(before) > 1 and _are_metrics(before):

@@ -13,15 +13,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE, MOST_WORDS, QUOTES
 from stackmap.model.load import Load
 from stackmap.sources.statistics.columns import COLUMNS, Layout
 from stackmap.sources.statistics.figures import figures, is_fraction, plain
-
-DEVICE = frozenset({"Device", "Device:"})
-DEV = "DEV"
-MOST_BEFORE = 4  # "> 00시 47분 25초"
-MOST_WORDS = 100  # of a heading, and of what a line may have before it
-QUOTES = frozenset({">", ">>", ">>>", "|", "#", "//", "*"})
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
 CONTINUING = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 
+from stackmap.model.headings import MOST_BEFORE
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.sources.statistics.columns import COLUMNS, Layout, Spots
 from stackmap.sources.statistics.figures import plain
-from stackmap.sources.statistics.headings import MOST_BEFORE, Heading
+from stackmap.sources.statistics.headings import Heading
 from stackmap.sources.statistics.reports import Reports
 
 BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")

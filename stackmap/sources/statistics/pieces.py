@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stackmap.model.headings import MOST_BEFORE
 from stackmap.sources.statistics.figures import figures, is_figure
-from stackmap.sources.statistics.headings import MOST_BEFORE, Heading, Row
+from stackmap.sources.statistics.headings import Heading, Row
 
 Whole = Callable[[Row, Heading], None]
 Cut = Callable[[Row, Heading, str], None]

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from stackmap.model.headings import QUOTES
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
 from stackmap.model.machine import NOWHERE, Machine
 from stackmap.sources.statistics.columns import believable
 from stackmap.sources.statistics.figures import is_rounded
-from stackmap.sources.statistics.headings import QUOTES, Heading, Row
+from stackmap.sources.statistics.headings import Heading, Row
 from stackmap.sources.statistics.landmarks import instant
 
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"

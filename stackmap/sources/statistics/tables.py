@@ -10,21 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.sources.statistics import landmarks
 from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.figures import is_figure
-from stackmap.sources.statistics.headings import (
-    DEV,
-    DEVICE,
-    MOST_BEFORE,
-    Heading,
-    Row,
-    heading,
-    joined,
-    unquoted,
-)
+from stackmap.sources.statistics.headings import Heading, Row, heading, joined, unquoted
 from stackmap.sources.statistics.lines import Lines
 from stackmap.sources.statistics.pieces import Pieces
 from stackmap.sources.statistics.repeated import Repeated, Told
