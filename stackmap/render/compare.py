@@ -9,6 +9,7 @@ from itertools import groupby
 from stackmap.analysis.compare.bootstrap import DRAWS, SEED
 from stackmap.analysis.compare.compare import Compared, Comparison, Side, StackComparison
 from stackmap.analysis.compare.estimate import Change, Estimate
+from stackmap.analysis.compare.likeness import is_like
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.render.intervals import instant
@@ -81,8 +82,8 @@ def compare_text(found: Comparison, *, heading: bool = True, width: int = WIDTH)
 
 def _recording(name: str, recording: Recording) -> str:
     told = [f"{recording.count} interval{'s' * (recording.count != 1)}"]
-    if recording.seconds is not None:
-        told.append(f"{recording.seconds:.1f} s")
+    if recording.length is not None:
+        told = [f"{told[0]} of {recording.length:.1f} s"]
     told += filter(None, [instant(recording.start)])
     return safe(f"{name}: {recording.source}: {', '.join(told)}")
 
@@ -185,6 +186,7 @@ def sentences(stack: StackComparison) -> list[str]:
         found.append(f"Not significant: {'; '.join(unsure) or 'nothing'}.")
     found += _not_judged(known)
     found += [f"Not compared: {words}." for words in _not_compared(stack)]
+    found += _pace(stack)
     found += [f"warning: {each}" for each in stack.warnings]
     if judged:
         found.append(f"method: {_method(stack)}")
@@ -234,6 +236,22 @@ def _not_compared(stack: StackComparison) -> Iterator[str]:
     for name, side in (("before", stack.before), ("after", stack.after)):
         for layer, reason in side.sums.reasons.items():
             yield f"{layer} {name}, because {reason}"
+
+
+def _pace(stack: StackComparison) -> Iterator[str]:
+    """Yield what it means that another rate had a like queue: whoever asks waits for the answers."""
+    changes = {each.figure.key: each for each in stack.load if each.direction == "total"}
+    rate, queue = changes.get("rate"), changes.get("queue")
+    if rate is None or queue is None or rate.change is None or queue.change is None:
+        return
+    times, flying, before = rate.change.ratio, queue.change.ratio, queue.before
+    if times is None or flying is None or before is None or before.value < 1:
+        return
+    if is_like(flying) and not is_like(times):
+        yield (
+            f"As many requests were in flight as before, and {times:.2f} times as many were done: "
+            "whoever sends them waits for them, so the volume set the pace, not the load."
+        )
 
 
 def _method(stack: StackComparison) -> str:

@@ -6,16 +6,21 @@ import configparser
 import json
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.fiojob.job import job_of
+from stackmap.analysis.fiojob.load import JobLoad, Stream
+from stackmap.analysis.fiojob.sizes import Sizes, Told
 from stackmap.analysis.fiojob.target import in_use, is_source
 from stackmap.cli import main, stackmap
 from stackmap.model.device import Use
 from stackmap.model.topology import Topology
+from stackmap.render.fiojob import fiojob_text
 from tests.cli.test_compare import _Main
 from tests.drawn import raid_volume, topology
 
@@ -107,6 +112,38 @@ def test_fio_takes_it(words, tmp_path):
 
     assert result.exit_code == 0, result.output
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_fio_makes_the_sizes_that_it_is_told(tmp_path):
+    """Also those that are no multiples of the smallest, at the rate it is told; a tenth for chance."""
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    load = loaded(Sizes({20480: 750, 24576: 250}, Told.MEANS), rate=300.0)
+    target = tmp_path / "target"
+    target.write_bytes(bytes(1 << 22))
+    file = tmp_path / "job.fio"
+    file.write_text(
+        fiojob_text(job_of(load, str(target), runtime=2)).replace("direct=1", "direct=0")
+    )
+    done = subprocess.run(
+        ["fio", "--output-format=json", f"--write_iolog={tmp_path}/log", file],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    log = (tmp_path / "log").read_text().splitlines()
+    sizes = Counter(int(line.split()[-1]) for line in log if " write " in line)
+
+    assert set(sizes) == {20480, 24576}
+    assert sizes[24576] / sizes.total() == pytest.approx(0.25, abs=0.05)
+    assert sizes.total() == pytest.approx(600, rel=0.15)
+
+
+def loaded(sizes, rate):
+    stream = Stream("write", rate, sizes, 1.0, sequential=False, why="drawn")
+    return JobLoad(LVS["vm"], (stream,), 0.0, "", None, 2.0, 20, ())
 
 
 def test_a_text_has_no_length_and_no_certain_sizes():

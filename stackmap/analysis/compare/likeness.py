@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 from stackmap.model.load import ratio
 
-WIDTH = 1.25
+WIDTH = 1.25  # rates, and sizes, that are further apart are others
 LEAST_SHARED = 0.2  # of the intervals
 LEAST_EACH = 5  # intervals on each side in the classes that both have
-SIZES = 1.25  # mean sizes further apart make other work of each request
 MIX = 0.1  # of writes among the requests
 
 
@@ -70,10 +69,15 @@ def within(classes: Sequence[int | None], column: Sequence[float], wanted: int) 
     return [value if each == wanted else 0.0 for each, value in zip(classes, column, strict=True)]
 
 
+def is_like(times: float) -> bool:
+    """Whether one is as good as the other, of which it is so many *times*."""
+    return 1 / WIDTH <= times <= WIDTH
+
+
 def unlike(name: str, before: float | None, after: float | None) -> str:
     """Return why waits of *name* ("reads") of these mean sizes, bytes, are not compared; "" if they are."""
     times = ratio(after, before)
-    if times is None or 1 / SIZES <= times <= SIZES:
+    if times is None or is_like(times):
         return ""
     return f"{name} were of {(before or 0) / 1024:.1f} KiB before and of {(after or 0) / 1024:.1f} KiB after"
 

@@ -1,9 +1,10 @@
 """
 A measured load as fio's options: one section for the reads, one for the writes.
 
-Two things that fio does are worked around (seen with 3.33). With sizes that
+Three things that fio does are worked around (seen with 3.33). With sizes that
 vary, ``rate_iops`` is taken as so many requests of the *smallest* size, unless
-they come at random (``rate_process=poisson``). And its map of random blocks
+they come at random (``rate_process=poisson``). A size is rounded down to a
+multiple of the smallest, unless ``bs_unaligned``. And its map of random blocks
 cuts a request short where the next block was used, so the map is off.
 """
 
@@ -115,7 +116,11 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
 def _sizes(percents: Mapping[int, int]) -> dict[str, str]:
     if len(percents) == 1:
         return {"bs": str(*percents)}
-    return {"bssplit": ":".join(f"{size}/{percent}" for size, percent in percents.items())}
+    return {
+        "bssplit": ":".join(f"{size}/{percent}" for size, percent in percents.items()),
+        "bs_unaligned": "1",
+        "blockalign": str(math.gcd(*percents)),
+    }
 
 
 def _rate(stream: Stream, *, mixed: bool) -> dict[str, str]:

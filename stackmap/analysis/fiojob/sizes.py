@@ -20,7 +20,7 @@ from itertools import combinations
 SECTOR, PAGE = 512, 4096
 # Sizes that programs and file systems use: powers of two, and half as much again.
 USUAL = tuple(sorted({size << by for by in range(14) for size in (SECTOR, 3 * SECTOR)}))
-CHANCE = 1e-6  # that intervals look like two sizes and are not
+CHANCE = 1e-5  # that intervals look like two sizes and are not
 STRAYS = 0.1  # of the requests may be in intervals with somebody else's: a probe of udev's
 LEAST_SHARE = 0.04  # of the requests; sizes that are rarer count with their neighbours
 WHOLE = 0.02  # of a request: how far counts may be off whole numbers

@@ -117,6 +117,17 @@ def test_waits_of_other_loads_are_not_compared():
     assert stack.find("write_cost", "disks", "write").change.ratio == pytest.approx(0.5)
 
 
+def test_who_sets_the_pace():
+    """Four in flight before and after, and four times the writes done: the load waits for the volume."""
+    before = recorded(RAID5, "vm", raid5, rates(), wait=40.0)
+    after = recorded(RAID10, "new", raid10, rates(mean=400), wait=10.0)
+
+    assert any(
+        "4.00 times as many were done" in each for each in sentences(compared(before, after))
+    )
+    assert not any("pace" in each for each in sentences(compared()))
+
+
 def test_waits_are_weighted_alike():
     """
     The wait is 10 ms at 100 a second and 30 at 200, before and after; only the hours differ.
