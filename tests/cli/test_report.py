@@ -127,6 +127,12 @@ def test_every_element_is_closed(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_no_element_is_shown_as_text(name):
+    """Nothing was escaped twice: no reader sees a tag, or an entity."""
+    assert re.findall(r"</?[a-z]+|&[a-z]+;|&#", "".join(read(name).said)) == []
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_the_page_is_alone(name):
     """It names nothing to load: every address is a place in it, or the empty icon."""
     text = page(name)

@@ -59,6 +59,14 @@ def test_not_a_number_is_refused():
         data("k", [float("nan")])
 
 
+def test_what_is_added_to_markup_is_made_markup():
+    """Two elements after each other are two elements, and a text after one is a text."""
+    read = Read(tag("div", tag("dt", "a") + tag("dd", "b") + "<c>"))
+
+    assert read.tags == ["div", "dt", "dd"]
+    assert read.said == "ab<c>"
+
+
 def test_control_characters_are_spelled_out():
     """A name that would clear a terminal is seen as what it is."""
     assert text("a\x1b[2J\u202eb") == "a\\x1b[2J\\u202eb"

@@ -18,9 +18,12 @@ _BREAKS = re.compile("[\n\t]")
 
 
 class Markup(str):
-    """HTML that was made here."""
+    """HTML that was made here; what is added to it is made HTML."""
 
     __slots__ = ()
+
+    def __add__(self, other: str) -> Markup:
+        return Markup(str.__add__(self, text(other)))
 
 
 def text(words: str) -> Markup:

@@ -207,32 +207,37 @@ def _table(report: Report) -> Table:
     others = tuple(
         (
             named(device),
-            "in no section of its own: ask for it by name",
+            _worst(report, device.name),
             rate(report.interval.loads[device.name].total.ios),
             "-",
             "-",
         )
         for device in report.others
     )
+    told = len(report.stacks)
+    rest = f"; the first {told} are told of below, any other where it is named" if others else ""
     return Table(
         "stacks",
         ("Stack", "Worst finding", "Requests/s", "At its disks", "Bytes a byte written"),
         (Rows((*rows, *others)),),
         words=2,
-        caption="All that did something, the worst and the most loaded first",
+        caption=f"All that did something, the worst and the most loaded first{rest}",
     )
 
 
+def _worst(report: Report, top: str) -> str:
+    found = report.findings_of(top)
+    return f"{found[0].severity}: {found[0].rule.name}" if found else "none"
+
+
 def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
-    found = report.findings_of(stack.top.name)
-    worst = f"{found[0].severity}: {found[0].rule.name}" if found else "none"
     disks = stack.layers[-1]
     cost = None if stack.parity is None else stack.parity.cost_bytes_per_byte
     if stack.parity is None:
         cost = disks.byte_amplification.get("write")
     return (
         named(stack.top),
-        worst,
+        _worst(report, stack.top.name),
         rate(stack.layers[0].share.total.ios),
         ("~" if disks.share.estimated else "") + rate(disk_requests(stack)),
         number(cost, 2),
