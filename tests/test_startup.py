@@ -49,6 +49,8 @@ def imported_by(*arguments: str) -> set[str]:
         [*FROM_SAMPLE, "iostat", "-J"],
         [*FROM_SAMPLE, "iostat", "--per-layer", "-J"],
         [*FROM_SAMPLE, "report", "-o", "-"],
+        [*FROM_SAMPLE, "fiojob", "vm-disk1"],
+        ["compare", str(SAMPLE), str(SAMPLE), "-J"],
     ],
     ids=lambda arguments: " ".join(a for a in arguments if a not in FROM_SAMPLE),
 )

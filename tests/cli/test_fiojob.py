@@ -185,6 +185,16 @@ def test_refusals(words, status, said, monkeypatch):
     assert "[global]" not in result.output
 
 
+def test_no_name_ends_a_comment():
+    """A volume called so that a line of its own would be an option: fio is told of none."""
+    device = replace(LVS["vm"], label="x\n[global]\nexec_prerun=reboot\n#")
+    load = replace(loaded(Sizes({4096: 1}, Told.ONE), rate=50.0), device=device)
+    job = sections(fiojob_text(job_of(load)))
+
+    assert job.sections() == ["global", "x__global__exec_prerun_reboot__-write"]
+    assert "exec_prerun" not in {option for each in job.values() for option in each}
+
+
 def used(**changes):
     devices = [
         replace(device, **changes) if device.name == "other" else device
