@@ -46,10 +46,12 @@ def render_tree(
     headings = [[column.name for column in wanted]] if heading else []
     natural_widths = zip(wanted, _widths([*headings, *cells]), strict=True)
     widths = fitted({c.name: space for c, space in natural_widths}, look.width, NARROWER)
-    lines = [_line(wanted, widths, line, look.width) for line in (*headings, *cells)]
-    colours = [""] * len(headings) + [_colour(row) for row in drawn]
-    painted = (look.paint(text, colour) for text, colour in zip(lines, colours, strict=True))
-    return "".join(f"{line}\n" for line in painted)
+    form = "" if look.width else _form(wanted, widths)
+    lines = [_line(wanted, widths, line, look.width, form) for line in (*headings, *cells)]
+    if look.colour:
+        colours = [""] * len(headings) + [_colour(row) for row in drawn]
+        lines = [look.paint(text, colour) for text, colour in zip(lines, colours, strict=True)]
+    return "\n".join([*lines, ""])
 
 
 def fitted(
@@ -100,11 +102,20 @@ def _widths(lines: list[list[str]]) -> list[int]:
     return [widest(column) for column in zip(*full, strict=True)]
 
 
+def _form(columns: list[Column], widths: Mapping[str, int]) -> str:
+    """Return how to print cells that fit, "" where a column has no width."""
+    if not all(widths.values()):
+        return ""
+    return SEPARATOR.join(f"%{'' if c.right else '-'}{widths[c.name]}s" for c in columns)
+
+
 def _line(
-    columns: list[Column], widths: Mapping[str, int], cells: list[str], room: int | None
+    columns: list[Column], widths: Mapping[str, int], cells: list[str], room: int | None, form: str
 ) -> str:
     if not any(cells[1:]):
         return cells[0] if room is None else cut(cells[0], room)
+    if form and "".join(cells).isascii():  # each letter is as wide as the other: as most lines are
+        return (form % tuple(cells)).rstrip()
     padded = [
         padded_to(widths[column.name], cell, right=column.right)
         for column, cell in zip(columns, cells, strict=True)
