@@ -39,6 +39,7 @@ COMMANDS = {
     "compare": "two recordings of a volume: what changed, normalised for load, and what of it is chance",
     "fiojob": "the measured load as a fio job for a test volume, reads and writes apart",
     "record": "topology and counters into a capture that --from reads back",
+    "export": "the figures of each device over time as OpenMetrics or Parquet",
 }
 
 

@@ -21,7 +21,7 @@ from tests.long import Repeated
 ROOT = Path(__file__).parents[2]
 STACKMAP = Path(sys.executable).with_name("stackmap")
 TIMES = 100
-DEVICES, ACTIVE = 60, 20
+DEVICES, ACTIVE = 24, 12
 MANY = 1_000_000  # seconds of a recording that is not let come to its end
 BEFORE_THE_FIRST = "ended before its first sample"
 
@@ -95,7 +95,8 @@ def test_killed_at_any_time(tmp_path, recorder):
         try:
             count = read_back(out)
         except CaptureError as error:
-            if out.exists() and BEFORE_THE_FIRST not in str(error):
+            # A folder that it had only just made is no capture, nor is anything lost.
+            if out.exists() and any(out.iterdir()) and BEFORE_THE_FIRST not in str(error):
                 raise
             count = 0
         assert count >= begun(out) - 1
@@ -108,7 +109,7 @@ def test_full_at_any_size(tmp_path, recorder):
     rng = random.Random(19)  # noqa: S311 - the same sizes each time
     for number in range(TIMES):
         out = tmp_path / str(number)
-        recorder.start(out, MANY, DEVICES, ACTIVE, rng.randrange(100_000, 140_000))
+        recorder.start(out, MANY, DEVICES, ACTIVE, rng.randrange(40_000, 70_000))
         assert recorder.status() == 1
         (line,) = Path(f"{out}.said").read_text().splitlines()
         assert "File too large" in line
@@ -140,12 +141,12 @@ def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
     if os.geteuid():
         pytest.skip("mounting takes root")
     source = tmp_path / "source"
-    recorder.start(source, 2000, DEVICES, ACTIVE)
+    recorder.start(source, 600, DEVICES, ACTIVE)
     assert recorder.status() == 0
     rng = random.Random(23)  # noqa: S311 - the same sizes each time
     for number in range(TIMES):
         # The complaint goes beside it, where there is room.
-        place = small_disk(rng.randrange(2_400, 3_000) if number % 10 else 400)
+        place = small_disk(rng.randrange(680, 760) if number % 10 else 200)
         out = tmp_path / f"out{number}"
         out.symlink_to(place)
         recorder.start("stackmap", "--from", source, "record", out)

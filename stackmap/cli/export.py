@@ -1,0 +1,80 @@
+"""``stackmap export``: the figures of each device over time, for other programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.analysis.corrections import corrected
+from stackmap.cli.measuring import Wanted, at, split_words
+from stackmap.find import find, find_all
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.sampling.watch import Report
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[NAME...] [INTERVAL [COUNT]]")
+@click.option("--openmetrics", "form", flag_value="openmetrics", help="OpenMetrics text, to OUT.")
+@click.option("--parquet", "form", flag_value="parquet", help="Parquet, to OUT; needs pyarrow.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    metavar="OUT",
+    type=click.Path(dir_okay=False),
+    help="The file to write; standard output if not given, which Parquet does not go to.",
+)
+@click.pass_obj
+def command(session: Session, /, words: tuple[str, ...], form: str | None, out: str | None) -> None:
+    """
+    Write the figures of each device, interval by interval, with instants.
+
+    Of a capture all its intervals (--since, --until and --every choose); of
+    this machine one second, or COUNT times INTERVAL.
+    """
+    if form is None:
+        raise click.UsageError("export to what: --openmetrics or --parquet?")
+    if form == "parquet" and out is None:
+        raise click.UsageError("--parquet is written to a file: -o OUT")
+    names, seconds, count = split_words(words)
+    topology, _ = at(session, None, repeated=seconds is not None)
+    find_all(topology, names)  # says that there is none before anything else
+    status = session.tell_missing(topology, names)
+    session.tell_unknown(topology)
+    reports = Wanted(seconds, count, None, "all", boot=False).reports(session, topology)
+    if form == "openmetrics":
+        _openmetrics(out, _right(reports, names))
+    else:
+        _parquet(str(out), _right(reports, names))
+    sys.exit(status)
+
+
+def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
+    from stackmap.render.openmetrics import courses, openmetrics
+
+    found = courses(reports)
+    with click.open_file(out or "-", "w", encoding="utf-8") as file:
+        for part in openmetrics(found):
+            file.write(part)
+
+
+def _parquet(out: str, reports: Iterator[Report]) -> None:
+    from stackmap.cli.parquet import write
+
+    rows = write(out, reports)
+    click.echo(f"{click.format_filename(out)}: {rows} rows", err=True)
+
+
+def _right(reports: Iterator[Report], names: tuple[str, ...]) -> Iterator[Report]:
+    """Yield *reports* with their counters corrected, of what *names* mean at the time of each."""
+    for topology, interval in reports:
+        if interval.summary:  # the average that an interrupt ends a live report with
+            continue
+        right, _ = corrected(topology, interval)
+        meant = find_all(topology, [name for name in names if find(topology, name)])
+        yield (topology.only(meant) if names else topology), right

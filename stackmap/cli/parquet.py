@@ -1,0 +1,61 @@
+"""Figures over time as Parquet, a row a device an interval; through pyarrow, where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from stackmap.errors import InputError
+from stackmap.model.metrics import METRICS
+
+if TYPE_CHECKING:
+    from stackmap.sampling.watch import Report
+
+BATCH = 50_000  # rows held at once: some 20 MB
+TEXTS = ("host", "device", "name", "kind")
+
+Row = tuple[float | str | None, ...]
+
+
+def write(path: str, reports: Iterable[Report]) -> int:
+    """Write *reports* to *path*, and return how many rows that were."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InputError("export: Parquet needs pyarrow: pip install stackmap[parquet]") from error
+    schema = _schema(pa)
+    rows = _rows(reports)
+    count = 0
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, BATCH)):
+            columns = [list(column) for column in zip(*batch, strict=True)]
+            columns[0] = [round(time * 1e6) for time in columns[0]]
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _schema(pa: Any) -> Any:
+    """Return the columns; what a figure is, and its unit, is in its column's metadata."""
+    fields = [pa.field("time", pa.timestamp("us", "UTC"), nullable=False)]
+    fields.append(pa.field("seconds", pa.float64(), metadata={"help": "Length of the interval."}))
+    fields += [pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS]
+    fields += [
+        pa.field(metric.key, pa.float64(), metadata={"help": metric.help, "unit": metric.unit})
+        for metric in METRICS
+    ]
+    return pa.schema(fields)
+
+
+def _rows(reports: Iterable[Report]) -> Iterator[Row]:
+    for topology, interval in reports:
+        host = topology.machine.host
+        for device in topology:
+            load = interval.loads.get(device.name)
+            if load is None or interval.time is None:
+                continue
+            who = host, device.name, device.title, str(device.kind)
+            yield (interval.time, interval.seconds, *who, *(m.value(load) for m in METRICS))
