@@ -124,8 +124,11 @@ def _row(kernel: str, verdict: Verdict) -> tuple[str, ...]:
 def _both(figure: Figure | None, form: str, unit: int) -> tuple[str, str]:
     if figure is None:
         return "", ""
-    said = "-" if figure.said is None else format(figure.said / unit, form)
-    return said, format(figure.counted / unit, form)
+    counted = format(figure.counted / unit, form)
+    if figure.said is None:
+        return "-", counted
+    ends = dict.fromkeys(format(end / unit, form) for end in figure.ends or (figure.said,))
+    return " to ".join(ends), counted
 
 
 def require_lab(kernel: str) -> None:

@@ -80,17 +80,23 @@ def asked(machine: Path, *words: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Figure:
-    """What stackmap says (None: that it cannot tell) and what the kernel counted."""
+    """
+    What stackmap says (None: that it cannot tell) and what the kernel counted.
+
+    ``ends``: the range that it says the truth lies in, where it is an estimate.
+    """
 
     said: float | None
     counted: float
+    ends: tuple[float, float] | None = None
 
     @property
     def off(self) -> float | None:
-        """The difference as a share of the truth."""
+        """The difference as a share of the truth; of an estimate, by how much that is out of range."""
         if self.said is None:
             return None
-        return abs(self.said - self.counted) / self.counted
+        low, high = self.ends or (self.said, self.said)
+        return max(low - self.counted, self.counted - high, 0.0) / self.counted
 
 
 @dataclass(frozen=True)
@@ -136,20 +142,41 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
             if here.count < FEW:
                 continue
             told, ratios = layer[direction], layer["amplification"]
-            rated = sent.count >= FEW
-            iops, size = ratios["iops"][direction], ratios["bytes"][direction]
+            above_it = sent if sent.count >= FEW else None
             yield Verdict(
                 f"{workload.stack}.{workload.name}",
                 top,
                 layer["role"],
                 direction,
-                Figure(_times(told["arrivals"], seconds), here.count),
-                Figure(_times(told["bytes"], seconds), here.bytes),
-                Figure(iops, here.count / sent.count) if rated else None,
-                Figure(size, here.bytes / sent.bytes) if rated else None,
+                _figure(told, "arrivals", seconds, here.count),
+                _figure(told, "bytes", seconds, here.bytes),
+                _ratio(told, "arrivals", seconds, ratios["iops"][direction], here, above_it),
+                _ratio(told, "bytes", seconds, ratios["bytes"][direction], here, above_it),
                 layer["estimated"],
                 layer["reason"] or "",
             )
+
+
+def _figure(told: dict[str, Any], what: str, seconds: float, counted: float) -> Figure:
+    ends = (told["range"] or {}).get(what)
+    low_high = None if ends is None else (ends[0] * seconds, ends[1] * seconds)
+    return Figure(_times(told[what], seconds), counted, low_high)
+
+
+def _ratio(
+    told: dict[str, Any],
+    what: str,
+    seconds: float,
+    ratio: float | None,
+    here: Sent,
+    above: Sent | None,
+) -> Figure | None:
+    """Return a ratio to what was sent above, with the range of what it is a ratio of."""
+    if above is None:
+        return None
+    of, counted = (above.count, here.count) if what == "arrivals" else (above.bytes, here.bytes)
+    ends = _figure(told, what, seconds, counted).ends
+    return Figure(ratio, counted / of, None if ends is None else (ends[0] / of, ends[1] / of))
 
 
 def cost(workload: Workload, top: str) -> float:

@@ -50,7 +50,7 @@ SPREAD = {"striped": "lab/striped", "bent": "lab/bent"}
 
 @pytest.fixture(params=["6.1", "6.12"])
 def out(lab, request):
-    return lab("sharing", kernel=request.param, disks=7, timeout=900)
+    return lab("sharing", kernel=request.param, disks=7, timeout=1800)
 
 
 @cache

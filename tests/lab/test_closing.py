@@ -38,7 +38,7 @@ def kernel(request):
 
 @pytest.fixture
 def workloads(lab, kernel):
-    return judged.measured(lab("sharing", kernel=kernel, disks=7, timeout=900))
+    return judged.measured(lab("sharing", kernel=kernel, disks=7, timeout=1800))
 
 
 def intervals(workload, top):

@@ -31,7 +31,7 @@ ROWS = 6 * 16  # of each case: stripes written, pages in a chunk
 
 @pytest.fixture(params=["6.1", "6.12"])
 def workloads(lab, request):
-    return judged.measured(lab("rows", kernel=request.param, disks=8, timeout=600))
+    return judged.measured(lab("rows", kernel=request.param, disks=8, timeout=1200))
 
 
 def parity_of(workload):

@@ -83,7 +83,7 @@ UNLIKE = {
 
 
 def scenario(lab, kernel):
-    return judged.measured(lab("stacks", kernel=kernel, disks=10, nvme=1, timeout=1500))
+    return judged.measured(lab("stacks", kernel=kernel, disks=10, nvme=1, timeout=2400))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -112,15 +112,11 @@ def test_a_bitmap_on_the_members_makes_a_range(lab, tabulated, kernel, name):
     (top,) = workload.tops
     found = list(judged.verdicts(workload, top))
     tabulated(kernel, found)
-    said = workload.said(top)
-    write = said["layers"][-1]["write"]
+    assert all(verdict.right(EXACT) for verdict in found)
     (disks,) = (each for each in found if (each.role, each.direction) == ("disks", "write"))
-    for what, figure in (("arrivals", disks.requests), ("bytes", disks.bytes)):
-        low, high = (write["range"] or {}).get(what) or (write[what], write[what])
-        assert high * said["seconds"] == pytest.approx(figure.said)
-        slack = EXACT * figure.counted
-        assert low * said["seconds"] - slack <= figure.counted <= figure.said + slack
-    assert all(verdict.right(EXACT) for verdict in found if verdict is not disks)
+    for figure in (disks.requests, disks.bytes):
+        # The range ends at all that the members were written.
+        assert figure.ends is None or figure.ends[1] == pytest.approx(figure.said)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -25,7 +25,7 @@ REASONS = {
 
 @pytest.fixture(params=["6.1", "6.12"])
 def out(lab, request):
-    return lab("states", kernel=request.param, disks=5, timeout=600)
+    return lab("states", kernel=request.param, disks=5, timeout=1200)
 
 
 @pytest.mark.parametrize("state", REASONS)
