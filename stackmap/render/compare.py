@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from stackmap.analysis.compare.bootstrap import DRAWS, SEED
-from stackmap.analysis.compare.compare import Compared, Comparison, Side, StackComparison
 from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.likeness import is_like
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
+from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.render.intervals import instant
 from stackmap.render.layers_json import layout_json
 from stackmap.render.table import table
