@@ -137,14 +137,10 @@ in_memory() {
     local program file python site
     python=$(readlink -f "$(command -v python)")
     site=$(python -c 'import click, os; print(os.path.dirname(os.path.dirname(click.__file__)))')
-    for file in "$(python -c 'import os; print(os.path.dirname(os.__file__))')" "$site" \
-        "$(readlink -f "$LAB/../..")/stackmap"; do
-        mkdir -p "/tmp/memory$file"
-        # What of the environment serves its developers alone is not run, and 150 MB.
-        tar -C "$file" --exclude=test --exclude='config-*' --exclude='mypy*' --exclude=hypothesis \
-            --exclude=pip --exclude=_pytest -chf - . | tar -C "/tmp/memory$file" -xf -
-        mount --bind "/tmp/memory$file" "$file"
-    done
+    # Of the environment only what stackmap runs with: what its developers need is 300 MB.
+    (cd "$site" && over_memory "$site" click pyudev _distutils_hack ./tabulate* ./*.pth)
+    over_memory "$(python -c 'import os; print(os.path.dirname(os.__file__))')" .
+    over_memory "$(readlink -f "$LAB/../..")/stackmap" .
     for program in "$python" "$(command -v stackmap)" "$@"; do
         program=$(readlink -f "$(command -v "$program")")
         for file in "$program" $(ldd "$program" 2>/dev/null | grep -o '/[^ ]*'); do
@@ -156,4 +152,12 @@ in_memory() {
             mount --bind "/tmp/memory$file" "$file"
         done
     done
+}
+
+# over_memory FOLDER NAME...: these of FOLDER, and no others, from memory in its place
+over_memory() {
+    local folder=$1; shift
+    mkdir -p "/tmp/memory$folder"
+    tar -C "$folder" --exclude=test --exclude='config-*' -chf - "$@" | tar -C "/tmp/memory$folder" -xf -
+    mount --bind "/tmp/memory$folder" "$folder"
 }

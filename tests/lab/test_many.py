@@ -11,11 +11,12 @@ pytestmark = pytest.mark.lab("all")
 
 @pytest.fixture
 def out(lab):
-    return lab("many", disks=1, timeout=600)
+    return lab("many", disks=1, timeout=900)
 
 
-def seconds(path):
-    return [float(line) for line in path.read_text().split()]
+def seconds(out, command):
+    """The median of its runs, each with all that it loads in the guest's memory."""
+    return median(float(line) for line in (out / f"{command}.seconds").read_text().split())
 
 
 def test_all_are_shown(out):
@@ -25,8 +26,14 @@ def test_all_are_shown(out):
 
 
 def test_a_tree_takes_not_much_longer_than_lsblk(out):
-    """4 times as long where the CPU is emulated, which makes Python dear; tests/bench has it without."""
-    assert median(seconds(out / "tree.seconds")) < 6 * median(seconds(out / "lsblk.seconds"))
+    """
+    No more than twice as long, and no longer beside what any Python program with click costs to start.
+
+    The emulated CPU runs no slower in the kernel, where lsblk spends its time, but twenty times
+    in Python. As long as lsblk it is not there: ``bench.py lab`` has the figures.
+    """
+    tree, start = seconds(out, "stackmap-tree"), seconds(out, "python--c-import--click")
+    assert tree < 2 * seconds(out, "lsblk") + start
 
 
 def test_it_stays_below_100_mib(out):

@@ -16,16 +16,17 @@ echo "$SECONDS s: they stand"
 stackmap tree > tree.txt
 in_memory lsblk dmsetup
 echo "$SECONDS s: programs are in memory"
+rm -f -- *.seconds
 # In turns: what else this machine is doing is then the same for all.
-for _ in 1 2 3; do
-    for command in "lsblk" "lsblk -O" "stackmap tree" "python -c pass" "python -c import\ click" \
-        "stackmap --version" "dmsetup table"; do
-        hyperfine --shell=none --runs 2 --warmup 1 --style none --export-json /tmp/one.json "$command" > /dev/null
+for round in warm 1 2 3 4 5; do
+    for command in "lsblk" "stackmap tree" "python -c import\ click" "dmsetup table"; do
+        if [ $round = warm ]; then eval "$command" > /dev/null; continue; fi
+        hyperfine --shell=none --runs 1 --style none --export-json /tmp/one.json "$command" > /dev/null
         name=${command//[^a-z]/-}
         python -c 'import json, sys; print(*json.load(open("/tmp/one.json"))["results"][0]["times"], sep="\n")' \
             >> "$name.seconds"
     done
-    echo "$SECONDS s: a round"
+    echo "$SECONDS s: round $round"
 done
 python - stackmap tree > tree.kib <<'END'
 import resource, subprocess, sys
