@@ -248,3 +248,22 @@ def test_a_network_block_device():
     assert ["nbd0"] == [device.name for device in topology]
     device = topology["nbd0"]
     assert (Kind.DISK, None, "NBD by qemu-nbd") == (device.kind, device.rotational, device.model)
+
+
+def test_thousands_of_devices_are_not_asked_one_by_one():
+    """dmsetup tells names, uuids, suspension and read-only of all at once, sysfs the same one by one."""
+    files = block("sda", "8:0") | mapped(0, "vg-lv", lvm_uuid(7), below=("sda",), ro="1")
+    files["/sys/block/dm-0/dm/suspended"] = "1\n"
+    files["/proc/partitions"] = "8 0 1024 sda\n254 0 1024 dm-0\n"
+    commands = {
+        "dmsetup table": "vg-lv: 0 2048 linear 8:0 11\n",
+        "dmsetup info": f"vg-lv|254|0|L-sr|{lvm_uuid(7)}\n",
+    }
+    host = DrawnHost(files, commands)
+
+    at_once = discover(host, counters=False)["dm-0"]
+
+    assert not [path for path in host.asked if path.startswith("/sys/block/dm-0")]
+    assert ("vg/lv", "suspended", True) == (at_once.label, at_once.state, at_once.read_only)
+    del commands["dmsetup info"]
+    assert at_once == discover(DrawnHost(files, commands), counters=False)["dm-0"]
