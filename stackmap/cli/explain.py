@@ -81,7 +81,9 @@ def command(
     caps = tuple(limits.read(session.host, topology))
     together = report in (None, "average")
     which = "all" if together else report
-    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), text, which, boot)
+    if session.live and text is None:
+        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
+    wanted = Wanted(seconds, count, text, which, boot)
     intervals = wanted.intervals(session, topology, again)
     show = _look(as_json=as_json, markdown=markdown)
     severities: list[Severity] = []

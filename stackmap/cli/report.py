@@ -85,7 +85,9 @@ def command(
     session.tell_unknown(topology)
     which = "all" if report in (None, "average") else report
     taken = Measuring(topology, tuple(chosen))
-    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
+    if session.live and looked is None:
+        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
+    wanted = Wanted(seconds, count, looked, which, boot)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)
     found = taken.report(limits.read(session.host, topology))

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from stackmap.host.capture import CapturedHost
 from stackmap.host.places import command_file
 from stackmap.render.units import kib, number, rate
 from stackmap.sources import lvm_report
@@ -386,6 +387,47 @@ def test_a_proposal_that_cannot_be_is_refused(words, said, tmp_path):
     assert done.returncode == 2
     assert said in done.stderr
     assert not (tmp_path / "x.html").exists()
+
+
+HOUR = 240  # samples, 15 s apart
+
+
+@pytest.fixture(scope="module")
+def hour(tmp_path_factory):
+    """An hour of counters: those of the recording, one after another, under stamps of an hour."""
+    host = CapturedHost(str(SAMPLES / "vghdd"))
+    frames = [host.read("/proc/diskstats") for _ in host.ticks(1, None)]
+    first, last = ([line.split() for line in text.splitlines()] for text in (frames[0], frames[-1]))
+    done = [
+        [int(b) - int(a) for a, b in zip(x[3:], y[3:], strict=True)]
+        for x, y in zip(first, last, strict=True)
+    ]
+    path = tmp_path_factory.mktemp("hour") / "diskstats.txt"
+    with path.open("w") as text:
+        for sample in range(HOUR + 1):
+            text.write(f"TS {1795257000 + 15 * sample}.000000000 x\n")
+            for row, more in zip(first, done, strict=True):
+                told = [int(value) + sample * add for value, add in zip(row[3:], more, strict=True)]
+                told[8] = int(row[11])  # in flight: a gauge
+                text.write(" ".join([*row[:3], *map(str, told)]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("words", [["explain", "-J"], ["report", "-m", "-o", "-"]])
+def test_all_of_a_text_is_looked_at(words, hour):
+    """Not only its first intervals, as many as are taken of a live machine."""
+    result = run([*VGHDD, *words[:1], "vm-disk1", "--input", str(hour), *words[1:]])
+
+    assert f"{HOUR} intervals" in result.stdout
+
+
+def test_hours_are_told_apart(hour):
+    """An hour from 10:30 to 11:30 UTC is half in the one and half in the other."""
+    found = Read(run([*VGHDD, "report", "vm-disk1", "--input", str(hour), "-o", "-"]).stdout)
+    rows = {row[0]: row for row in found.tables["by-hour-dm-8"]}
+
+    assert rows["10:00"][1:] == rows["11:00"][1:]
+    assert rows["10:00"][1] == "30.0"
 
 
 def test_a_hostile_name_is_a_name(tmp_path):
