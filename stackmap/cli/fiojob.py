@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.fiojob.job import Job, job_of
-from stackmap.analysis.fiojob.load import Measuring
+from stackmap.analysis.fiojob.load import DIRECTIONS, Measuring
+from stackmap.analysis.fiojob.sizes import Sizes, given
 from stackmap.analysis.fiojob.target import in_use, is_source
 from stackmap.analysis.plan.ground import path_of
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
@@ -27,6 +28,19 @@ SECONDS, COUNT = 1.0, 60  # of a live machine
 DEV = "/dev/"
 
 
+def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Sizes]:
+    found = {}
+    for value in values:
+        direction, _sign, sizes = value.partition("=")
+        if direction not in DIRECTIONS:
+            raise click.BadParameter(f"takes read=SIZES or write=SIZES, not {value}")
+        try:
+            found[direction] = given(sizes)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+    return found
+
+
 @click.command()
 @measuring
 @click.option(
@@ -40,6 +54,13 @@ DEV = "/dev/"
     type=click.IntRange(1, 31_536_000),
     help="How long the job runs: else as long as was measured, an hour at most.",
 )
+@click.option(
+    "--sizes",
+    multiple=True,
+    metavar="read|write=SIZES",
+    callback=_given,
+    help="The sizes where they are known better than counters tell them: write=4k/70:64k/30.",
+)
 @click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object, with the job in it.")
 @click.pass_obj
 def command(
@@ -51,6 +72,7 @@ def command(
     boot: bool,
     target: str | None,
     runtime: int | None,
+    sizes: dict[str, Sizes],
     as_json: bool,
 ) -> None:
     """
@@ -68,7 +90,7 @@ def command(
     path = "" if target is None else _target(session, topology, name, target)
     which = "all" if report in (None, "average") else report
     wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
-    taken = Measuring(topology, name)
+    taken = Measuring(topology, name, sizes)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)
     job = _job(taken, path, runtime)

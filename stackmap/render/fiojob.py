@@ -84,7 +84,7 @@ def _stream_json(section: Section) -> dict[str, object]:
     return {
         "direction": stream.direction,
         "iops": stream.rate,
-        "size": stream.sizes.mean,
+        "size": stream.mean,
         "sizes": [
             {"size": size, "percent": percent} for size, percent in stream.sizes.percents().items()
         ],

@@ -77,6 +77,16 @@ def test_a_file_that_is_there(tmp_path):
     assert rf"filename={tmp_path}/a\:file" in printed("vm-disk1", "--target", str(file))
 
 
+def test_sizes_that_are_known_better():
+    """Given, and said to be; the rate is the measured one."""
+    text = printed("vm-disk1", "--sizes", "write=4k/70:64k/30")
+    job = sections(text)["vghdd_vm-disk1-write"]
+
+    assert (job["bssplit"], job["rate_iops"]) == ("4096/70:65536/30", "140")
+    assert "as they were given, not measured; their mean is 22.00 KiB" in text
+    assert "140.30 writes/s of 8.00 KiB" in text
+
+
 def test_how_long_it_runs():
     assert "runtime=10\n" in printed("vm-disk1")
     assert "runtime=3\n" in printed("vm-disk1", "--runtime", "3")
@@ -142,7 +152,7 @@ def test_fio_makes_the_sizes_that_it_is_told(tmp_path):
 
 
 def loaded(sizes, rate):
-    stream = Stream("write", rate, sizes, 1.0, sequential=False, why="drawn")
+    stream = Stream("write", rate, sizes.mean, sizes, 1.0, sequential=False, why="drawn")
     return JobLoad(LVS["vm"], (stream,), 0.0, "", None, 2.0, 20, ())
 
 
@@ -167,6 +177,10 @@ def test_a_text_has_no_length_and_no_certain_sizes():
         (["vm-disk1", "--target", "/dev/nothing"], 32, "no device is named"),
         (["vm-disk1", "--target", "./nothing"], 1, "no file"),
         (["vm-disk1", "--target", "vghdd"], 2, "means 2 devices"),
+        (["vm-disk1", "--sizes", "4k/100"], 2, "read=SIZES or write=SIZES"),
+        (["vm-disk1", "--sizes", "write=4k/50:8k/40"], 2, "100 together"),
+        (["vm-disk1", "--sizes", "write=100/100"], 2, "whole sectors"),
+        (["vm-disk1", "--sizes", "write=4k"], 2, "no size with its share"),
         (["vghdd"], 2, "means 2 devices"),
         (["vm-disk1", "vm-disk1-r10"], 2, "one NAME"),
         ([], 2, "one NAME"),

@@ -29,6 +29,7 @@ TOLD = {
     Told.TWO: "of two sizes: every interval's bytes are so many of the one and so many of the other",
     Told.MEANS: "the means of the intervals: counters hold no size of a single request, so sizes "
     "that were mixed within an interval are its mean here",
+    Told.GIVEN: "as they were given, not measured",
 }
 
 
@@ -94,10 +95,12 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
         "iodepth": str(depth(stream, mixed=mixed)),
     }
     comments = [
-        f"{stream.rate:.2f} {stream.direction}s/s of {stream.sizes.mean / 1024:.2f} KiB on average",
+        f"{stream.rate:.2f} {stream.direction}s/s of {stream.mean / 1024:.2f} KiB on average",
         f"sizes: {TOLD[stream.sizes.told]}",
     ]
-    if load.cuts in stream.sizes.requests:
+    if stream.sizes.told is Told.GIVEN:
+        comments[-1] += f"; their mean is {stream.sizes.mean / 1024:.2f} KiB"
+    elif load.cuts in stream.sizes.requests:
         comments.append(
             f"sizes: the device cuts at {(load.cuts or 0) // 1024} KiB before it counts: requests "
             "of that size may be pieces of larger ones"

@@ -9,6 +9,7 @@ and how often something waits for the disks' caches.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackmap.analysis.amplification import figures_of
@@ -35,13 +36,14 @@ class Stream:
     """
     The reads or the writes.
 
-    ``rate``: requests a second. ``queue``: in flight on average, in all but the
+    ``rate``: requests a second; ``mean``: bytes of one. ``queue``: in flight on average, in all but the
     busiest intervals; None where the source does not say. ``sequential`` is a
     guess, made of ``why``.
     """
 
     direction: str
     rate: float
+    mean: float
     sizes: Sizes
     queue: float | None
     sequential: bool
@@ -75,10 +77,11 @@ class JobLoad:
 
 @dataclass
 class Measuring:
-    """Takes the intervals in, one by one."""
+    """Takes the intervals in, one by one; *given*: sizes that are known better, by direction."""
 
     topology: Topology
     name: str
+    given: Mapping[str, Sizes] = field(default_factory=dict)
     _rows: dict[str, list[Row]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
     _queues: dict[str, list[float]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
     _flushed: list[float | None] = field(default_factory=list)
@@ -146,7 +149,8 @@ class Measuring:
         queue = queues[min(len(queues) - 1, int(BUSIEST * len(queues)))] if queues else None
         rate = math.fsum(n for n, _ in rows) / span
         sequential, why = self._order(direction)
-        return Stream(direction, rate, sizes, queue, sequential, why)
+        known = self.given.get(direction, sizes)
+        return Stream(direction, rate, sizes.mean, known, queue, sequential, why)
 
     def _order(self, direction: str) -> tuple[bool, str]:
         """Return whether requests followed each other, and what speaks for it."""

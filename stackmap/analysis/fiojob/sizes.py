@@ -11,6 +11,7 @@ mean, and sizes that were mixed within an interval are not told apart.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,15 +26,24 @@ STRAYS = 0.1  # of the requests may be in intervals with somebody else's: a prob
 LEAST_SHARE = 0.04  # of the requests; sizes that are rarer count with their neighbours
 WHOLE = 0.02  # of a request: how far counts may be off whole numbers
 
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+_SPLIT = re.compile(r"([0-9]{1,9})([kKmM]?)/([0-9]{1,3}(?:\.[0-9]+)?)")
+
 Row = tuple[float, float]  # requests, bytes
 
 
 class Told(StrEnum):
-    """How sizes are known: ``ONE`` and ``TWO`` sizes are the requests' own, ``MEANS`` the intervals'."""
+    """
+    How sizes are known.
+
+    ``ONE`` and ``TWO`` sizes are the requests' own, ``MEANS`` the intervals';
+    ``GIVEN`` came from somebody who knows better.
+    """
 
     ONE = "one"
     TWO = "two"
     MEANS = "means"
+    GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,27 @@ class Sizes:
         for size in rest[: 100 - sum(found.values())]:
             found[size] += 1
         return {size: percent for size, percent in found.items() if percent}
+
+
+def given(text: str) -> Sizes:
+    """
+    Return the sizes that *text* says as fio's bssplit does, ``ValueError`` if it does not.
+
+    >>> given("4k/70:64k/30").requests
+    {4096: 70.0, 65536: 30.0}
+    """
+    requests: dict[int, float] = {}
+    for part in text.split(":"):
+        found = _SPLIT.fullmatch(part)
+        if found is None:
+            raise ValueError(f"{part}: no size with its share, as 4k/70")
+        size = int(found[1]) * _UNITS[found[2].lower()]
+        if not size or size % SECTOR or size in requests:
+            raise ValueError(f"{part}: sizes are whole sectors of 512 bytes, each said once")
+        requests[size] = float(found[3])
+    if abs(sum(requests.values()) - 100) > 0.5 or min(requests.values()) <= 0:
+        raise ValueError(f"{text}: shares are above 0, and 100 together")
+    return Sizes(requests, Told.GIVEN)
 
 
 def sizes_of(rows: Sequence[Row]) -> Sizes | None:
