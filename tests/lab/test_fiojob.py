@@ -29,6 +29,7 @@ LOADS = {
     "rw": ("r5", "RW"),
     "fsync": ("r5", "W"),
     "course": ("plain", "W"),
+    "given": ("plain", "W"),
 }
 
 

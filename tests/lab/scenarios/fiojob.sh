@@ -27,10 +27,11 @@ load() {
     fio --output-format=json $file
 }
 
-# again WORKLOAD VOLUME: the job of what was recorded, and it run on vg/test
+# again WORKLOAD VOLUME OPTION...: the job of what was recorded, and it run on vg/test
 again() {
-    local name=fiojob.$1 status=0
-    stackmap fiojob "$2" --input "$name.diskstats" --target vg/test > "$name.fio" 2> "$name.err" || status=$?
+    local workload=$1 volume=$2 name=fiojob.$1 status=0; shift 2
+    stackmap fiojob "$volume" --input "$name.diskstats" --target vg/test "$@" \
+        > "$name.fio" 2> "$name.err" || status=$?
     echo $status > "$name.status"
     [ "$status" = 0 ] || { cat "$name.err"; return 0; }
     quiet
@@ -38,7 +39,7 @@ again() {
     fio --output-format=json --output="$name.replay.json" "$name.fio" || echo $? > "$name.status"
     quiet
     truth_off "$name.replay.truth"
-    echo "$SECONDS s: $1 again"
+    echo "$SECONDS s: $workload again"
 }
 
 set +e  # from here on a failure is a result, and the test's to judge
@@ -57,6 +58,9 @@ again course plain
 # What counters do not tell: three sizes at once, and requests that the volume cuts before it counts them.
 watched fiojob three plain load plain 20 rw=randwrite bssplit=4k/50:16k/30:64k/20 iodepth=8 rate_iops=40 rate_process=poisson
 again three plain
+# The same load, of which somebody knows better.
+for file in diskstats truth; do cp fiojob.three.$file fiojob.given.$file; done
+again given plain --sizes write=4k/50:16k/30:64k/20
 watched fiojob cut r5 load r5 10 rw=write bs=128k iodepth=2 rate_iops=10
 again cut r5
 echo "$SECONDS s: done"
