@@ -19,6 +19,10 @@ seconds, bits that are set wait for the next time, and share it:
 the daemon too, at a pass by which nothing else wrote the page: min(set, 1/D) ·
 e^(-set·D) times a second (drivers/md/md-bitmap.c: startwrite, endwrite,
 daemon_work and unplug; the lab measured it).
+
+Beside the bitmap, md marks its superblocks clean after a pause in the writes,
+and dirty before the next. How writes are spaced no counter says: at random
+instants, r a second, they leave r · e^(-r·pause) such pauses.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from math import ceil, exp
 from stackmap.model.raid import PAGE, Layout
 
 PASS = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
+PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer is rounded up to 0.2 … 0.4 (md.c: md_write_end)
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
 MOST_REGIONS = 1 << 40
@@ -83,6 +88,11 @@ def page_writes(sets: float) -> float:
 def shared(sets: float, seconds: float) -> float:
     """Return the writes of a page a second where each takes *seconds*, and bits set meanwhile share the next."""
     return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
+
+
+def marks(rate: float) -> float:
+    """Return how often superblocks are marked a second, clean and dirty, by writes at random instants."""
+    return 2 * rate * exp(-rate * PAUSE)
 
 
 def apart(written: float, seconds: float, most: float) -> float:

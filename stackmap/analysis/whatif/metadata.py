@@ -33,13 +33,14 @@ def bitmap_on(layout: Layout, place: Stand) -> Bitmap | None:
 
 
 def metadata_on(
-    bitmap: Bitmap, members: int, found: Measured, whole: Measured, place: Stand, pattern: Pattern
+    bitmap: Bitmap, layout: Layout, found: Measured, whole: Measured, place: Stand, pattern: Pattern
 ) -> Metadata:
     """
     Return what *bitmap* adds under the load *found*, an interval of the window that is *whole*.
 
-    The ends: within chance, for a window as long; and at least as if those of
-    the writes in flight that set a bit did so together.
+    The ends: within chance, for a window as long; at least as if those of the
+    writes in flight that set a bit did so together, and at most with the marks
+    of superblocks that pauses between them leave.
     """
     scale = found.write.requests / whole.write.requests if whole.write.requests else 0.0
     pause = WRITES_OF_A_PAGE * (whole.metadata_wait or 0.0) / 1000
@@ -49,15 +50,31 @@ def metadata_on(
     ]
     setting = (whole.in_flight or 0.0) / (pattern.touches * scale or 1.0)
     least = min(writes / (1 + setting * sets) for sets, writes in ways)
-    most = max(writes for _, writes in ways)
+    most = max(writes for _, writes in ways) + _marks(layout, whole, place, pattern) * scale
     ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
-    each = over(ends if found.write.requests else (), ways[0][1]).scaled(members)
+    each = over(ends if found.write.requests else (), ways[0][1]).scaled(layout.members)
     sent = WRITES_OF_A_PAGE if place.lvm else 1
     carried = each.scaled(bitmap.page_bytes)
     return Metadata(
         members=Added(each.scaled(sent), carried),
         disks=Added(each.scaled(sent if place.flushes_counted else 1), carried),
     )
+
+
+def _marks(layout: Layout, whole: Measured, place: Stand, pattern: Pattern) -> float:
+    """
+    Return how often superblocks may be marked a second, at most: as now, which is what bits do not explain.
+
+    With parity writes take longest and leave the fewest pauses; without, there
+    may be as many as between writes at random instants.
+    """
+    present = None if place.present is None else bitmap_on(place.present, place)
+    now = 0.0
+    if present is not None and whole.metadata is not None:
+        explained = bits.page_writes(sets_on(pattern, whole.write.bytes, 1.0, present)[0])
+        counted = whole.metadata.requests / WRITES_OF_A_PAGE / len(place.metadata)
+        now = max(0.0, counted - explained)
+    return now if layout.parity else max(now, bits.marks(pattern.touches))
 
 
 def present_metadata(found: Measured, place: Stand) -> Metadata | None:
@@ -80,9 +97,7 @@ def regions(
     first = bitmap_on(layout, place)
     bitmap = first
     while bitmap is not None and bitmap.region <= LARGEST:
-        added = metadata_on(
-            bitmap, layout.members, whole, whole, place, pattern
-        ).disks.requests.likely
+        added = metadata_on(bitmap, layout, whole, whole, place, pattern).disks.requests.likely
         share = added / (added + data) if added + data else 0.0
         if share <= WORTH and bitmap is first:
             return

@@ -11,7 +11,7 @@ from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.band import Band, exactly, over
 from stackmap.analysis.whatif.levels import levels
 from stackmap.analysis.whatif.measured import Measured, Stand, Stream, measured, stand
-from stackmap.analysis.whatif.merging import at_disks, fragments
+from stackmap.analysis.whatif.merging import Fragments, at_disks, fragments
 from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_metadata, regions
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of, row_costs
 from stackmap.analysis.whatif.projection import Added, At, Levels, Projection, Side
@@ -23,8 +23,6 @@ from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
-
-Fragments = tuple[float | None, float | None]
 
 
 def project(
@@ -121,7 +119,7 @@ class _Model:
         bitmap = bitmap_on(layout, place)
         added = None
         if bitmap is not None:
-            added = metadata_on(bitmap, layout.members, found, self.whole, place, self.pattern)
+            added = metadata_on(bitmap, layout, found, self.whole, place, self.pattern)
         return Side(
             layout=layout,
             members=At(
@@ -154,7 +152,7 @@ def _model(whole: Measured, place: Stand, layout: Layout) -> _Model:
     pattern = pattern_of(whole, place)
     costs = tuple(row_costs(pattern, place, layout)) if layout.parity else (None,)
     present = traffic(place.present, whole, place, pattern, pattern.rows) if place.present else None
-    found: Fragments = (None, None) if present is None else fragments(whole, present, place)
+    found = (None, None) if present is None else fragments(whole, present, place)
     return _Model(place, layout, whole, pattern, costs, found)
 
 

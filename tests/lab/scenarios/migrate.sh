@@ -10,21 +10,22 @@ unwatched
 # Of each load: seconds before the first sample (bitmaps fill, and are cleared every 5 s), and samples.
 WARM=11 SAMPLES=15
 
-# load READS|WRITES... SIZE RATE DEVICE [OPTION...]: RATE requests a second of SIZE KiB, until it is ended
+# load READS|WRITES... SIZE RATE DEVICE [OPTION...]: RATE requests a second of SIZE KiB, until it is ended.
+# One after another: what piles up where the machine is slow would set its bits, and merge, together.
 load() {
     local kind=$1 size=$2 rate=$3 device=$4; shift 4
     exec fio --name=load --thread --disk_util=0 --filename="$device" --direct=1 --ioengine=libaio \
-        --rw="$kind" --bs="${size}k" --rate_iops="$rate" --rate_process=linear --iodepth=8 --norandommap \
+        --rw="$kind" --bs="${size}k" --rate_iops="$rate" --rate_process=linear --iodepth=1 --norandommap \
         --randrepeat=0 --time_based --runtime=300 "$@"
 }
 
 # database DEVICE: pages read and written at random, and a log that is written in sequence and flushed
 database() {
     exec fio --thread --disk_util=0 --filename="$1" --direct=1 --ioengine=libaio --time_based --runtime=300 \
-        --rate_process=linear --randrepeat=0 --norandommap --iodepth=4 \
+        --rate_process=linear --randrepeat=0 --norandommap --iodepth=1 \
         --name=pages --rw=randread --bs=16k --rate_iops=40 --size=640m \
         --name=dirty --rw=randwrite --bs=16k --rate_iops=20 --size=640m \
-        --name=log --rw=write --bs=4k --rate_iops=10 --offset=640m --size=64m --iodepth=1 --fsync=1
+        --name=log --rw=write --bs=4k --rate_iops=10 --offset=640m --size=64m --fsync=1
 }
 
 # files DEVICE: small writes to a file in ext4, each made durable
@@ -74,18 +75,16 @@ echo "$SECONDS s: lab stands"
 
 mkfifo /tmp/never
 exec 9<> /tmp/never
-# A stream waits for each request before the next (--iodepth=1): what piles up on a slow machine would reach
-# the disks as larger requests, of one volume more than of another.
 for volume in r5 r10 r6; do
     device=/dev/lab/$volume
-    record $volume rand4k-write load randwrite 4 40 $device
-    record $volume rand8k-mixed load randrw 8 40 $device
-    record $volume rand64k-write load randwrite 64 10 $device
-    record $volume rand128k-write load randwrite 128 6 $device
-    record $volume seq4k-write load write 4 40 $device --iodepth=1
-    record $volume seq128k-write load write 128 10 $device --iodepth=1
+    record $volume rand4k-write load randwrite 4 30 $device
+    record $volume rand8k-mixed load randrw 8 25 $device
+    record $volume rand16k-write load randwrite 16 20 $device
+    record $volume rand32k-write load randwrite 32 15 $device
+    record $volume seq4k-write load write 4 40 $device
+    record $volume seq128k-write load write 128 15 $device
     record $volume seq128k-read load read 128 30 $device
-    record $volume rand8k-fsync load randwrite 8 20 $device --iodepth=1 --fsync=1
+    record $volume rand8k-fsync load randwrite 8 15 $device --fsync=1
     record $volume database database $device
     mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 $device
     mkdir -p /tmp/mount; mount $device /tmp/mount
