@@ -4,7 +4,7 @@ What recording costs, beside iostat into a file and sadc; and what a window of a
 Both need many devices, which this machine has not. For the costs, all three are fed the same counters of
 1,000 devices, 100 of them at work, from files that are mounted over /proc/diskstats and /sys/block in a
 namespace of their own (root's; nobody else sees them). So none of them pays for what the kernel takes to write
-its counters down: for a real kernel's part see tests/lab/test_costs.py.
+its counters down, which record and sadc would pay once a sample, and iostat once a device.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 from tabulate import tabulate
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
+
+import measure  # noqa: E402 - beside this file
 
 from tests import long  # noqa: E402 - run as a script, the checkout is not on the path
 
@@ -30,7 +31,14 @@ SHORT, LONG = 5, 35  # samples: what the second takes more is what 30 samples co
 SADC = "/usr/lib/sysstat/sadc"
 SHARE = 0.1  # of iostat's CPU
 SECOND = 1.0  # for a window of an hour
-DAY, HOUR = 86400, 3600
+HOUR = 3600
+# What to do with it, and how many seconds that may take; CPU, so that a busy machine does not decide.
+OPENED = {
+    ("tree",): SECOND,
+    ("--every", "60", "iostat", "-J", "--report", "all"): SECOND,
+    ("--every", "1h", "iostat"): SECOND,
+    ("iostat",): None,
+}
 
 
 def costs() -> bool:
@@ -144,39 +152,28 @@ def windows(hours: int = 24) -> bool:
     """Print what an hour of a recording of a day takes to open; whether that is less than a second."""
     with TemporaryDirectory() as directory:
         out = f"{directory}/day"
-        began = time.monotonic()
-        command = [sys.executable, ROOT / "tests/long.py", out, str(hours * HOUR)]
-        subprocess.run(command, stdout=subprocess.DEVNULL, env=_environment(), check=True)
-        size = _size(Path(out))
-        print(
-            f"{hours} h at 1 s x 200 devices: {size / 1e6:.0f} MB, made in {time.monotonic() - began:.0f} s"
-        )
+        maker = [sys.executable, ROOT / "tests/long.py", out, str(hours * HOUR)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        subprocess.run(maker, stdout=subprocess.DEVNULL, env=environment, check=True)
         since = long.START + hours * HOUR // 2
         window = ["--from", out, "--since", f"@{since}", "--until", f"@{since + HOUR}"]
+        commands = {" ".join(words): [STACKMAP, *window, *words] for words in OPENED}
+        costs = measure.compare(commands, 3)
         rows, fine = [], True
-        for budget, words in (
-            (SECOND, ["tree"]),
-            (SECOND, ["--every", "60", "iostat", "--report", "all", "-J"]),
-            (SECOND, ["--every", "1h", "iostat"]),
-            (None, ["iostat"]),
-        ):
-            command = [STACKMAP, *window, *words]
-            taken = median(_wall(command) for _ in range(3))
+        for (words, budget), cost in zip(OPENED.items(), costs.values(), strict=True):
+            taken = cost.median / 1000
             fine &= budget is None or taken < budget
             verdict = "" if budget is None else "ok" if taken < budget else "TOO SLOW"
             rows.append((" ".join(words), taken, budget, verdict))
-        print(tabulate(rows, ["an hour of it", "s", "at most", ""], floatfmt=".2f"))
+        size = _size(Path(out)) / 1e6
+        heading = [
+            f"an hour of {hours} h at 1 s x 200 devices, {size:.0f} MB",
+            "CPU s",
+            "at most",
+            "",
+        ]
+        print(tabulate(rows, heading, floatfmt=".2f"))
         return fine
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def _wall(command: list[str | Path]) -> float:
-    began = time.monotonic()
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-    return time.monotonic() - began
 
 
 if __name__ == "__main__":
