@@ -83,10 +83,9 @@ def _cells(row: Row, columns: Sequence[Column], look: Look, *, exact: bool) -> l
     if not "".join(said).isprintable():  # of thousands of cells hardly one
         said = [safe(cell) for cell in said]
     if row.branches:
-        said = [
-            look.guides(row.branches) + cell if column.name == TREE else cell
-            for column, cell in zip(columns, said, strict=True)
-        ]
+        place = next((place for place, column in enumerate(columns) if column.name == TREE), None)
+        if place is not None:
+            said[place] = look.guides(row.branches) + said[place]
     return [look.text(cell) for cell in said] if look.ascii else said
 
 
