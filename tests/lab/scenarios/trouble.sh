@@ -32,7 +32,9 @@ udevadm settle
 rm -f -- *.ms
 timed healthy stackmap tree -J
 
-mdadm /dev/md/array --fail /dev/sdb --remove /dev/sdb --zero-superblock /dev/sdb || mdadm --zero-superblock /dev/sdb
+mdadm /dev/md/array --fail /dev/sdb
+until mdadm /dev/md/array --remove /dev/sdb; do sleep 0.2; done
+mdadm --zero-superblock /dev/sdb
 mdadm /dev/md/array --add /dev/sdb
 until grep -q recover /sys/block/md*/md/sync_action; do sleep 0.1; done
 lvchange -q --maxrecoveryrate 1k lab/mirror
