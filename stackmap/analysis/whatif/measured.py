@@ -9,14 +9,15 @@ from stackmap.analysis.attribution import OTHERS, shares, together
 from stackmap.analysis.flushes import flushes_sent
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.share import Portion, flow_of
+from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Flow, Load, ratio, sum_flows
-from stackmap.model.raid import RAID_LEVELS, Layout
+from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
 from stackmap.model.topology import Topology
 
-# A RAID volume's bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the
-# page (KERNEL 1.2). Both are counted at the rmeta device.
-WRITES_OF_A_PAGE = 2
+# A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
+# (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
+WRITES_OF_A_PAGE = {"lvm": 2, "md": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,18 @@ class Stand:
     trouble: str = ""
 
     @property
+    def writes_of_a_page(self) -> int:
+        """Requests that one write of the bitmap's page is, at a member."""
+        return WRITES_OF_A_PAGE["lvm" if self.lvm else "md"]
+
+    @property
+    def bitmap(self) -> Bitmap | None:
+        """The bitmap there is; None where there is none, or nothing tells how large its regions are."""
+        if self.present is None or not self.region:
+            return None
+        return bitmap_of(self.present, self.region, self.size)
+
+    @property
     def cuts(self) -> int | None:
         """Bytes at which requests are cut before they are counted (KERNEL 1.2, 1.3)."""
         layout = self.present
@@ -85,7 +98,7 @@ class Measured:
     those that only flush. ``members_read`` and ``members_write``: what its
     data members took, flushes included. ``disks_read`` and ``disks_write``:
     what its disks completed of that, after merging. ``metadata``: what its
-    metadata devices were sent, and ``metadata_wait`` the milliseconds that a
+    bitmap was written, wherever that is, and ``metadata_wait`` the milliseconds that a
     request of these took. ``in_flight``: the volume's writes under way, on average.
     """
 
@@ -144,17 +157,21 @@ def measured(
     read, written = own.read, own.write
     if None in (read.ios, read.bytes, written.ios, written.bytes):
         return None
-    flushes = _flushes(place, own, loads)
-    empty = flushes if place.lvm else 0.0  # md counts none of its own (KERNEL 1.6)
+    extra = _flushes(place, own, loads)
+    empty = extra if place.lvm else 0.0  # md counts none of its own (KERNEL 1.6)
     owned = shares(topology, loads, place.device.name)
     disks = together(topology, [owned[name] for name in place.disks])
     metadata = _sent(loads, place.metadata, "write")
+    flushes, members_write = extra, _sent(loads, place.members, "write")
+    if place.device.facts.get("consistency") == "bitmap" and place.bitmap and members_write:
+        flushes, metadata = _apart(place, place.bitmap, loads, extra)
+        members_write = members_write + metadata.scaled(-1)
     return Measured(
         read=Stream(read.ios or 0.0, read.bytes or 0.0),
         write=Stream(max(0.0, (written.ios or 0.0) - empty), written.bytes or 0.0),
         flushes=flushes,
         members_read=_sent(loads, place.members, "read"),
-        members_write=_sent(loads, place.members, "write"),
+        members_write=members_write,
         disks_read=_done(disks.read, _all(loads, place.disks, "read"), 0.0),
         disks_write=_done(
             disks.write,
@@ -173,6 +190,25 @@ def _flushes(place: Stand, own: Load, loads: Mapping[str, Load]) -> float:
     if place.present is None:
         return 0.0  # one device gets what the volume got: nothing tells them apart
     return flushes_sent(place.present, own.write, members, counted=place.lvm)
+
+
+def _apart(
+    place: Stand, bitmap: Bitmap, loads: Mapping[str, Load], extra: float
+) -> tuple[float, Stream]:
+    """
+    Return the flushes, and what md's own bitmap was written, of *extra* writes at each member.
+
+    A write of a page asks its disk for two flushes, a flush for one; so of f
+    that the disks did, f - extra were of pages. Where they do not tell, all is
+    the bitmap's. On parity levels, *extra* has a page as the part that is no data.
+    """
+    part = 1 - bitmap.page_bytes / PAGE if place.present and place.present.parity else 1.0
+    most = extra / part if part else 0.0
+    done = _all(loads, place.disks, "flush").ios
+    pages = most if done is None else (done / max(1, len(place.disks)) - extra) / (2 - part)
+    pages = min(most, max(0.0, pages))
+    written = pages * len(place.members)
+    return max(0.0, extra - pages * part), Stream(written, written * bitmap.page_bytes)
 
 
 def _sent(loads: Mapping[str, Load], names: tuple[str, ...], direction: str) -> Stream | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.band import exactly, over
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
-from stackmap.analysis.whatif.measured import WRITES_OF_A_PAGE, Measured, Stand
-from stackmap.analysis.whatif.pattern import Pattern, sets_on, within_chance
+from stackmap.analysis.whatif.measured import Measured, Stand
+from stackmap.analysis.whatif.pattern import Pattern, page_writes, sets_on, within_chance
 from stackmap.analysis.whatif.projection import Added, Region
 from stackmap.model.raid import Layout
 
@@ -43,7 +43,7 @@ def metadata_on(
     of superblocks that pauses between them leave.
     """
     scale = found.write.requests / whole.write.requests if whole.write.requests else 0.0
-    pause = WRITES_OF_A_PAGE * (whole.metadata_wait or 0.0) / 1000
+    pause = place.writes_of_a_page * (whole.metadata_wait or 0.0) / 1000
     ways = [
         (sets, bits.page_writes(bits.shared(sets, pause)))
         for sets in sets_on(pattern, found.write.bytes, scale, bitmap)
@@ -53,7 +53,7 @@ def metadata_on(
     most = max(writes for _, writes in ways) + _marks(layout, whole, place, pattern) * scale
     ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
     each = over(ends if found.write.requests else (), ways[0][1]).scaled(layout.members)
-    sent = WRITES_OF_A_PAGE if place.lvm else 1
+    sent = place.writes_of_a_page
     carried = each.scaled(bitmap.page_bytes)
     return Metadata(
         members=Added(each.scaled(sent), carried),
@@ -68,12 +68,10 @@ def _marks(layout: Layout, whole: Measured, place: Stand, pattern: Pattern) -> f
     With parity writes take longest and leave the fewest pauses; without, there
     may be as many as between writes at random instants.
     """
-    present = None if place.present is None else bitmap_on(place.present, place)
-    now = 0.0
-    if present is not None and whole.metadata is not None:
-        explained = bits.page_writes(sets_on(pattern, whole.write.bytes, 1.0, present)[0])
-        counted = whole.metadata.requests / WRITES_OF_A_PAGE / len(place.metadata)
-        now = max(0.0, counted - explained)
+    now, counted = 0.0, page_writes(whole, place)
+    if place.bitmap is not None and counted is not None:
+        sets = sets_on(pattern, whole.write.bytes, 1.0, place.bitmap)[0]
+        now = max(0.0, counted - bits.page_writes(sets))
     return now if layout.parity else max(now, bits.marks(pattern.touches))
 
 
@@ -82,7 +80,7 @@ def present_metadata(found: Measured, place: Stand) -> Metadata | None:
     if found.metadata is None:
         return None
     sent, carried = exactly(found.metadata.requests), exactly(found.metadata.bytes)
-    done = sent if place.flushes_counted else sent.scaled(1 / WRITES_OF_A_PAGE)
+    done = sent if place.flushes_counted else sent.scaled(1 / place.writes_of_a_page)
     return Metadata(Added(sent, carried), Added(done, carried))
 
 

@@ -15,8 +15,8 @@ from itertools import product
 from math import sqrt
 
 from stackmap.analysis.whatif import bitmap as bits
-from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
-from stackmap.analysis.whatif.measured import WRITES_OF_A_PAGE, Measured, Stand
+from stackmap.analysis.whatif.bitmap import Bitmap
+from stackmap.analysis.whatif.measured import Measured, Stand
 from stackmap.analysis.whatif.rows import Cost, cold_reads, run_of, scattered, sequential
 from stackmap.model.raid import PAGE, Layout
 
@@ -118,21 +118,25 @@ def _run(found: Measured, place: Stand, rows: Cost | None) -> tuple[float, list[
 
 
 def _sets(found: Measured, place: Stand, touches: float) -> Sets | None:
-    """Return how often bits are set; None where the present bitmap has no devices of its own."""
-    layout = place.present
-    if found.metadata is None or layout is None or not place.region:
-        return None
-    writes = found.metadata.requests / WRITES_OF_A_PAGE / len(place.metadata)
-    bitmap = bitmap_of(layout, place.region, place.size)
-    if bitmap is None:
+    """Return how often bits are set; None where nothing tells."""
+    writes, bitmap = page_writes(found, place), place.bitmap
+    if writes is None or bitmap is None:
         return None
     low, high = within_chance(writes, found.seconds)
     low, likely, high = map(bits.sets_of, (low, writes, high))
-    pause = WRITES_OF_A_PAGE * (found.metadata_wait or 0.0) / 1000
+    pause = place.writes_of_a_page * (found.metadata_wait or 0.0) / 1000
     # At most, those in flight that set a bit did so together.
     together = high * (1 + (found.in_flight or 0.0) * high / touches) if touches else high
     most = max(high, min(together, touches))
     return Sets(bitmap, low, bits.apart(likely, pause, most), most)
+
+
+def page_writes(found: Measured, place: Stand) -> float | None:
+    """Return how often the bitmap's page is written at each member; None where nothing tells."""
+    keepers = len(place.metadata) or len(place.members)
+    if found.metadata is None or not keepers:
+        return None
+    return found.metadata.requests / place.writes_of_a_page / keepers
 
 
 def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:

@@ -48,4 +48,4 @@ def _bitmap_unseen(place: Stand) -> Iterator[str]:
     if place.lvm:
         yield "how often the bitmap is written now: it is not among the figures"
     else:
-        yield "how often md's bitmap is written now: its writes are among the members' own"
+        yield "how often md's bitmap is written now, if there is one: nothing tells it from data"
