@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis import course
 from stackmap.cli import stackmap
 from stackmap.host.capture import CapturedHost
 from stackmap.host.places import command_file
@@ -419,6 +420,17 @@ def test_all_of_a_text_is_looked_at(words, hour):
     result = run([*VGHDD, *words[:1], "vm-disk1", "--input", str(hour), *words[1:]])
 
     assert f"{HOUR} intervals" in result.stdout
+
+
+def test_averaged_intervals_are_said_to_be(hour, monkeypatch):
+    """Where a point is the mean of several, the page says of how many, and what looked at these."""
+    monkeypatch.setattr(course, "ROOM", (60, 60))
+    told = words_of(
+        Read(run([*VGHDD, "report", "vm-disk1", "--input", str(hour), "-o", "-"]).stdout)
+    )
+
+    assert f"{HOUR} intervals were measured; each point is the mean of 8 (120 s)" in told
+    assert f"{HOUR} intervals were averaged in 30 stretches of 8" in told
 
 
 def test_hours_are_told_apart(hour):

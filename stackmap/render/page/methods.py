@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.corrections import RULES
+from stackmap.analysis.parity import Parity
 from stackmap.analysis.report import Report
 from stackmap.render.intervals import instant
 from stackmap.render.page.blocks import Listing, Part, Section, Terms
 from stackmap.render.page.names import named, plural
 
+ENDS = 0.02  # a range no wider is a figure
 SHORT = 3600.0  # seconds; less says nothing of the busy hour
 SOURCE = (
     "The figures come from the kernel's own counters of each block device (requests, merges, bytes and "
@@ -107,6 +109,13 @@ def _measured(report: Report) -> Iterator[str]:
             f"{duration(report.period.seconds or 0.0)} is short: it says nothing of other hours, and a change that "
             "costs money should rest on a day with its busiest hour (stackmap record)."
         )
+    each = report.course[0].count
+    if each > 1:
+        yield (
+            f"{plural(report.period.count, 'interval')} were averaged in {len(report.course)} stretches of "
+            f"{each}: what asks how things went over time (the charts, rules about what lasts, the "
+            "percentiles of a projection) looks at these, and what asks for the most at each interval."
+        )
     yield UNITS
     yield BUSY
     yield from report.interval.notes
@@ -129,23 +138,29 @@ def _corrected(report: Report) -> Iterator[str]:
 
 def _estimates(report: Report) -> Iterator[str]:
     for stack in report.stacks:
-        layers = [f.layer.role for f in stack.layers if f.share.estimated]
-        if layers:
+        name = named(stack.top)
+        divided = [f.layer.role for f in stack.layers if f.share.divided]
+        if divided:
             yield (
-                f"{named(stack.top)}: requests after merging at the {' and the '.join(layers)}, which "
-                "serve others too; they are divided in proportion to what each sent. Bytes, and "
-                "requests before merging, are exact."
+                f"{name}: requests after merging at the {' and the '.join(divided)}, which serve others "
+                "too; they are divided in proportion to what each sent."
             )
-        cost = stack.parity
-        if (
-            cost is not None
-            and cost.full_stripe_low is not None
-            and cost.full_stripe_high is not None
-        ):
+        loose = [f.layer.role for f in stack.layers if any(p.loose for p in f.share.parts.values())]
+        if loose:
             yield (
-                f"{named(stack.top)}: the share of writes that filled their stripe is a range, for "
-                "counters do not fix it; what parity cost is exact."
+                f"{name}: what belongs to it at the {' and the '.join(loose)} is known within a range, whose "
+                "ends the JSON under Raw numbers has."
             )
+        if stack.parity is not None and _is_range(stack.parity):
+            yield (
+                f"{name}: the share of writes that filled their stripe is a range, for counters do not fix "
+                "it; what parity cost is exact."
+            )
+
+
+def _is_range(cost: Parity) -> bool:
+    low, high = cost.full_stripe_low, cost.full_stripe_high
+    return low is not None and high is not None and high - low > ENDS
 
 
 def _doubts(report: Report) -> Iterator[str]:
