@@ -8,9 +8,14 @@ import pytest
 
 from stackmap.analysis.whatif.project import project
 from stackmap.errors import InputError, LayoutError
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
-from tests.drawn import did, moved, raid_volume, topology
+from stackmap.model.load import Flow
+from stackmap.model.machine import Machine
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge, Topology
+from tests.drawn import DISKS, did, disk, moved, raid_volume, topology
 
 KIB = 1024
 MIB = KIB * KIB
@@ -189,6 +194,40 @@ def test_a_flush_is_told_from_two_copies():
     )
 
     assert projected(machine("raid10"), flushed, "raid5").flushes == pytest.approx(7)
+
+
+def md_array(done):
+    """An md RAID5 with a bitmap on its members: 11 writes of 8 KiB; each disk flushed so often."""
+    array = Device(
+        "md0", Kind.ARRAY, "9:0", size=600 * MIB, layout=layout("raid5", 4, 65536), state="active",
+        facts={"consistency": "bitmap", "region": str(2 * MIB)},
+    )  # fmt: skip
+    edges = [Edge("md0", name, Role.DATA) for name in DISKS]
+    loads = {"md0": moved(write=did(11, 8 * KIB))}
+    # Each disk: 11 pages of data and parity, 5 pages of the bitmap of 512 bytes, 7 flushes.
+    wrote = did(11, PAGE) + did(5, 512) + did(7, 0)
+    for name in DISKS:
+        loads[name] = replace(moved(did(11, PAGE), wrote), flush=Flow(ios=done))
+    machine = Topology([array, *map(disk, DISKS)], edges, machine=Machine(kernel="6.1.0"))
+    return project(machine, [Interval(loads, time=1.0, seconds=SECONDS)], "md0", parse("raid10"))
+
+
+def test_mds_own_bitmap_is_told_from_flushes():
+    """7 flushes are 7 at a disk, 5 pages are 10: 17; and of 16 + 7 writes, 11 carry data."""
+    found = md_array(17.0)
+
+    assert found.flushes == pytest.approx(7)
+    assert found.now.members.write.likely == pytest.approx(4 * (11 + 7))
+    assert found.now.disks.metadata.requests.likely == pytest.approx(4 * 5)
+    assert found.now.disks.requests.likely == pytest.approx(4 * (11 + 11 + 5 + 7))
+
+
+def test_where_disks_count_no_flushes_all_is_the_bitmaps():
+    """Before Linux 5.5, and then nothing is known of flushes."""
+    found = md_array(None)
+
+    assert found.flushes == pytest.approx(0)
+    assert found.now.disks.metadata is not None
 
 
 @pytest.mark.parametrize(("chunk", "pieces"), [("16k", 2), ("64k", 1), ("128k", 1)])
