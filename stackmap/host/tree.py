@@ -211,7 +211,8 @@ def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dic
         room -= member.size
         if room < 0 or count >= MAX_FILES:
             raise CaptureError(
-                f"{path}: refused: unpacks to more than {MAX_BYTES >> 20} MiB or {MAX_FILES} files"
+                f"{path}: refused: unpacks to more than {MAX_BYTES >> 20} MiB or {MAX_FILES} files; "
+                "a directory may hold more: unpack it yourself, if you trust it"
             )
         if member.issym():
             links[name] = _safe_target(name, member.linkname, path)
