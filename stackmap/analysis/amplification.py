@@ -26,6 +26,7 @@ from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers
 from stackmap.analysis.marks import most_marked
 from stackmap.analysis.parity import Parity, caused_reads, parity
+from stackmap.analysis.sending import Sending
 from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio, sum_flows
@@ -98,7 +99,8 @@ def figures_of(
 
     *seconds*: how long the interval was, to judge what was in flight at its edges.
     """
-    span = _Span(topology, loads, Account(topology, loads), seconds)
+    sending = Sending(topology, loads)
+    span = _Span(topology, loads, sending, Account(topology, loads, sending), seconds)
     return [_stack(span, top) for top in tops]
 
 
@@ -113,13 +115,14 @@ class _Span:
 
     topology: Topology
     loads: Mapping[str, Load]
+    sending: Sending
     account: Account
     seconds: float | None
 
 
 def _stack(span: _Span, top: str) -> StackFigures:
     topology, loads = span.topology, span.loads
-    owned = shares(topology, loads, top)
+    owned = shares(topology, loads, top, span.sending)
     work = background(topology, top)
     found = []
     for layer, likely in by_layer(topology, layers(topology, top)).items():
@@ -152,23 +155,27 @@ def heads(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
     ]
 
 
-def stack_tops(topology: Topology, loads: Mapping[str, Load], top: str) -> list[str]:
+def stack_tops(topology: Topology, loads: Mapping[str, Load], tops: Iterable[str]) -> list[str]:
     """
-    Return *top* and the devices of its stack that deserve figures of their own.
+    Return each of *tops*, and after it the devices of its stack that deserve figures of their own.
 
     Those are what several tops share through a device that makes requests of
     its own (an array under several volumes): below it nothing can be divided,
     but of it and all below the figures are exact.
     """
-    owned = shares(topology, loads, top)
-    sharers = (
-        edge.above
-        for name, share in owned.items()
-        if share.undivided
-        for edge in topology.above(name)
-        if edge.above in owned and not owned[edge.above].reason
-    )
-    return list(dict.fromkeys([top, *sharers]))
+    sending = Sending(topology, loads)
+    found: dict[str, None] = {}
+    for top in tops:
+        owned = shares(topology, loads, top, sending)
+        sharers = (
+            edge.above
+            for name, share in owned.items()
+            if share.undivided
+            for edge in topology.above(name)
+            if edge.above in owned and not owned[edge.above].reason
+        )
+        found |= dict.fromkeys([top, *sharers])
+    return list(found)
 
 
 def _counted(span: _Span, layer: Layer, share: Share) -> LayerFigures:

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.marks import keeps_marks, with_marks
-from stackmap.analysis.sending import is_idle, sent, sent_of
+from stackmap.analysis.sending import Sending, is_idle
 from stackmap.analysis.share import (
     DIRECTIONS,
     NOTHING,
@@ -37,18 +37,26 @@ from stackmap.model.topology import Edge, Topology
 OTHERS = 0.01  # a shared device of which others have less than this share counts as one's own
 
 
-def shares(topology: Topology, loads: Mapping[str, Load], top: str) -> dict[str, Share]:
-    """Return what belongs to *top* on each device of its stack, metadata devices too."""
+def shares(
+    topology: Topology, loads: Mapping[str, Load], top: str, sending: Sending | None = None
+) -> dict[str, Share]:
+    """
+    Return what belongs to *top* on each device of its stack, metadata devices too.
+
+    *sending*: of the same interval, where several tops are asked for.
+    """
     data = carriers(topology, top)
+    known = sending or Sending(topology, loads)
     found: dict[str, Share] = {}
     for name in topology.stack(top):
-        found[name] = _share(topology, loads, name, found, data, top)
+        found[name] = _share(topology, loads, known, name, found, data, top)
     return found
 
 
 def _share(
     topology: Topology,
     loads: Mapping[str, Load],
+    sending: Sending,
     name: str,
     found: Mapping[str, Share],
     data: frozenset[str],
@@ -58,7 +66,7 @@ def _share(
     if name != top and all(passes(topology[edge.above]) for edge in senders):
         # A metadata device's own traffic stays out of the data below it.
         ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
-        return _sent_share(topology, loads, name, ours, found)
+        return _sent_share(topology, loads, sending, name, ours, found)
     load = loads.get(name)
     if load is None:
         return Share(reason=f"{topology[name].title}: not among the counters")
@@ -86,6 +94,7 @@ def _only_ours(topology: Topology, loads: Mapping[str, Load], name: str, top: st
 def _sent_share(
     topology: Topology,
     loads: Mapping[str, Load],
+    sending: Sending,
     name: str,
     ours: list[Edge],
     found: Mapping[str, Share],
@@ -98,14 +107,14 @@ def _sent_share(
     for direction in DIRECTIONS:
         arrived = sum(
             (
-                sent_of(topology, loads, e, direction, found[e.above].part(direction), why[e.above])
+                sending.sent_of(e, direction, found[e.above].part(direction), why[e.above])
                 for e in ours
             ),
             start=NOTHING,
         )
         whole = flow_of(loads.get(name, Load()), direction)
         both = parts["read"] + parts["write"] if direction == "total" else UNKNOWN
-        if not arrived.arrivals or not _cuts(topology, loads, name, direction):
+        if not arrived.arrivals or not _cuts(topology, loads, sending, name, direction):
             parts[direction], divided = _completed(arrived, whole)
             some |= divided
         elif both.ios is not None:
@@ -145,7 +154,9 @@ def _complete(topology: Topology, above: str, led: frozenset[str]) -> bool:
     return led >= {edge.below for edge in topology.below(above)}
 
 
-def _cuts(topology: Topology, loads: Mapping[str, Load], name: str, direction: str) -> bool:
+def _cuts(
+    topology: Topology, loads: Mapping[str, Load], sending: Sending, name: str, direction: str
+) -> bool:
     """
     Whether *name* made several requests of one: it counted more than it was sent, and no more bytes.
 
@@ -155,7 +166,7 @@ def _cuts(topology: Topology, loads: Mapping[str, Load], name: str, direction: s
     edges = topology.above(name)
     if topology[name].merges or not edges:
         return False
-    portions = [sent(topology, loads, edge, direction) for edge in edges]
+    portions = [sending.sent(edge, direction) for edge in edges]
     known = sum((portion or UNKNOWN for portion in portions), start=NOTHING)
     whole = flow_of(loads.get(name, Load()), direction)
     if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from stackmap.analysis.attribution import shares
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.marks import keeps_marks, with_marks
-from stackmap.analysis.sending import sent
+from stackmap.analysis.sending import Sending
 from stackmap.analysis.share import NOTHING, Amount, Portion, flow_of, portion_of
 from stackmap.analysis.ways import divides
 from stackmap.model.load import Load, plus, ratio
@@ -106,9 +106,10 @@ def blame(topology: Topology, loads: Mapping[str, Load], name: str) -> Blame:
     kinds = [kind for kind in APART if flow_of(load, kind).ios is not None] or list(TOGETHER)
     whole = {kind: portion_of(flow_of(load, kind)) for kind in kinds}
     found: dict[tuple[tuple[str, ...], str, bool], Loader] = {}
+    sending = Sending(topology, loads)
     for edge in _senders(topology, loads, name):
         key = _whose(topology, loads, edge.above)
-        loader = _loader(topology, loads, edge, key, kinds)
+        loader = _loader(topology, loads, sending, edge, key, kinds)
         found[key] = _plus(found[key], loader) if key in found else loader
     seen = [each for each in found.values() if each.arrivals is not None]
     unseen = tuple(each for each in found.values() if each.arrivals is None)
@@ -180,6 +181,7 @@ def _meeting(topology: Topology, name: str, tops: set[str]) -> str:
 def _loader(
     topology: Topology,
     loads: Mapping[str, Load],
+    sending: Sending,
     edge: Edge,
     key: tuple[tuple[str, ...], str, bool],
     kinds: list[str],
@@ -187,7 +189,7 @@ def _loader(
     tops, through, metadata = key
     parts = {}
     for kind in kinds:
-        said = sent(topology, loads, edge, kind)
+        said = sending.sent(edge, kind)
         parts[kind] = said if said is not None else _alone(topology, loads, edge, kind)
     return Loader(tops, through, metadata, parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from stackmap.analysis.sending import sent
+from stackmap.analysis.sending import Sending
 from stackmap.analysis.share import Amount, flow_of, join_ways
 from stackmap.analysis.ways import ways
 from stackmap.model.load import Load, ratio
@@ -43,9 +43,10 @@ class Account:
     their stacks asks for the same sums.
     """
 
-    def __init__(self, topology: Topology, loads: Mapping[str, Load]) -> None:
+    def __init__(self, topology: Topology, loads: Mapping[str, Load], sending: Sending) -> None:
         self._topology = topology
         self._loads = loads
+        self._sending = sending
         self._known: dict[tuple[str, str], Sides] = {}
 
     def of(self, names: Iterable[str], direction: str) -> Sides:
@@ -80,7 +81,7 @@ class Account:
         asked = NOTHING if edges else Amount()
         led = {}
         for edge in edges:
-            portion = sent(self._topology, self._loads, edge, direction)
+            portion = self._sending.sent(edge, direction)
             if portion is None:
                 return UNKNOWN
             asked = asked + Amount(portion.arrivals, portion.bytes)

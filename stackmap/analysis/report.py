@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from stackmap.analysis.amplification import StackFigures, figures_of, heads, stack_tops
 from stackmap.analysis.corrections import corrected
@@ -190,8 +189,7 @@ class Measuring:
             ordered = sorted(busy, key=lambda name: self._weight(name, interval, found))
             tops, others = ordered[:MOST_STACKS], ordered[MOST_STACKS:]
             tops = tops or idle[:1]  # to say that none did anything
-        shared = (stack_tops(self.topology, interval.loads, name) for name in tops)
-        return list(dict.fromkeys(chain.from_iterable(shared))), others, idle
+        return stack_tops(self.topology, interval.loads, tops), others, idle
 
     def _weight(
         self, name: str, interval: Interval, found: tuple[Finding, ...]

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -124,8 +123,8 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     def show(report: Interval) -> Iterator[str]:
         right, done = corrected(topology, report)
         wanted = chosen or _busy(right, heads(topology, right.loads))
-        tops = chain.from_iterable(stack_tops(topology, right.loads, top) for top in wanted)
-        stacks = figures_of(topology, right.loads, dict.fromkeys(tops), right.seconds)
+        tops = stack_tops(topology, right.loads, wanted)
+        stacks = figures_of(topology, right.loads, tops, right.seconds)
         if looks.skip_idle:
             stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
         if looks.as_json:

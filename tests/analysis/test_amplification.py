@@ -143,7 +143,7 @@ def test_two_volumes_on_one_array_are_not_divided():
     assert home.layers[1].share.write.arrivals == 13
     assert home.layers[2].iops_amplification["write"] is None
     assert "serves several" in home.layers[2].share.reason
-    assert stack_tops(tree, loads, "home") == ["home", "md0"]
+    assert stack_tops(tree, loads, ["home"]) == ["home", "md0"]
     assert stack_figures(tree, loads, "md0").layers[1].iops_amplification["write"] == 2.0
 
 

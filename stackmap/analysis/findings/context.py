@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 
 from stackmap.analysis.amplification import StackFigures, figures_of, heads, stack_tops
 from stackmap.analysis.findings.finding import Evidence
@@ -75,9 +74,8 @@ class Context:
     def stacks(self) -> tuple[StackFigures, ...]:
         """The figures of each stack that did something, and of what several stacks share."""
         tops = (t for t in heads(self.topology, self.loads) if not self.loads[t].idle)
-        named = chain.from_iterable(stack_tops(self.topology, self.loads, t) for t in tops)
-        found = figures_of(self.topology, self.loads, dict.fromkeys(named), self.interval.seconds)
-        return tuple(found)
+        named = stack_tops(self.topology, self.loads, tops)
+        return tuple(figures_of(self.topology, self.loads, named, self.interval.seconds))
 
     @cached_property
     def siblings(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:
