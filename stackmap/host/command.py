@@ -26,7 +26,6 @@ class Command:
     def __init__(self, words: tuple[str, ...]) -> None:
         program = _program(words[0])
         self.words = words
-        self._began = time.monotonic()
         self._out, out = os.pipe()
         self._complaint, complaint = os.pipe()
         try:
@@ -52,9 +51,10 @@ class Command:
         """
         Return the exit status (negative: the signal that ended it), what was printed, and the complaint.
 
-        ``SourceTimeout`` where that took more than *seconds* since it was begun.
+        ``SourceTimeout`` where that takes more than *seconds* from now: what we did
+        since it was begun is not its fault, and it may have waited for us to read.
         """
-        deadline = self._began + seconds
+        deadline = time.monotonic() + seconds
         try:
             out, complaint = self._said(deadline)
             return self._ended(deadline), out, complaint

@@ -78,6 +78,16 @@ def test_a_command_begun_works_meanwhile():
     assert time.monotonic() - start < 0.4
 
 
+def test_a_command_begun_is_not_late_for_what_we_did(monkeypatch):
+    """Its time limit is for us to wait, not for it to lie there with its answer."""
+    monkeypatch.setattr(live, "COMMAND_SECONDS", 0.2)
+    host = LiveHost()
+    host.begin("echo", "done")
+    time.sleep(0.4)
+
+    assert "done\n" == host.run("echo", "done")
+
+
 def test_a_command_begun_is_refused_when_it_is_asked_for():
     """Not before: whoever begins it need not know whether it is there."""
     host = LiveHost()
