@@ -150,10 +150,12 @@ def between(earlier: Moment, later: Moment) -> Interval:
     """Return the interval of two moments, of the devices that are known to be the same at both."""
     interval = diskstats.between(earlier.sample, later.sample)
     gone = dict(_dropped(earlier, later, interval.loads))
-    loads = {n: load for n, load in interval.loads.items() if n not in gone}
+    loads = interval.loads
+    if gone:
+        loads = {n: load for n, load in loads.items() if n not in gone}
     said = (_titled(event, earlier, later) for event in interval.events)
     happened = dict.fromkeys((*said, *gone.values(), *later.events))
-    return replace(interval, loads=loads if gone else interval.loads, events=tuple(happened))
+    return replace(interval, loads=loads, events=tuple(happened))
 
 
 def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Interval]:
