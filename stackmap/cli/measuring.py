@@ -101,20 +101,20 @@ def measuring(command: Command) -> Command:
 
 
 def at(
-    session: Session, text: BinaryIO | None, *, repeated: bool = False
+    session: Session, text: BinaryIO | None, *, repeated: bool = False, geometry: bool = False
 ) -> tuple[Topology, Looked | None]:
     """
     Return the topology to show figures in: that of the host, unless *text* is of no such.
 
-    *repeated*: whether it will be watched.
+    *repeated*: whether it will be watched; *geometry*: whether starts and sectors are asked for.
     """
     if text is None:
         if repeated:
             listen(session.host)
-        return discover(session.host), None
+        return discover(session.host, geometry=geometry), None
     from stackmap.cli import texts
 
-    return texts.topology_of(session, text)
+    return texts.topology_of(session, text, geometry=geometry)
 
 
 def listen(host: Host) -> None:

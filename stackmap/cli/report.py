@@ -79,7 +79,7 @@ def command(
     if wishes and not names:
         raise click.UsageError("--to is proposed for a NAME")
     asked = {wish: parse(wish) for wish in wishes}
-    topology, looked = at(session, text)
+    topology, looked = at(session, text, repeated=True, geometry=True)
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)

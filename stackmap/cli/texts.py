@@ -39,14 +39,16 @@ def intervals(topology: Topology, text: BinaryIO | Looked) -> Iterator[Interval]
         tell_strangers(names.strangers)
 
 
-def topology_of(session: Session, text: BinaryIO) -> tuple[Topology, Looked]:
+def topology_of(
+    session: Session, text: BinaryIO, *, geometry: bool = False
+) -> tuple[Topology, Looked]:
     """
     Return the topology that *text* is read with, and the text.
 
     It is that of the host, unless that cannot be: where it bears none of the
     names, and where this machine is not the one that was measured.
     """
-    topology = discover(session.host)
+    topology = discover(session.host, geometry=geometry)
     looked = Looked(text)
     first = looked.first
     if first is None or not _is_strange(topology, first, live=session.live):
