@@ -5,8 +5,10 @@ from functools import partial
 import pytest
 
 from stackmap.discover import discover
+from stackmap.sampling.changes import events
 from stackmap.sampling.watch import Watch, of_the_same
 from stackmap.sources import uevent
+from stackmap.sources.uevent import NOTHING
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
 SEQNUM = "/sys/kernel/uevent_seqnum"
@@ -213,3 +215,18 @@ def test_without_a_diskseq_what_was_told_decides():
         for path, text in machine.files.items()
     }
     assert [set(rates) for _, rates, _ in watched(machine, 4)][1:3] == [set(), set()]
+
+
+def test_a_source_that_does_not_answer_changes_nothing():
+    """dmsetup that ran out of time once leaves layouts unknown; they are no others for that."""
+    machine = with_volume([], listens=True)
+    machine.commands = {
+        "dmsetup table": "vg-lv: 0 2048 linear 8:0 0\n",
+        "dmsetup status": "vg-lv: 0 2048 linear\n",
+    }
+    known = discover(machine)
+    machine.commands = {}
+    refused = discover(machine)
+    assert known["dm-0"].state != refused["dm-0"].state
+    assert list(events(known, refused, NOTHING)) == []
+    assert list(events(refused, known, NOTHING)) == []

@@ -57,9 +57,16 @@ def _between(
 
 def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
     """Yield what happened to devices that stayed, and which came and went unseen."""
+    # A source that did not answer this time, or does again, changed nothing: what it knows is compared
+    # only with what it said before.
+    told_alike = before.unknown == after.unknown
     for name, now in after.devices.items():
         was = before.devices.get(name)
-        if was is not None and identity(was) == identity(now):
+        if was is None or identity(was) != identity(now):
+            continue
+        if was.title != now.title:
+            yield f"{now.name}: renamed from {was.title} to {now.title}"
+        if told_alike:
             yield from _of_one(was, now)
             if _below(before.below(name)) != _below(after.below(name)) or was.layout != now.layout:
                 yield f"{now.title}: its layout changed; ratios below it mix both"
@@ -71,8 +78,6 @@ def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
 
 
 def _of_one(was: Device, now: Device) -> Iterator[str]:
-    if was.title != now.title:
-        yield f"{now.name}: renamed from {was.title} to {now.title}"
     if was.size != now.size:
         yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
     if _FIGURES.sub("", was.state or "") != _FIGURES.sub("", now.state or ""):
