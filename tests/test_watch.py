@@ -230,3 +230,25 @@ def test_a_source_that_does_not_answer_changes_nothing():
     assert known["dm-0"].state != refused["dm-0"].state
     assert list(events(known, refused, NOTHING)) == []
     assert list(events(refused, known, NOTHING)) == []
+
+
+def test_one_that_came_while_the_topology_was_read_is_an_event_when_it_goes():
+    """It is in the topology, but no sample has it: neither tells by itself."""
+    machine = with_volume([], listens=True)
+    uevent.read(machine)
+
+    def again():
+        found = discover(machine)
+        if late:
+            late.pop()(machine)
+            found = discover(machine)
+            machine.remove("dm-7")
+        return found
+
+    late = []
+    watch = Watch(machine, again(), again)
+    machine.steps = [nothing, lambda m: (m.add("sdz", block("sdz", "65:0")), late.append(bring))]
+    bring = partial(Machine.add_volume, number=7, label="vg/late")
+    found = [interval.events for _, interval in watch.reports(1.0, 3)]
+    assert "sdz appeared" in found[0]
+    assert any(event.startswith("dm-7 (vg/late) appeared and went away") for event in found[1])

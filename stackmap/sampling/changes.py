@@ -56,7 +56,7 @@ def _between(
 
 
 def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
-    """Yield what happened to devices that stayed, and which came and went unseen."""
+    """Yield what happened to devices that stayed, and whether more did that nobody saw."""
     # A source that did not answer this time, or does again, changed nothing: what it knows is compared
     # only with what it said before.
     told_alike = before.unknown == after.unknown
@@ -70,11 +70,27 @@ def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
             yield from _of_one(was, now)
             if _below(before.below(name)) != _below(after.below(name)) or was.layout != now.layout:
                 yield f"{now.title}: its layout changed; ratios below it mix both"
-    for name in sorted(told.touched - before.devices.keys() - after.devices.keys()):
-        if told.added.get(name) and told.removed.get(name):
-            yield f"{name} appeared and went away"
     if told.lost:
         yield "events were missed: what changed was found by looking at every device"
+
+
+def unseen(
+    told: Told, after: Topology, sampled: frozenset[str], said: Iterable[str]
+) -> Iterator[str]:
+    """
+    Yield what no two samples show of what was *told*; *said*: the events that they do show.
+
+    One that came after the sample, and stands, will be seen to appear; one
+    that was *sampled* before it went will be seen to go.
+    """
+    named = {event.partition(" ")[0].rstrip(":") for event in said}
+    for name in sorted(told.touched - named):
+        if name in told.added and name in told.removed:
+            yield f"{name} appeared and went away"
+        elif name in told.added and name not in after:
+            yield f"{name} appeared"
+        elif name in told.removed and name not in sampled:
+            yield f"{name} went away"
 
 
 def _of_one(was: Device, now: Device) -> Iterator[str]:

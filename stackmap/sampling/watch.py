@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
 from stackmap.model.interval import Interval
-from stackmap.sampling.changes import Identities, events, identities
+from stackmap.sampling.changes import Identities, events, identities, unseen
 from stackmap.sources import activity, diskstats, uevent
 from stackmap.sources.uevent import ANYTHING, NOTHING, Told
 
@@ -29,12 +29,13 @@ SELDOM = 30.0  # seconds between questions that take a command
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A sample, the topology right after it, which device bore each name, and what had happened."""
+    """A sample, the topology right after it, which device bore each name, what had happened and was told."""
 
     sample: Sample
     topology: Topology
     bearers: Identities
     events: tuple[str, ...] = ()
+    told: Told = NOTHING
 
 
 Report = tuple["Topology", Interval]
@@ -99,7 +100,8 @@ class Watch:
         before, told = looked
         bearers = identities(before, self.topology, told)
         self._bearers = identities(self.topology, self.topology)
-        return Moment(sample, self.topology, bearers, tuple(events(before, self.topology, told)))
+        happened = tuple(events(before, self.topology, told))
+        return Moment(sample, self.topology, bearers, happened, told)
 
     def _told(self) -> Told:
         if self._listening:
@@ -153,9 +155,12 @@ def between(earlier: Moment, later: Moment) -> Interval:
     loads = interval.loads
     if gone:
         loads = {n: load for n, load in loads.items() if n not in gone}
-    said = (_titled(event, earlier, later) for event in interval.events)
-    happened = dict.fromkeys((*said, *gone.values(), *later.events))
-    return replace(interval, loads=loads, events=tuple(happened))
+    said = [*interval.events, *gone.values()]
+    if later.told:
+        sampled = frozenset(diskstats.names(later.sample))
+        said += unseen(later.told, later.topology, sampled, said)
+    titled = (_titled(event, earlier, later) for event in said)
+    return replace(interval, loads=loads, events=tuple(dict.fromkeys((*titled, *later.events))))
 
 
 def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Interval]:

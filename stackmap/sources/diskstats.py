@@ -81,6 +81,11 @@ def parse_line(line: str) -> tuple[str, Counters]:
     )  # fmt: skip
 
 
+def names(sample: Sample) -> Iterator[str]:
+    """Yield the devices that *sample* has."""
+    return map(_name, sample.lines)
+
+
 def between(earlier: Sample, later: Sample) -> Interval:
     """
     Return what every device did between two samples.
