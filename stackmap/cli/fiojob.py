@@ -89,7 +89,9 @@ def command(
     session.tell_unknown(topology)
     path = "" if target is None else _target(session, topology, name, target)
     which = "all" if report in (None, "average") else report
-    wanted = Wanted(seconds or SECONDS, count or (1 if seconds else COUNT), looked, which, boot)
+    if session.live and text is None:
+        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
+    wanted = Wanted(seconds, count, looked, which, boot)
     taken = Measuring(topology, name, sizes)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)

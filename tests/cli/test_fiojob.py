@@ -18,6 +18,7 @@ from stackmap.analysis.fiojob.load import JobLoad, Stream
 from stackmap.analysis.fiojob.sizes import Sizes, Told
 from stackmap.analysis.fiojob.target import in_use, is_source
 from stackmap.cli import main, stackmap
+from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Use
 from stackmap.model.topology import Topology
 from stackmap.render.fiojob import fiojob_text
@@ -154,6 +155,29 @@ def test_fio_makes_the_sizes_that_it_is_told(tmp_path):
 def loaded(sizes, rate):
     stream = Stream("write", rate, sizes.mean, sizes, 1.0, sequential=False, why="drawn")
     return JobLoad(LVS["vm"], (stream,), 0.0, "", None, 2.0, 20, ())
+
+
+def test_all_of_a_text_is_looked_at(tmp_path):
+    """Not only its first intervals, as many as are taken of a live machine."""
+    counters = CapturedHost(SAMPLE).read("/proc/diskstats")
+    text = tmp_path / "diskstats.txt"
+    text.write_text(
+        "".join(f"TS {1795257000 + second}.0 x\n{counters}" for second in range(100))
+        + f"TS 1795257100.0 x\n{_with_writes(counters, 'dm-8', 4700)}"
+    )
+
+    job = printed("vm-disk1", "--input", str(text))
+
+    assert sections(job)["vghdd_vm-disk1-write"]["rate_iops"] == "47"
+
+
+def _with_writes(counters: str, name: str, writes: int) -> str:
+    """Return *counters* after so many more writes of 4 KiB to *name*."""
+    rows = [line.split() for line in counters.splitlines()]
+    for row in rows:
+        if row[2] == name:
+            row[7], row[9] = str(int(row[7]) + writes), str(int(row[9]) + 8 * writes)
+    return "".join(" ".join(row) + "\n" for row in rows)
 
 
 def test_a_text_has_no_length_and_no_certain_sizes():
