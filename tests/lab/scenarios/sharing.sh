@@ -6,7 +6,7 @@ rm -f measured.txt
 modprobe -a raid1 raid10 raid456 dm_raid dm_thin_pool dm_crypt dm_delay
 unwatched
 
-RUN=5  # seconds of each load
+RUN=6  # seconds of each load
 
 # steady READS|WRITES... SIZE RATE DEVICE [OPTION...]: RATE requests a second of SIZE KiB for RUN seconds
 steady() {
