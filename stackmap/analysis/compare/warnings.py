@@ -12,7 +12,7 @@ from stackmap.model.load import ratio
 from stackmap.model.machine import Machine
 
 LENGTHS = 2.0  # intervals further apart in length average differently
-NEAR = 0.01  # LVM rounds a size to whole extents of each stripe
+NEAR = 0.02  # LVM rounds a size to whole extents of each stripe
 
 
 def warnings_of(
