@@ -51,7 +51,7 @@ def convert(ground: Ground) -> Plan:
     added = _added(ground, legs, data)
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
     steps = (*wrap.before, *_steps(name, legs, data, added), *wrap.after)
-    return Plan(printable(steps), result, _checked(ground, added), (GEOMETRY,))
+    return Plan(printable(steps), result, _checked(ground, added), (*wrap.unchecked, GEOMETRY))
 
 
 def _require_members(legs: tuple[Leg, ...], data: int) -> None:

@@ -56,7 +56,7 @@ def copy(ground: Ground) -> Plan:
         f"{each} free extents of {extent_words(group)} on each of {paths}",
         f"these {len(pvs)} PVs share no disk",
     )
-    return Plan(printable(steps), result, checked, (GEOMETRY,))
+    return Plan(printable(steps), result, checked, (*wrap.unchecked, GEOMETRY))
 
 
 def _rounded(extents: int, result: Layout) -> int:

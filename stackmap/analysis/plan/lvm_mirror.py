@@ -31,7 +31,7 @@ def mirror(ground: Ground) -> Plan:
     steps, checked = (
         _added(ground, name, held, then) if then > now else ([_dropped(name, now, then)], ())
     )
-    return Plan(printable((*wrap.before, *steps, *wrap.after)), result, checked)
+    return Plan(printable((*wrap.before, *steps, *wrap.after)), result, checked, wrap.unchecked)
 
 
 def _wanted(ground: Ground) -> int:

@@ -17,6 +17,8 @@ from stackmap.model.volume_group import LogicalVolume
 
 _POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
 BARE = frozenset({"linear", "striped", "raid0"})
+WRITEBACK = "what is in the cache alone is lost with the cache's own disks, whatever is below it"
+UNTRIED = "taking a writecache off and putting it back was not tried on a real kernel"
 SLOWER = "the volume is as slow as its disks until the cache is back and warm"
 
 
@@ -26,12 +28,14 @@ class Wrap:
     The LV to work on by name, and the steps around that.
 
     ``hidden``: whether it is a part of another LV throughout (a pool's data).
+    ``unchecked``: what of it the reader should know is not sure.
     """
 
     name: str
     before: tuple[Step, ...] = ()
     after: tuple[Step, ...] = ()
     hidden: bool = False
+    unchecked: tuple[str, ...] = ()
 
 
 def wrapped(ground: Ground) -> Wrap:
@@ -99,18 +103,19 @@ def _cached(ground: Ground, name: str) -> Wrap:
     again = (
         "lvconvert", "--yes", "--type", "cache", kind, pool, "--cachemode", mode, f"{group}/{name}"
     )  # fmt: skip
-    return _around_cache(group, name, again)
+    volatile = (WRITEBACK,) if mode == "writeback" else ()
+    return replace(_around_cache(group, name, again, pool), unchecked=volatile)
 
 
 def _writecached(ground: Ground, name: str) -> Wrap:
     cached = _visible(ground, name, "writecache")
     group = ground.group.name
-    again = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", _bare(cached.pool),
-             f"{group}/{name}")  # fmt: skip
-    return _around_cache(group, name, again)
+    pool = _bare(cached.pool)
+    again = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", pool, f"{group}/{name}")
+    return replace(_around_cache(group, name, again, pool), unchecked=(WRITEBACK, UNTRIED))
 
 
-def _around_cache(group: str, name: str, again: tuple[str, ...]) -> Wrap:
+def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> Wrap:
     split = Step(
         ("lvconvert", "--yes", "--splitcache", f"{group}/{name}"),
         "writes back what is only in the cache, and takes the cache off",
@@ -123,7 +128,9 @@ def _around_cache(group: str, name: str, again: tuple[str, ...]) -> Wrap:
         "what was in it must be read again; policy and chunk are LVM's usual ones",
         "lvconvert --splitcache",
     )
-    return Wrap(name, (split,), (attach,))
+    # LVM attaches no volume that is active; a pool never is.
+    still = Step(("lvchange", "--activate", "n", f"{group}/{pool}"), "so that it can be attached")
+    return Wrap(name, (split,), (still, attach) if "--cachevol" in again else (attach,))
 
 
 def _visible(ground: Ground, name: str, segtype: str) -> LogicalVolume:

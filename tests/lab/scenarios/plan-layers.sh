@@ -64,7 +64,7 @@ nothing; lvremove -q -y vg/lv vg/fast
 
 volume --type raid5 -i 3 -L 48M -n lv; synced vg/lv
 lvcreate -q -y -L 16M -n fast vg /dev/sdh
-lvconvert -q -y --type writecache --cachevol fast vg/lv
+lvchange -an vg/fast; lvconvert -q -y --type writecache --cachevol fast vg/lv
 files /dev/vg/lv
 follow writecache-raid6 vg/lv raid6
 nothing; lvremove -q -y vg/lv vg/fast
