@@ -11,6 +11,10 @@ from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import LogicalVolume, VolumeGroup
 
+_PLAIN = (
+    "#+-.:=@_"  # what dm allows in a node's name, besides letters and digits (dmsetup(8), mangling)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
@@ -71,6 +75,21 @@ def path_of(device: Device) -> str:
     if device.uuid.startswith("LVM-") and "/" in device.label:
         return f"/dev/{device.label}"
     if device.dm_name:
-        return f"/dev/mapper/{device.dm_name}"
+        return f"/dev/mapper/{mangled(device.dm_name)}"
     alias = device.facts.get("alias", "")
     return f"/dev/md/{alias}" if alias and device.kind is Kind.ARRAY else f"/dev/{device.name}"
+
+
+def mangled(name: str) -> str:
+    r"""
+    Return a device-mapper name as udev makes a node of it: what dm does not allow in one is spelled out.
+
+    >>> mangled("a safe")
+    'a\\x20safe'
+    """
+    return "".join(
+        letter
+        if (letter.isascii() and letter.isalnum()) or letter in _PLAIN
+        else "".join(f"\\x{byte:02x}" for byte in letter.encode())
+        for letter in name
+    )

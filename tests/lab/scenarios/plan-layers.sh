@@ -78,7 +78,7 @@ volume --type raid5 -i 3 -L 64M -n lv; synced vg/lv
 words=secret
 echo -n $words | cryptsetup luksFormat -q --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/vg/lv -
 echo -n $words | cryptsetup open --type luks /dev/vg/lv "a secret"
-files "/dev/mapper/a secret"
-device="/dev/mapper/a secret"
+device="/dev/mapper/a\\x20secret"
+files "$device"
 follow crypt-raid10-copy vg/lv raid10 --way copy
 exit 0
