@@ -172,7 +172,7 @@ def test_crypt_on_a_partition_of_a_multipath_device(named, topology):  # noqa: F
     """Down to both paths, one of which has failed."""
     stack = [topology[name] for name in topology.stack(named["hidden"].name)]
     assert [Kind.CRYPT, Kind.PARTITION, Kind.MULTIPATH] == [device.kind for device in stack[:3]]
-    # scsi_debug lets the other path fail too, sooner or later.
+    # One was failed on purpose; test_trouble has what its device is then.
     working = [device for device in stack[3:] if device.state != "failed"]
     assert len(working) < 2
     assert ("degraded" if working else "failed") == stack[2].state

@@ -124,11 +124,10 @@ mkdir -p "/tmp/a b"; step mount -t btrfs "$other" "/tmp/a b"
 echo "$SECONDS s: mapped devices"
 
 # a crypt mapping on a partition of a multipath device
-# Without its ALUA handler: scsi_debug calls the ports of its second host standby, and so both paths failed.
-echo 'install scsi_dh_alua /bin/false' > /etc/modprobe.d/no-alua.conf
-step modprobe scsi_debug add_host=2 num_tgts=1 vpd_use_hostno=0 dev_size_mb=32
-udevadm settle --timeout=60
-paths=$(lsblk -dno KNAME,MODEL | awk '/scsi_debug/ {print "/dev/" $1}'); set -- $paths
+# Two loop devices of one file: through dm-multipath both of scsi_debug's paths fail at the first read, though
+# each can be read by itself and no error of SCSI's is logged; with its ALUA handler and without.
+truncate -s 32M /tmp/paths
+set -- "$(losetup -f --show /tmp/paths)" "$(losetup -f --show /tmp/paths)"
 number() { cat "/sys/block/${1#/dev/}/dev"; }
 step dmsetup create mpathx -u mpath-1scsi --table \
     "$(on "$1" "multipath 0 0 2 1 round-robin 0 1 1 $(number "$1") 1 round-robin 0 1 1 $(number "$2") 1")"
