@@ -434,6 +434,17 @@ def test_md_raid5_to_raid6():
     assert found.redundant
 
 
+def test_a_spare_is_not_added_again():
+    """It is in the array, and md would refuse it: the reshape takes it as it is."""
+    ground = md_ground("raid5", 3, "raid5:members=4")
+    edges = [*ground.topology.edges, Edge("md0", "sdd", Role.SPARE)]
+    topology = Topology(ground.topology.devices.values(), edges)
+    steps = plan(replace(ground, topology=topology), "grow").steps
+
+    assert steps[0].line.startswith("mdadm --grow /dev/md0 --raid-devices=4 ")
+    assert not any("--add" in step.command for step in steps)
+
+
 def test_md_raid5_to_raid10_is_bare_until_its_end():
     found = plan(md_ground("raid5", 3, "raid10", onto=("sdd", "sde")), "grow")
     flags = [(step.line.split()[1], step.redundant) for step in found.steps]

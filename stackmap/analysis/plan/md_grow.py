@@ -44,10 +44,13 @@ def grow(ground: Ground) -> Plan:
         raise PlanRefused("nothing of it would change")
     path = path_of(ground.target)
     ends = {made[0].before.level, made[-1].after.level}
+    there = frozenset(edge.below for edge in ground.topology.below(ground.target.name))
     steps: list[Step] = []
     for change in made:
         bare = "raid0" not in ends and "raid0" in (change.before.level, change.after.level)
-        steps += [replace(step, redundant=not bare) for step in _steps(path, change, bare=bare)]
+        steps += [
+            replace(step, redundant=not bare) for step in _steps(path, change, there, bare=bare)
+        ]
     result = made[-1].after
     if result.level == "raid10" and made[0].before.level != "raid10":
         steps.append(_bitmap(path))
@@ -127,10 +130,11 @@ def _take(fresh: list[Device], count: int) -> tuple[Device, ...]:
     return chosen
 
 
-def _steps(path: str, change: _Change, *, bare: bool) -> list[Step]:
+def _steps(path: str, change: _Change, there: frozenset[str], *, bare: bool) -> list[Step]:
     """Return the --grow that makes a change, what must be before it, and the wait after it."""
     before, after = change.before, change.after
-    names = tuple(path_of(device) for device in change.added)
+    # A spare is in the array already.
+    names = tuple(path_of(device) for device in change.added if device.name not in there)
     number = after.level.removeprefix("raid")
     words = ["mdadm", "--grow", path]
     moves = "raid10" not in (before.level, after.level) and after.level != "raid1"
