@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.lab("all")
 
 LVS = 50
 
