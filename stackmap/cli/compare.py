@@ -21,7 +21,8 @@ from stackmap.cli.baseline import TARS
 from stackmap.cli.measuring import Wanted, at
 from stackmap.errors import InputError, NameNotFound
 from stackmap.find import find
-from stackmap.render.compare import WIDTH, compare_json, compare_text
+from stackmap.render.compare import WIDTH, compare_text
+from stackmap.render.compare_json import compare_json
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
