@@ -1,8 +1,7 @@
 """
 ``mdadm --grow``: another level, more members or another chunk for the array that is there, while it is used.
 
-From mdadm(8), each line tried with mdadm 4.2 on Linux 6.1 under a file system
-in use. Where the path goes through raid0, nothing is redundant between two
+From mdadm(8); ``md_changes`` says what of it was tried. Where the path goes through raid0, nothing is redundant between two
 steps, and that is said of each of them.
 """
 
