@@ -43,7 +43,10 @@ def edges_by_dmsetup(machine, topology):
     """Return what `dmsetup deps` lists, below what `dmsetup info` numbers."""
     numbers = {device.number: device.name for device in topology}
     names = {}
-    for line in (machine / "cmd" / "dmsetup-info.txt").read_text().splitlines():
+    told = (machine / "cmd" / "dmsetup-info.txt").read_text()
+    if told == "No devices found\n":  # of md alone
+        return set()
+    for line in told.splitlines():
         name, major, minor, *_ = line.split("|")
         names[name] = numbers[f"{major}:{minor}"]
     found = set()
