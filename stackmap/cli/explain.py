@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stackmap.model.limit import Limit
     from stackmap.model.topology import Topology
 
-SECONDS, COUNT = 1.0, 10  # of a live machine: ten seconds, of which each one is looked at
+COUNT = 10  # of a live machine: ten seconds, of which each one is looked at
 
 
 @click.command()
@@ -80,10 +80,7 @@ def command(
     before = None if baseline is None else baseline_of(topology, baseline)
     caps = tuple(limits.read(session.host, topology))
     together = report in (None, "average")
-    which = "all" if together else report
-    if session.live and text is None:
-        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
-    wanted = Wanted(seconds, count, text, which, boot)
+    wanted = Wanted(seconds, count, text, report, boot).apart(session, COUNT)
     intervals = wanted.intervals(session, topology, again)
     show = _look(as_json=as_json, markdown=markdown)
     severities: list[Severity] = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
 
-SECONDS, COUNT = 1.0, 60  # of a live machine
+COUNT = 60  # of a live machine
 DEV = "/dev/"
 
 
@@ -88,10 +88,7 @@ def command(
     name = _one(topology, names[0])
     session.tell_unknown(topology)
     path = "" if target is None else _target(session, topology, name, target)
-    which = "all" if report in (None, "average") else report
-    if session.live and text is None:
-        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
-    wanted = Wanted(seconds, count, looked, which, boot)
+    wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     taken = Measuring(topology, name, sizes)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)

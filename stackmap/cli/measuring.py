@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Again = Callable[[], "Topology"]
 
 LONGEST = 366 * 86400.0  # seconds
+SECONDS = 1.0  # of an interval, where nothing is said
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -133,6 +134,18 @@ class Wanted:
     report: str | None
     boot: bool
 
+    def apart(self, session: Session, count: int) -> Wanted:
+        """
+        Return this for who looks at each interval: all there are, where one was not asked for by its number.
+
+        Of a live machine, where nothing is said, *count* of them.
+        """
+        asked = replace(self, report="all" if self.report in (None, "average") else self.report)
+        if self.text is not None or not session.live:
+            return asked
+        count = self.count or (1 if self.seconds else count)
+        return replace(asked, seconds=self.seconds or SECONDS, count=count)
+
     def intervals(
         self, session: Session, topology: Topology, again: Again | None = None
     ) -> Iterator[Interval]:
@@ -187,7 +200,7 @@ class Wanted:
         repeated = not session.live or self.seconds is not None
         again = again or partial(discover, session.host)
         watch = Watch(session.host, topology, again, listen=repeated)
-        found = watch.reports(self.seconds or 1.0, self.count if repeated else 1)
+        found = watch.reports(self.seconds or SECONDS, self.count if repeated else 1)
         if not session.live:
             return found
         from stackmap.cli.interrupt import until_interrupted

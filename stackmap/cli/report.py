@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stackmap.render.html.document import Assets
     from stackmap.render.page.blocks import Page
 
-SECONDS, COUNT = 1.0, 60  # of a live machine
+COUNT = 60  # of a live machine
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
 STYLES = ("vendor/uPlot.min.css", "style.css")
@@ -83,11 +83,8 @@ def command(
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
-    which = "all" if report in (None, "average") else report
     taken = Measuring(topology, tuple(chosen))
-    if session.live and looked is None:
-        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
-    wanted = Wanted(seconds, count, looked, which, boot)
+    wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)
     found = taken.report(limits.read(session.host, topology))

@@ -20,7 +20,7 @@ from stackmap.render.whatif_json import whatif_json
 if TYPE_CHECKING:
     from stackmap.cli import Session
 
-SECONDS, COUNT = 1.0, 10  # of a live machine: ten seconds, as ``explain`` has it
+COUNT = 10  # of a live machine: ten seconds, as ``explain`` has it
 
 
 @click.command()
@@ -61,10 +61,7 @@ def command(
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
-    which = "all" if report in (None, "average") else report
-    if session.live and looked is None:
-        seconds, count = seconds or SECONDS, count or (1 if seconds else COUNT)
-    wanted = Wanted(seconds, count, looked, which, boot)
+    wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     intervals = list(wanted.intervals(session, topology))
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     # Several volumes on one array mean that array.
