@@ -15,7 +15,7 @@ from stackmap.analysis.findings.parity import PARTIAL_STRIPE
 from stackmap.analysis.findings.sizes import SMALL_CHUNK
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import Plan
-from stackmap.analysis.plan.ways import Outcome, is_there, outcomes
+from stackmap.analysis.plan.ways import Outcome, is_there, outcomes, refusals
 from stackmap.analysis.report import Measuring
 from stackmap.analysis.whatif.measured import stand
 from stackmap.analysis.whatif.project import project
@@ -97,7 +97,4 @@ def _ways(ground: Ground) -> tuple[tuple[Outcome, ...], str]:
         return (), str(refusal)
     if any(each.plan is not None for each in found):
         return found, ""
-    reasons: dict[str, list[str]] = {}
-    for each in found:
-        reasons.setdefault(each.refused, []).append(each.way.name)
-    return found, "; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items())
+    return found, refusals(found)

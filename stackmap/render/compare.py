@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from stackmap.analysis.compare.recording import Recording
@@ -10,6 +9,7 @@ from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.analysis.compare.values import Compared, Comparison, StackComparison
 from stackmap.render.compare_words import change_of, range_of, row_name, sentences, value_of
 from stackmap.render.intervals import instant
+from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
 from stackmap.render.text import safe
 
@@ -43,7 +43,7 @@ def _stack(stack: StackComparison, *, heading: bool, width: int) -> str:
         if figures:
             rows += [(name, *([""] * len(COLUMNS))), *map(_row, filter(_is_shown, figures))]
     lines.append(table(["", *COLUMNS], rows, words=1, heading=heading))
-    lines += [_wrapped(sentence, width) for sentence in sentences(stack)]
+    lines += [paragraph(sentence, width) for sentence in sentences(stack)]
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +85,3 @@ def _row(each: Compared) -> tuple[str, ...]:
         range_of(each.change),
         "*" if each.significant else "",
     )
-
-
-def _wrapped(sentence: str, width: int) -> str:
-    return textwrap.fill(safe(sentence), width, subsequent_indent="  ", break_on_hyphens=False)

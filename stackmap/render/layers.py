@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.model.interval import Interval
 from stackmap.render.intervals import span
+from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
 from stackmap.render.text import safe
 from stackmap.render.units import kib, number, rate
@@ -40,12 +40,8 @@ def layers_table(
         return f"{title}\nno I/O in this interval\n"
     lines = [title] if heading else []
     lines.append(table(["", *COLUMNS], list(chain.from_iterable(parts)), words=1, heading=False))
-    lines += [_wrapped(sentence, width) for sentence in findings(stack)]
+    lines += [paragraph(sentence, width) for sentence in findings(stack)]
     return "\n".join(lines) + "\n"
-
-
-def _wrapped(sentence: str, width: int) -> str:
-    return textwrap.fill(safe(sentence), width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def layer_rows(stack: StackFigures, direction: str) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
-from stackmap.analysis.plan.ways import Outcome
+from stackmap.analysis.plan.ways import Outcome, refusals
 from stackmap.model.raid import Layout
 from stackmap.render.describe import layout as described
 from stackmap.render.filled import title
@@ -53,11 +53,8 @@ def same_text(ground: Ground) -> str:
 
 def refusal(ground: Ground, found: Sequence[Outcome]) -> str:
     """Return in one line why no way can be gone."""
-    ways = {each.refused: "" for each in found}
-    for each in found:
-        ways[each.refused] += (", " if ways[each.refused] else "") + each.way.name
-    whys = "; ".join(f"{names}: {why}" for why, names in ways.items())
-    return f"{title(ground.topology, ground.target.name)} to {ground.wanted.level}: {whys}"
+    where = title(ground.topology, ground.target.name)
+    return f"{where} to {ground.wanted.level}: {refusals(found)}"
 
 
 def plan_json(ground: Ground, found: Sequence[Outcome], *, same: bool = False) -> dict[str, object]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stackmap.analysis.whatif.band import Band
+from stackmap.analysis.whatif.band import Band, exactly
 from stackmap.analysis.whatif.measured import Stream
 from stackmap.analysis.whatif.projection import At, Projection
 from stackmap.model.raid import Layout
+from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
 from stackmap.render.text import safe
 from stackmap.render.units import UNKNOWN, kib, number, percent, rate, size
@@ -32,7 +32,7 @@ def whatif_text(projection: Projection, *, heading: bool = True, width: int = WI
             heading=heading,
         ),
         _levels(projection, heading=heading),
-        "\n".join(_wrapped(sentence, width) for sentence in sentences(projection)),
+        "\n".join(paragraph(sentence, width) for sentence in sentences(projection)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -125,7 +125,7 @@ def _added(devices: At) -> Band | None:
 
 
 def _exactly(value: float | None) -> Band | None:
-    return None if value is None else Band(value, value, value)
+    return None if value is None else exactly(value)
 
 
 def _levels(projection: Projection, *, heading: bool) -> str:
@@ -189,7 +189,3 @@ def _capacity(projection: Projection) -> Iterator[str]:
         f"Members as large as now, {size(need.member_bytes)}, hold {size(then.usable)} in "
         f"{then.members.count}, where {size(now.usable)} are now; as much takes {need.members}."
     )
-
-
-def _wrapped(sentence: str, width: int) -> str:
-    return textwrap.fill(safe(sentence), width, subsequent_indent="  ", break_on_hyphens=False)

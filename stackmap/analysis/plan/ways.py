@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_copy, md_grow, md_move
@@ -58,6 +58,14 @@ def outcomes(ground: Ground) -> list[Outcome]:
         require_alone(ground)
     found = [_outcome(way, ground) for way in WAYS.values() if way.lvm == ground.is_lvm]
     return sorted(found, key=_rank)
+
+
+def refusals(found: Iterable[Outcome]) -> str:
+    """Return why no way can be gone, each reason once with the ways it is of."""
+    ways: dict[str, list[str]] = {}
+    for each in found:
+        ways.setdefault(each.refused, []).append(each.way.name)
+    return "; ".join(f"{', '.join(names)}: {why}" for why, names in ways.items())
 
 
 def is_there(ground: Ground) -> bool:

@@ -178,13 +178,3 @@ def slowest(stack: StackFigures) -> Iterator[tuple[str, float]]:
         took = stack.layers[0].own[direction].await_ms
         if took is not None:
             yield direction, took
-
-
-def total_bytes(stack: StackFigures) -> float | None:
-    """Return the bytes a second asked for at the top."""
-    head = stack.layers[0].share
-    return (
-        head.total.bytes
-        if head.total.bytes is not None
-        else plus(head.read.bytes, head.write.bytes)
-    )
