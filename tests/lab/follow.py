@@ -1,22 +1,26 @@
 """
 Follow a plan exactly as it is printed, while somebody writes: in the guest, as root.
 
-    follow.py PLAN.json DONE.json MOUNT DEVICE STATE [PASSPHRASE]
+    follow.py [--kill] [--spare DISK]... [--back STEPS] [--key PASSPHRASE] FOLDER MOUNT DEVICE STATE
 
-PLAN.json is what ``stackmap plan -J`` printed; its first way is gone, step by
-step. Where a step is online, files are written and synced to MOUNT all the
-time; before one that is not, the writer lets go. STATE is a command that is
-run after each step. At the end every file is compared with what was written,
-past the page cache, and the file system on DEVICE is checked.
+FOLDER/plan.json is what ``stackmap plan -J`` printed; its first way is gone,
+step by step. Where a step is online, files are written and synced to MOUNT all
+the time; before one that is not, the writer lets go. STATE is a command that
+is run after each step. With --back the plan is given up after the first of
+STEPS, and what they say of the way back is gone, one after the other. At the
+end every file is compared with what was written, past the page cache, and the
+file system on DEVICE is checked. With --kill as many disks as the new layout
+promises to outlive are then dead, those that held the volume before first, and
+all is read again. What came of it is FOLDER/done.json.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -24,6 +28,8 @@ from pathlib import Path
 PACE = 0.2  # seconds between two files
 FILES = 20
 SIZE = 65536
+PATIENCE = 300  # seconds for a sync, emulated
+YES = "y\n" * 9  # to what LVM asks
 
 
 class Writer:
@@ -90,10 +96,10 @@ def asked(state: str) -> str:
     return done.stdout.strip()
 
 
-def follow(plan: dict, writer: Writer, state: str, words: str) -> list[dict[str, object]]:
+def follow(steps: list[dict], writer: Writer, state: str, words: str) -> list[dict[str, object]]:
     """Go the steps; the first that fails is the last."""
     told: list[dict[str, object]] = []
-    for step in plan["ways"][0]["steps"]:
+    for step in steps:
         if step["online"]:
             writer.start()
         else:
@@ -108,32 +114,116 @@ def follow(plan: dict, writer: Writer, state: str, words: str) -> list[dict[str,
     return told
 
 
+def go_back(steps: list[dict], state: str) -> list[dict[str, object]]:
+    """Go the ways back of *steps*: of each what stands before a comma or semicolon, as it is printed."""
+    told: list[dict[str, object]] = []
+    for step in steps:
+        line = step["undo"].partition(",")[0].partition(";")[0]
+        entry = {"line": line, **ran(["sh", "-c", line], YES)}
+        in_sync()
+        told.append(entry | {"after": asked(state)})
+        if entry["status"]:
+            break
+    return told
+
+
+def in_sync() -> None:
+    """Wait for all of LVM."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        words = asked("lvs -a --noheadings -o raid_sync_action").split()
+        if set(words) <= {"idle"}:
+            return
+        time.sleep(1)
+
+
+def disks(name: str) -> set[str]:
+    """Return the disks that a device stands on, by their names in /sys."""
+    below = [path.name for path in Path(f"/sys/class/block/{name}/slaves").iterdir()]
+    return set().union(*map(disks, below)) if below else {name}
+
+
+def read_again(writer: Writer) -> list[str]:
+    """Return the files that are damaged on the disks themselves."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    return writer.damaged() if os.path.ismount(writer.directory) else ["not mounted"]
+
+
+def outlived(dying: list[str], writer: Writer) -> dict[str, object]:
+    """Let disks die; return whether they are, and what is damaged, once more is written, too."""
+    for disk in dying:
+        Path(f"/sys/block/{disk}/device/state").write_text("offline")
+    deaf = [ran(["dd", f"if=/dev/{disk}", "of=/dev/null", "count=1", "iflag=direct"])["status"] != 0
+            for disk in dying]  # fmt: skip
+    failure = ""
+    try:
+        damaged = read_again(writer)
+        writer.write("late", SIZE)
+        damaged += read_again(writer)
+    except OSError as error:
+        damaged, failure = ["not read"], str(error)
+    said = asked("dmsetup status --target raid; cat /proc/mdstat")
+    for disk in dying:
+        Path(f"/sys/block/{disk}/device/state").write_text("running")
+    return {"disks": dying, "dead": deaf, "damaged": damaged, "failure": failure, "said": said}
+
+
+def mortal(layout: dict | None, before: set[str], after: set[str]) -> list[str]:
+    """Return the disks that *layout* says it outlives, one that holds much of what was there first."""
+    count = layout["parity"] + layout["copies"] - 1 if layout else 0
+    return sorted(after, key=lambda disk: (disk not in before, disk))[:count]
+
+
+def on_disks(device: str) -> set[str]:
+    name = Path(os.path.realpath(device)).name
+    return disks(name) if Path(f"/sys/class/block/{name}").exists() else set()
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--spare", action="append", default=[])
+    parser.add_argument("--back", type=lambda words: [int(n) for n in words.split()], default=[])
+    parser.add_argument("--key", default="")
+    for name in ("folder", "mount", "device", "state"):
+        parser.add_argument(name)
+    return parser.parse_args()
+
+
 def main() -> None:
-    plan, done, mount, device, state, *words = sys.argv[1:]
+    given = options()
+    folder, mount, device = Path(given.folder), given.mount, given.device
+    way = json.loads((folder / "plan.json").read_text())["ways"][0]
     writer = Writer(mount)
     writer.write("large", 64 * SIZE)
-    before = asked(state)
+    before, stood_on = asked(given.state), on_disks(device)
     writer.start()
     time.sleep(1)
-    steps = follow(json.loads(Path(plan).read_text()), writer, state, "".join(words))
+    last = max(given.back, default=len(way["steps"]))
+    steps = follow(way["steps"][:last], writer, given.state, given.key)
+    back = go_back([way["steps"][number - 1] for number in given.back], given.state)
+    if not os.path.ismount(mount):
+        ran(["mount", device, mount])  # as the end of some ways back leaves it to the reader
     writer.start()
     time.sleep(1)
     writer.stop()
-    os.sync()
-    Path("/proc/sys/vm/drop_caches").write_text("3")
-    mounted = os.path.ismount(mount)
-    damaged = writer.damaged() if mounted else ["not mounted"]
+    damaged = read_again(writer)
     source = ran(["findmnt", "-no", "SOURCE,OPTIONS", mount])["said"]
     ran(["umount", mount])
     check = ran(["e2fsck", "-fn", device])
-    ran(["mount", device, mount])
+    ran(["mount", "-o", "noatime", device, mount])
     told = {
-        "before": before, "steps": steps, "damaged": damaged, "failure": writer.failure,
-        "written": writer.written, "fsck": check, "mounted": source,
+        "before": before, "steps": steps, "back": back, "damaged": damaged,
+        "failure": writer.failure, "written": writer.written, "fsck": check, "mounted": source,
     }  # fmt: skip
-    Path(done).write_text(json.dumps(told, indent=1))
-    failed = [step for step in steps if step["status"]]
+    failed = [step for step in (*steps, *back) if step["status"]]
+    if given.kill and not failed:
+        stands_on = on_disks(device) - set(given.spare)
+        told["death"] = outlived(mortal(way["result"], stood_on, stands_on), writer)
+    (folder / "done.json").write_text(json.dumps(told, indent=1))
     print(f"  {len(steps)} steps, {writer.written} files written", *damaged, writer.failure)
+    print("  death:", {k: v for k, v in told.get("death", {}).items() if k != "said"})
     for step in failed:
         print(f"  !! {step['line']}: {step['status']}: {step['said']}")
 
