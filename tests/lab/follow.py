@@ -118,6 +118,8 @@ def go_back(steps: list[dict], state: str) -> list[dict[str, object]]:
     """Go the ways back of *steps*: of each what stands before a comma or semicolon, as it is printed."""
     told: list[dict[str, object]] = []
     for step in steps:
+        if step["undo"] is None:
+            continue
         line = step["undo"].partition(",")[0].partition(";")[0]
         entry = {"line": line, **ran(["sh", "-c", line], YES)}
         in_sync()
@@ -128,10 +130,11 @@ def go_back(steps: list[dict], state: str) -> list[dict[str, object]]:
 
 
 def in_sync() -> None:
-    """Wait for all of LVM."""
+    """Wait for all of LVM and of md."""
     until = time.monotonic() + PATIENCE
+    actions = "lvs -a --noheadings -o raid_sync_action; cat /sys/block/md*/md/sync_action"
     while time.monotonic() < until:
-        words = asked("lvs -a --noheadings -o raid_sync_action").split()
+        words = asked(actions).split()
         if set(words) <= {"idle"}:
             return
         time.sleep(1)
