@@ -182,6 +182,14 @@ def test_dropping_copies_says_what_is_lost():
     assert "NO REDUNDANCY" in step.risks
 
 
+def test_dropping_parity_says_what_is_lost():
+    """It is what was asked for, so no step of it stands without redundancy; and it is said."""
+    found = plan(lv_ground("raid10", 4, "striped"), "convert")
+
+    assert found.redundant
+    assert "NO REDUNDANCY" in found.steps[-1].risks
+
+
 # A new LV beside the old one.
 
 

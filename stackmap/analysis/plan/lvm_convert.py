@@ -25,6 +25,7 @@ from stackmap.model.volume_group import PhysicalVolume
 UNSYNCED = "R"  # lv_attr's first letter: made with --nosync, and never synced since
 MIB = 1024**2
 BARE = "NO REDUNDANCY"
+ASKED = f"{BARE} from here on, as was asked for"
 
 
 def convert(ground: Ground) -> Plan:
@@ -205,23 +206,26 @@ def _conversion(
 ) -> Step:
     words = ("lvconvert", "--yes", "--type", leg.after, name, *(pv.path for pv in pvs))
     size = members(leg.after, data)
-    risks = "every stripe is read and written: much I/O, and it cannot be stopped half-way"
-    if not leg.reshape:
-        risks = (
-            "its sync takes I/O of all who use these disks"
-            if pvs
-            else "nothing beside what it drops"
-        )
-    if bare:
-        risks = (
-            f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
-        )
     return Step(
         words,
         f"makes it {leg.after} of {size} members",
-        risks,
+        _risks(leg, adds=bool(pvs), bare=bare),
         f"lvconvert --type {leg.before} {shlex.quote(name)}, once it is in sync",
         redundant=not bare,
+    )
+
+
+def _risks(leg: Leg, *, adds: bool, bare: bool) -> str:
+    if bare:
+        return (
+            f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
+        )
+    if leg.reshape:
+        return "every stripe is read and written: much I/O, and it cannot be stopped half-way"
+    if leg.after in STRIPED and leg.before not in STRIPED:
+        return ASKED
+    return (
+        "its sync takes I/O of all who use these disks" if adds else "nothing beside what it drops"
     )
 
 

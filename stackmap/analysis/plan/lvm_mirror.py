@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from stackmap.analysis.plan.ground import Ground
-from stackmap.analysis.plan.lvm_convert import require_synced
+from stackmap.analysis.plan.lvm_convert import ASKED, require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
 from stackmap.analysis.plan.step import Plan, Step, printable
@@ -84,6 +84,6 @@ def _dropped(name: str, now: int, then: int) -> Step:
     return Step(
         ("lvconvert", "--yes", "--mirrors", str(then - 1), name),
         f"drops {now - then} of its {now} copies",
-        "NO REDUNDANCY from here on, as was asked for" if then == 1 else "one disk less may die",
+        ASKED if then == 1 else "one disk less may die",
         f"lvconvert --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
     )
