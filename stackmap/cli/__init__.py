@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap import __version__
+from stackmap.cli.output import STDOUT
 from stackmap.errors import StackmapError
 from stackmap.render.text import safe
 
@@ -165,15 +166,18 @@ def stackmap(ctx: click.Context, /, capture: str | None, color: str, **window: s
 
 def main() -> None:
     """Run the command line; say what went wrong in one line, and exit with its status."""
-    if sys.stdout is None or sys.stderr is None:
-        sys.exit(1)  # the shell closed them: there is nobody to tell
+    if sys.stderr is None:
+        sys.exit(1)  # the shell closed it: there is nobody to tell
+    if sys.stdout is None:
+        tell("standard output is closed: send it to a file, or to /dev/null")
+        sys.exit(1)
     try:
         stackmap(prog_name="stackmap")
     except StackmapError as error:
         tell(str(error))
         sys.exit(error.exit_code)
     except OSError as error:
-        tell(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        tell(f"{error.filename or STDOUT}: {error.strerror or error}")
         _let_go_of_output()
         sys.exit(1)
 

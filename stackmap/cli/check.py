@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ import click
 from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.geometry.check import Ground
 from stackmap.analysis.geometry.checks import lines
+from stackmap.cli.output import width
 from stackmap.cli.verdict import exit_with
 from stackmap.discover import discover
 from stackmap.errors import SourceError
@@ -53,7 +55,8 @@ def command(
     if as_json:
         click.echo(json.dumps(check_json(chosen, found)))
     else:
-        click.echo((check_markdown if markdown else check_text)(chosen, found), nl=False)
+        show = check_markdown if markdown else partial(check_text, width=width())
+        click.echo(show(chosen, found), nl=False)
     exit_with((line.severity for line in found if exit_code), otherwise=status)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,9 +18,10 @@ from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.recording import MOST, Recording, Taking
 from stackmap.cli.baseline import TARS
 from stackmap.cli.measuring import Wanted, at
+from stackmap.cli.output import width
 from stackmap.errors import InputError, NameNotFound
 from stackmap.find import find
-from stackmap.render.compare import WIDTH, compare_text
+from stackmap.render.compare import compare_text
 from stackmap.render.compare_json import compare_json
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def command(
     texts as --input takes them. A volume is found again by its name, whatever
     stands below it; without NAME, all that did something.
     """
+    session.host  # noqa: B018 - a --from that cannot be read is told, though both may bring a machine
     with ExitStack() as opened:
         old, new = (_source(session, word, opened) for word in (before, after))
         pairs, status = _pairs(old, new, names, mapped)
@@ -99,8 +100,7 @@ def command(
     if as_json:
         click.echo(json.dumps(compare_json(found)))
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
-        click.echo(compare_text(found, heading=not no_heading, width=width), nl=False)
+        click.echo(compare_text(found, heading=not no_heading, width=width()), nl=False)
     sys.exit(status)
 
 

@@ -17,6 +17,7 @@ from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.analysis.geometry.checks import CHECKS
 from stackmap.cli.baseline import baseline_of
 from stackmap.cli.measuring import Wanted, listen, measuring, split_words
+from stackmap.cli.output import width
 from stackmap.cli.verdict import exit_with
 from stackmap.discover import discover
 from stackmap.find import find_all
@@ -124,4 +125,4 @@ Look = Callable[["Topology", list["Finding"], "Interval"], str]
 def _look(*, as_json: bool, markdown: bool) -> Look:
     if as_json:
         return lambda *told: json.dumps(explain_json(*told)) + "\n"
-    return explain_markdown if markdown else explain_text
+    return explain_markdown if markdown else partial(explain_text, width=width())

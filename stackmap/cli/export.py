@@ -10,6 +10,7 @@ import click
 
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, split_words
+from stackmap.cli.output import STDOUT, writing
 from stackmap.find import find, find_all
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
     from stackmap.render.openmetrics import courses, openmetrics
 
     found = courses(reports)
-    with click.open_file(out or "-", "w", encoding="utf-8") as file:
+    with writing(out or STDOUT), click.open_file(out or "-", "w", encoding="utf-8") as file:
         for part in openmetrics(found):
             file.write(part)
 
@@ -66,7 +67,8 @@ def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
 def _parquet(out: str, reports: Iterator[Report]) -> None:
     from stackmap.cli.parquet import write
 
-    rows = write(out, reports)
+    with writing(out):
+        rows = write(out, reports)
     click.echo(f"{click.format_filename(out)}: {rows} rows", err=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import click
 
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.output import width
 from stackmap.find import find_all, missing
 
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ def _pages(
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.analysis.amplification import figures_of, heads, stack_tops
     from stackmap.render.intervals import clock
-    from stackmap.render.layers import WIDTH, layers_table
+    from stackmap.render.layers import layers_table
     from stackmap.render.layers_json import layers_json
     from stackmap.render.notes import notes
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    columns = width()
 
     def show(report: Interval) -> Iterator[str]:
         right, done = corrected(topology, report)
@@ -130,7 +130,9 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
         if looks.as_json:
             yield json.dumps(layers_json(stacks, right, done)) + "\n"
             return
-        tables = [layers_table(s, right, heading=not looks.no_heading, width=width) for s in stacks]
+        tables = [
+            layers_table(s, right, heading=not looks.no_heading, width=columns) for s in stacks
+        ]
         yield (
             (clock(right) if looks.time else "")
             + "\n".join(tables)

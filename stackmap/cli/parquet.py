@@ -28,7 +28,11 @@ def write(path: str, reports: Iterable[Report]) -> int:
     schema = _schema(pa)
     rows = _rows(reports)
     count = 0
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+    # Not by its own: that one says nothing of what was wrong but a sentence of C++.
+    with (
+        open(path, "wb") as file,
+        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
         while batch := list(islice(rows, BATCH)):
             columns = [list(column) for column in zip(*batch, strict=True)]
             columns[0] = [round(time * 1e6) for time in columns[0]]

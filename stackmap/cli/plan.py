@@ -9,6 +9,7 @@ import click
 
 from stackmap.analysis.plan.ways import WAYS, is_there, outcomes
 from stackmap.cli.ground import ground
+from stackmap.cli.output import width
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import parse
@@ -65,4 +66,4 @@ def command(
     if not any(each.plan for each in found):
         raise PlanRefused(refusal(looked_at, found) if found else f"{way} is no way for {name}")
     if not as_json:
-        click.echo(plan_text(looked_at, found[0], found[1:]), nl=False)
+        click.echo(plan_text(looked_at, found[0], found[1:], width=width()), nl=False)

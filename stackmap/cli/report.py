@@ -13,6 +13,7 @@ import click
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.output import writing
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.find import find_all
 from stackmap.host.places import encoded
@@ -156,9 +157,5 @@ def _write(out: str, page: str) -> None:
     if out == "-":
         click.echo(encoded(page), nl=False)
         return
-    try:
-        with open(out, "wb") as file:
-            file.write(encoded(page))
-    except OSError as error:
-        error.filename = out  # a full disk is told without it
-        raise
+    with writing(out), open(out, "wb") as file:
+        file.write(encoded(page))

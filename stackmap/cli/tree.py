@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.cli.output import width
+
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
@@ -225,20 +227,14 @@ FORMS: dict[str | None, Form] = {
 }
 
 
-def _columns_of_terminal() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
-
-
 def _look(session: Session, *, plain: bool) -> Look:
     """Return the look this terminal can show: ASCII where its encoding has no lines."""
     from stackmap.render.look import ASCII, UNICODE
 
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()
-    width = _columns_of_terminal() if terminal else None
+    columns = width() if terminal else None
     colour = terminal and not os.environ.get("NO_COLOR")
     return (UNICODE if unicode else ASCII).within(
-        width, colour=colour if session.color is None else session.color
+        columns, colour=colour if session.color is None else session.color
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -12,9 +11,10 @@ import click
 from stackmap.analysis.whatif.measured import stand
 from stackmap.analysis.whatif.project import project
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.output import width
 from stackmap.find import find_all
 from stackmap.model.layout_request import parse
-from stackmap.render.whatif import WIDTH, whatif_text
+from stackmap.render.whatif import whatif_text
 from stackmap.render.whatif_json import whatif_json
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def command(
     session.tell_unknown(topology)
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     intervals = list(wanted.intervals(session, topology))
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    columns = width()
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(stand(topology, name).device.name for name in chosen)
     for number, name in enumerate(devices):
@@ -72,5 +72,5 @@ def command(
             click.echo(json.dumps(whatif_json(projection)))
             continue
         gap = "\n" if number else ""
-        click.echo(gap + whatif_text(projection, heading=not no_heading, width=width), nl=False)
+        click.echo(gap + whatif_text(projection, heading=not no_heading, width=columns), nl=False)
     sys.exit(status)

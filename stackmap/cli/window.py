@@ -29,7 +29,9 @@ def narrow(
 
     span = host.span()
     if span is None:
-        raise click.UsageError("--since, --until and --every choose from samples: it has none")
+        raise click.UsageError(
+            f"--since, --until and --every choose from samples: {host.path} has none"
+        )
     begin = None if since is None else instant(since, span, span[1], later=False)
     end = None if until is None else instant(until, span, begin or span[0], later=True)
     try:

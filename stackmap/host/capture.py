@@ -104,7 +104,7 @@ class CapturedHost:
         """Return what *command* printed."""
         printed = self._kept("run " + " ".join(command), command_file(command))
         if printed is None:
-            raise SourceMissing(f"{' '.join(command[:2])}: not in this capture")
+            raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
         return printed
 
     def udev(self, number: str) -> dict[str, str]:
@@ -189,7 +189,7 @@ class CapturedHost:
         """Return the newest answer; ``SourceMissing`` if the capture has none."""
         kept = self._kept(question, path)
         if kept is None:
-            raise SourceMissing(f"{path}: not in this capture")
+            raise SourceMissing(f"{path}: not in {self.path}")
         return kept
 
     def _kept(self, question: str, path: str) -> str | None:

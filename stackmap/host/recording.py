@@ -144,7 +144,8 @@ class RecordingHost:
     def _begin(self) -> None:
         """Take the directory, with a mark that nothing can be read from it yet."""
         try:
-            taken = self._directory.exists() and any(self._directory.iterdir())
+            self._directory.mkdir(parents=True, exist_ok=True)
+            taken = any(self._directory.iterdir())
         except OSError as error:
             raise CaptureError(
                 f"{self._directory}: {error.strerror}; give a new directory"

@@ -66,16 +66,17 @@ class DirectoryTree:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise SourceMissing(f"{path}: not in this capture") from error
         except OSError as error:
-            raise SourceDenied(f"{path}: {error.strerror}") from error
+            raise SourceDenied(f"{place}: {error.strerror}") from error
 
     def names(self, path: str) -> list[str]:
         """Return the names in the directory at *path*."""
+        place = self._inside(path)
         try:
-            return os.listdir(self._inside(path))
+            return os.listdir(place)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise SourceMissing(f"{path}: not in this capture") from error
         except OSError as error:
-            raise SourceDenied(f"{path}: {error.strerror}") from error
+            raise SourceDenied(f"{place}: {error.strerror}") from error
 
     def link(self, path: str) -> str:
         """Return what the link at *path* says."""

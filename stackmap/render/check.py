@@ -10,9 +10,9 @@ from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.geometry.check import Line
 from stackmap.model.topology import Topology
 from stackmap.render.filled import filled, literal, title, words_of
+from stackmap.render.text import WIDTH
 
 SCHEMA = "stackmap.check/1"
-WIDTH = 80
 MARKS = {
     Severity.CRITICAL: "CRITICAL",
     Severity.WARNING: "WARNING",

@@ -11,9 +11,8 @@ from stackmap.render.compare_words import change_of, range_of, row_name, sentenc
 from stackmap.render.intervals import instant
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
-from stackmap.render.text import safe
+from stackmap.render.text import WIDTH, safe
 
-WIDTH = 80
 COLUMNS = ("BEFORE", "AFTER", "CHANGE", "95 % OF THE CHANGE", "")
 # Not in the table: they follow from its other rows, and -J has them.
 FOLLOWS = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("coalescing", "write")}

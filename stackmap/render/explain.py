@@ -12,10 +12,9 @@ from stackmap.model.topology import Topology
 from stackmap.render.filled import filled, literal, shown, title, words_of
 from stackmap.render.intervals import interval_json, span
 from stackmap.render.notes import notes
-from stackmap.render.text import safe
+from stackmap.render.text import WIDTH, safe
 
 SCHEMA = "stackmap.explain/1"
-WIDTH = 80
 NOTHING = "Nothing found: no rule applies to what was measured."
 HEALTHY = "Nothing to worry about: only remarks follow."
 

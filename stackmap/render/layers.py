@@ -10,7 +10,7 @@ from stackmap.model.interval import Interval
 from stackmap.render.intervals import span
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
-from stackmap.render.text import safe
+from stackmap.render.text import WIDTH, safe
 from stackmap.render.units import kib, number, rate
 from stackmap.render.words import findings
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 DIRECTIONS = {"read": "READS", "write": "WRITES", "total": "BOTH"}
 COLUMNS = ("DEV", "IO/s", "KiB/s", "KiB", "await", "xIOPS", "xBYTES", "SHRINK", "COAL", "CLOSURE")
-WIDTH = 80
 
 
 def layers_table(

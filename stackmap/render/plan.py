@@ -12,10 +12,9 @@ from stackmap.analysis.plan.ways import Outcome, refusals
 from stackmap.model.raid import Layout
 from stackmap.render.describe import layout as described
 from stackmap.render.filled import title
-from stackmap.render.text import safe
+from stackmap.render.text import WIDTH, safe
 
 SCHEMA = "stackmap.plan/1"
-WIDTH = 80
 INDENT = "    "
 LATER = "When the new layout has proved itself, days later:"
 SAME = "Nothing to do: {title} is {layout} already.\n"

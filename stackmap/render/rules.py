@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from stackmap.analysis.findings.finding import Rule
 from stackmap.analysis.geometry.check import Check
 from stackmap.render.filled import shown
-
-WIDTH = 80
+from stackmap.render.text import WIDTH
 
 
 def rules_text(rules: Iterable[Rule | Check]) -> str:

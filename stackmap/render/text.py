@@ -9,8 +9,8 @@ from unicodedata import combining, east_asian_width
 # C0 and C1 controls, DEL, and the marks that reorder what follows (bidi): each could rewrite a terminal.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
-
 ELLIPSIS = "…"
+WIDTH = 80  # columns, where no terminal tells
 
 
 def safe(text: str) -> str:

@@ -11,13 +11,12 @@ from stackmap.analysis.whatif.projection import At, Projection
 from stackmap.model.raid import Layout
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
-from stackmap.render.text import safe
+from stackmap.render.text import WIDTH, safe
 from stackmap.render.units import UNKNOWN, kib, number, percent, rate, size
 
 COLUMNS = ("A SECOND", "NOW", "PROJECTED", "LOW", "HIGH", "CHANGE")
 CHECK = ("A SECOND", "MEASURED", "MODEL", "LOW", "HIGH", "OFF")
 LEVELS = ("OVER THE WINDOW", "p50", "p95", "PEAK")
-WIDTH = 80
 KIB = 1024
 
 

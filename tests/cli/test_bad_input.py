@@ -83,7 +83,14 @@ CASES = [
     (["--from", SAMPLE, "iostat", "--input", "{bad}/none"], 2, "none"),
     (["--from", SAMPLE, "iostat", "--input", "{bad}/empty"], 1, "empty"),
     (["--from", SAMPLE, "iostat", "--input", "{bad}/words"], 1, "no table of devices"),
+    (["--from", SAMPLE, "iostat", "--input", "{bad}/whole.tgz"], 1, "--from reads"),
     (["record", SAMPLE], 1, "not empty"),
+    (["record", "/proc/x", "1", "1"], 1, "give a new directory"),
+    (["--from", SAMPLE, "export", "--parquet", "-o", "{bad}/none/x"], 1, "{bad}/none/x"),
+    (["--from", SAMPLE, "export", "--parquet", "-o", "/dev/full"], 1, "/dev/full: No space"),
+    (["--from", SAMPLE, "export", "--openmetrics", "-o", "/dev/full"], 1, "/dev/full: No space"),
+    (["--from", SAMPLE, "report", "-m", "-o", "/dev/full"], 1, "/dev/full: No space"),
+    (["--from", "{bad}/none", "compare", SAMPLE, SAMPLE], 1, "{bad}/none"),
     (["no-such-command"], 2, "no-such-command"),
 ]
 
@@ -125,6 +132,23 @@ def test_a_closed_pipe_is_silent_and_well(arguments):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_a_closed_output_is_told():
+    """`stackmap … >&-`: nothing can be shown, and why is said."""
+    result = subprocess.run(
+        [sys.executable, "-m", "stackmap", "--from", SAMPLE, "tree"],
+        preexec_fn=lambda: os.close(1),
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+
+    assert result.returncode == 1
+    assert result.stderr == (
+        "stackmap: standard output is closed: send it to a file, or to /dev/null\n"
+    )
 
 
 @pytest.mark.parametrize("count", [0, 3])
@@ -185,6 +209,16 @@ def test_a_narrow_terminal_is_respected(columns):
         assert name in tree
     told = report[report.index("writes: 1 becomes") :]
     assert max(map(len, told.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("command", ["explain", "check"])
+def test_sentences_fit_a_narrow_terminal(command):
+    """What is wrong and what to do is said in the terminal's width."""
+    shown = on_a_terminal(50, command).splitlines()
+    sentences = [line for line in shown if line.startswith("  ")]
+
+    assert sentences
+    assert max(map(len, sentences)) <= 50
 
 
 def test_names_cannot_control_a_terminal(tmp_path):

@@ -64,7 +64,13 @@ def intervals(chunks: Iterable[bytes], name: str) -> Iterator[Interval]:
 
     ``InputError`` at the end if there was no device in it.
     """
-    lines = Lines(chunks)
+    try:
+        yield from _intervals(Lines(chunks))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _intervals(lines: Lines) -> Iterator[Interval]:
     strays = Strays(lines)
     found = False
     while (line := next(iter(lines), None)) is not None:
@@ -76,7 +82,7 @@ def intervals(chunks: Iterable[bytes], name: str) -> Iterator[Interval]:
         found = True
         yield interval
     if not found:
-        raise InputError(f"{name}: {strays.reason()}")
+        raise InputError(strays.reason())
 
 
 def _reader(line: str, strays: Strays) -> Callable[[Lines], Iterator[Interval]]:

@@ -18,6 +18,7 @@ from stackmap.errors import InputError
 LONGEST = 1 << 20  # a line beyond this is cut: no table has one, and memory has an end
 LONGEST_TIME = 32  # and this is short for a line of one
 GZIP = b"\x1f\x8b"
+TAR = slice(257, 262), b"ustar"  # where a tar's first heading says so: tar(5)
 
 # Colours and other orders to a terminal: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -49,7 +50,7 @@ class Lines:
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._paragraphs = _paragraphs(_texts(_unpacked(chunks)))
+        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks))))
         self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
         self.paragraph = ""
@@ -135,6 +136,15 @@ def _gunzip(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     except zlib.error as error:
         if not any_came:
             raise InputError(f"not a gzip file, though it begins as one: {error}") from error
+
+
+def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the chunks; refuse a tar: the files in it are not one text."""
+    place, magic = TAR
+    for number, chunk in enumerate(chunks):
+        if not number and chunk[place] == magic:
+            raise InputError("a tar, not a text: --from reads a capture that is one")
+        yield chunk
 
 
 def _paragraphs(texts: Iterable[str]) -> Iterator[Paragraph]:
