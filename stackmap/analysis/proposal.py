@@ -77,7 +77,7 @@ def proposal(
     place = stand(measured.topology, top)
     try:
         layout = asked.on(place.present, lvm=place.lvm)
-        projection = project(measured.topology, measured.parts, top, asked)
+        projection = project(measured.topology, measured.parts, top, asked, measured.counts)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)
     so_far = Proposal(top, wish, layout, projection, unprojected)

@@ -294,6 +294,18 @@ def test_percentiles_are_those_of_the_intervals():
     assert (members.p50, members.p95, members.peak) == pytest.approx((135, 135, 405))
 
 
+def test_an_average_of_several_counts_as_so_many():
+    """Three quiet intervals as one, and one ten times as busy, of a text that tells no seconds: 13/4."""
+    quiet = replace(RANDOM, seconds=None)
+    busy = replace(quiet, loads={name: load.scaled(10) for name, load in quiet.loads.items()})
+    found = project(machine("raid5"), [quiet, busy], "r", parse("raid10"), counts=[3, 1])
+    volume = found.levels["volume"]
+
+    assert found.intervals == 4
+    assert found.read.requests == pytest.approx(53 * 13 / 4)
+    assert (volume.p50, volume.p95, volume.peak) == pytest.approx((94, 940, 940))
+
+
 @pytest.mark.parametrize(
     ("wish", "usable", "members"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
@@ -26,19 +27,24 @@ from stackmap.model.topology import Topology
 
 
 def project(
-    topology: Topology, intervals: Iterable[Interval], name: str, layout: LayoutRequest
+    topology: Topology,
+    intervals: Iterable[Interval],
+    name: str,
+    layout: LayoutRequest,
+    counts: Iterable[int] = repeat(1),
 ) -> Projection:
     """
     Return what the load of the volume *name* would be on the *layout* that is asked for.
 
-    *intervals* as they come from a source: they are corrected here. Where
+    *intervals* as they come from a source: they are corrected here. *counts*:
+    of how many each of them is the average. Where
     *name* has no layout of its own, the first device below it that has one is
     meant. ``LayoutError`` where no array can be so, ``InputError`` where the
     volume's own requests are not among the figures.
     """
     place = stand(topology, name)
     asked = layout.on(place.present, lvm=place.lvm)
-    window = _window(topology, intervals, place)
+    window = _window(topology, zip(intervals, counts, strict=False), place)
     model = _model(window.whole, place, asked)
     now, projected = _now(window.whole, place), model.at(window.whole)
     data = projected.disks.data or exactly(0.0)
@@ -46,7 +52,7 @@ def project(
     return Projection(
         device=place.device,
         seconds=window.seconds,
-        intervals=len(window.parts),
+        intervals=sum(window.counts),
         read=window.whole.read,
         write=window.whole.write,
         flushes=window.whole.flushes,
@@ -64,24 +70,27 @@ def project(
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """All that was measured: as one, and its parts."""
+    """All that was measured: as one, and its parts, of which each is the average of so many intervals."""
 
     whole: Measured
     parts: tuple[Measured, ...]
+    counts: tuple[int, ...]
     seconds: float | None
     corrections: tuple[str, ...]
     events: tuple[str, ...]
 
 
-def _window(topology: Topology, intervals: Iterable[Interval], place: Stand) -> _Window:
+def _window(topology: Topology, intervals: Iterable[tuple[Interval, int]], place: Stand) -> _Window:
     average = Average()
     parts: list[Measured] = []
-    for interval in intervals:
-        average.add(interval)
+    counts: list[int] = []
+    for interval, count in intervals:
+        average.add(interval, count)
         right, _ = corrected(topology, interval)
         part = measured(topology, right.loads, place, right.seconds)
         if part is not None:  # a rule may know less of a second than of them all
             parts.append(part)
+            counts.append(count)
     found = average.result()
     result, done = (None, ()) if found is None else corrected(topology, found)
     whole = None if result is None else measured(topology, result.loads, place, result.seconds)
@@ -90,7 +99,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], place: Stand) -> 
             f"{place.device.title}: its own reads and writes, apart from each other, are not among the "
             "figures"
         )
-    return _Window(whole, tuple(parts), result.seconds, done, result.events)
+    return _Window(whole, tuple(parts), tuple(counts), result.seconds, done, result.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +200,8 @@ def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
                 if sent is not None:
                     series.setdefault(f"{where}_{when}", []).append(sent.likely)
     whole = {key: values for key, values in series.items() if len(values) == len(window.parts)}
-    return {key: found for key, values in whole.items() if (found := levels(values)) is not None}
+    return {
+        key: found
+        for key, values in whole.items()
+        if (found := levels(values, window.counts)) is not None
+    }
