@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
 from stackmap.model.device import Kind
-from stackmap.sources import dmsetup
+from stackmap.sources import dmsetup, mountinfo
 from stackmap.sources.sysfs import ROOT, attribute
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 MD = ("sync_action", "degraded")
-MOUNTS = "/proc/self/mountinfo"
 # dm-raid's status: type, members, a letter for each, progress, what it does (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
 
@@ -41,7 +40,7 @@ def of_volumes(host: Host, topology: Topology) -> tuple[str, ...]:
     """Return what LVM's RAID volumes are at, and what is mounted; a command, where there is such a volume."""
     raids = any("raid" in d.target for d in topology.devices.values())
     told = tuple(_raids(host)) if raids else ()
-    return (*told, attribute(host, MOUNTS))
+    return (*told, attribute(host, mountinfo.PATH))
 
 
 def _raids(host: Host) -> Iterator[str]:

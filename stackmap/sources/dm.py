@@ -65,6 +65,15 @@ class Mapped(NamedTuple):
         return self.lv.label if self.lv else self.name
 
 
+class Told(NamedTuple):
+    """A mapped device as sysfs and ``dmsetup info`` both tell of it: its name is mangled still."""
+
+    name: str
+    uuid: str
+    suspended: bool
+    read_only: bool
+
+
 class Guess(NamedTuple):
     """What a mapped device is without its table: "" for a target that nothing tells."""
 
@@ -80,48 +89,48 @@ def read(host: Host, blocks: Iterable[Block]) -> dict[str, Mapped]:
     wanted = [block for block in blocks if "dm" in block.entries]
     told = _told(host) if wanted else {}
     return {
-        block.name: _mapped(block, *told[block.number])
-        if block.number in told
-        else _asked(host, block)
+        block.name: _mapped(block, told.get(block.number) or _asked(host, block))
         for block in wanted
     }
 
 
-def parse(text: str) -> dict[str, tuple[str, str, str]]:
+def parse(text: str) -> dict[str, Told]:
     """
-    Return mangled name, attributes and uuid by device number; columns between may be any.
+    Return what is told, by device number; columns between may be any.
 
     >>> parse("vg-lv|254|3|L-sw|LVM-abc")
-    {'254:3': ('vg-lv', 'L-sw', 'LVM-abc')}
+    {'254:3': Told(name='vg-lv', uuid='LVM-abc', suspended=True, read_only=False)}
     """
     lines = (line.split("|") for line in text.splitlines())
     return {
-        f"{words[1]}:{words[2]}": (words[0], words[3], words[-1])
+        f"{words[1]}:{words[2]}": Told(words[0], words[-1], words[3][2] == "s", words[3][3] == "r")
         for words in lines
         if len(words) >= 5 and len(words[3]) == 4
     }
 
 
-def _told(host: Host) -> dict[str, tuple[str, str, str]]:
+def _told(host: Host) -> dict[str, Told]:
     try:
         return parse(host.run(*INFO))
     except SourceError:
         return {}  # the same is in sysfs
 
 
-def _asked(host: Host, block: Block) -> Mapped:
+def _asked(host: Host, block: Block) -> Told:
     """Ask sysfs for *block*."""
     path = f"{block.path}/dm"
-    suspended = "s" if attribute(host, f"{path}/suspended") == "1" else "-"
-    writable = "r" if read_only(host, block) else "w"
-    name, uuid = attribute(host, f"{path}/name"), attribute(host, f"{path}/uuid")
-    return _mapped(block, name, f"--{suspended}{writable}", uuid)
+    return Told(
+        name=attribute(host, f"{path}/name"),
+        uuid=attribute(host, f"{path}/uuid"),
+        suspended=attribute(host, f"{path}/suspended") == "1",
+        read_only=read_only(host, block),
+    )
 
 
-def _mapped(block: Block, name: str, attr: str, uuid: str) -> Mapped:
-    name = lvm.unmangled(name)
-    lv = lvm.decode(name, uuid) if uuid else None
-    return Mapped(block, name, uuid, attr[2] == "s", attr[3] == "r", lv)
+def _mapped(block: Block, told: Told) -> Mapped:
+    name = lvm.unmangled(told.name)
+    lv = lvm.decode(name, told.uuid) if told.uuid else None
+    return Mapped(block, name, told.uuid, told.suspended, told.read_only, lv)
 
 
 def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
