@@ -153,6 +153,57 @@ def test_a_service_by_what_it_wrote():
     assert (Use("service", "mariadb", path),) == uses(VOLUME | {path: BUSY})
 
 
+OLDER = f"{GROUP}/blkio"
+READ = "254:0 Read 3\n254:0 Write 0\n254:0 Total 3\nTotal 3\n"
+UNREAD = READ.replace("3", "0")
+
+
+def older(group, requests):
+    """What version 1 says of *group*."""
+    path = f"{OLDER}/{group}/blkio.throttle"
+    return {
+        f"{OLDER}/tasks": "",
+        f"{path}.io_serviced": requests,
+        f"{path}.io_service_bytes": requests,
+        f"{OLDER}/{group}/cgroup.procs": "4711\n",
+    }
+
+
+def test_version_1_by_what_it_charged():
+    """Each controller has a tree; that of blkio tells, of each group alone, whatever is in it."""
+    docker = f"docker/{'0123456789abcdef' * 4}"
+    path = f"{OLDER}/{docker}/blkio.throttle.io_serviced"
+    inside = older(f"{docker}/init.scope", UNREAD)
+    assert (Use("container", "docker 0123456789ab", path),) == uses(
+        VOLUME | older(docker, READ) | inside
+    )
+    path = f"{OLDER}/system.slice/mariadb.service/blkio.throttle.io_serviced"
+    service = older("system.slice/mariadb.service", READ)
+    assert (Use("service", "mariadb", path),) == uses(VOLUME | service)
+    assert () == uses(VOLUME | older("system.slice/mariadb.service", UNREAD))
+
+
+def test_version_1_by_what_was_mounted():
+    """Where a container is in systemd's tree only, which charges nothing, too."""
+    mountinfo = {"/proc/4711/mountinfo": "36 35 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
+    use = (Use("container", "nspawn web", "/proc/4711/mountinfo"),)
+    tree = {
+        f"{GROUP}/systemd/machine.slice/machine-web.scope/cgroup.procs": "4711\n",
+        f"{OLDER}/tasks": "",
+    }
+    assert use == uses(VOLUME | mountinfo | tree)
+    assert use == uses(VOLUME | mountinfo | older("machine.slice/machine-web.scope", UNREAD) | tree)
+
+
+def test_no_group_is_asked_for_nobody():
+    """Where all that stands on top is the system's own, hundreds of groups have nothing to tell."""
+    files = VOLUME | {f"{DOCKER}/io.stat": BUSY}
+    root = {"/proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
+    host = DrawnHost(files | root)
+    assert ["/"] == [use.who for use in discover(host)["dm-0"].uses]
+    assert not [path for path in host.asked if path.startswith(GROUP)]
+
+
 def test_nobody_is_said_to_use_what_everyone_uses():
     """Each service reads the file system on /; and a login shell is no service."""
     root = {"/proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/dm-0 rw\n"}

@@ -3,27 +3,28 @@ Containers and services that use devices: by what their control groups read and 
 
 A container's mounts are its own: the host does not see them, only the
 ``mountinfo`` of its processes, which root may read, has them. What a group
-read and wrote (``io.stat``) is there for everyone. Everything uses the file
+read and wrote is there for everyone. Everything uses the file
 system mounted on ``/``, so nothing is said of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 
 from stackmap.discover.paths import named
 from stackmap.discover.scan import Scan
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
 from stackmap.sources import cgroup, mountinfo
+from stackmap.sources.cgroup import Group
 from stackmap.sources.cgroup_names import owner
 from stackmap.sources.sysfs import attribute
 
 
-def groups(seen: Scan, wanted: Container[str]) -> Iterator[tuple[str, Use]]:
+def groups(seen: Scan, wanted: Collection[str]) -> Iterator[tuple[str, Use]]:
     """Yield who uses the devices in *wanted*, by kernel names: those with nothing above them."""
-    for group, _, inside in cgroup.groups(seen.host):
-        found = owner(group)
+    for group in cgroup.groups(seen.host) if wanted else ():
+        found = owner(group.name)
         if found is None:
             continue
         how, who = found
@@ -31,17 +32,15 @@ def groups(seen: Scan, wanted: Container[str]) -> Iterator[tuple[str, Use]]:
             for name, source in _mounted(seen, group):
                 if name in wanted:
                     yield name, Use(how, who, source)
-        if inside:
-            continue  # its figures hold those of the groups in it
         for number, charge in cgroup.charged(seen.host, group).items():
             name = seen.names.get(number, "")
             if name in wanted and (charge.reads or charge.writes):
-                yield name, Use(how, who, f"{cgroup.ROOT}{group}/io.stat")
+                yield name, Use(how, who, group.source)
 
 
-def _mounted(seen: Scan, group: str) -> Iterator[tuple[str, str]]:
+def _mounted(seen: Scan, group: Group) -> Iterator[tuple[str, str]]:
     """Yield the devices that a process of *group* sees mounted, and where that is said."""
-    pid = attribute(seen.host, f"{cgroup.ROOT}{group}/cgroup.procs").partition("\n")[0]
+    pid = attribute(seen.host, f"{group.path}/cgroup.procs").partition("\n")[0]
     if not pid.isdecimal():
         return
     path = f"/proc/{pid}/mountinfo"

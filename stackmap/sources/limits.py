@@ -1,14 +1,15 @@
 """
 Caps on I/O: control groups' ``io.max`` and libvirt's ``<iotune>``.
 
-``io.max`` has a line a device: ``254:3 rbps=max wbps=1048576 riops=max wiops=200``.
-It acts where bios are sent to that device, before any layer below. libvirt's
+``io.max`` has a line a device: ``254:3 rbps=max wbps=1048576 riops=max wiops=200``;
+version 1 has a file for each of the four, ``254:3 200``. It acts where bios are sent to that device, before any layer below. libvirt's
 acts in QEMU, before the host's kernel sees anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from stackmap.sources.sysfs import attribute, names_in
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.topology import Topology
+
+Capped = tuple[str, tuple[tuple[str, float], ...]]  # a device's number or path, and its caps
 
 DEEPEST = 6  # levels of groups looked into
 MOST = 500  # groups looked into: a host with more has its caps set by something that knows them
@@ -34,19 +37,19 @@ DOMAINS = "/run/libvirt/qemu"
 def read(host: Host, topology: Topology) -> Iterator[Limit]:
     """Yield the caps on devices of *topology*."""
     numbers = {device.number: name for name, device in topology.devices.items()}
-    for group, names, _ in islice(cgroup.groups(host, DEEPEST), MOST):
-        if "io.max" not in names:  # the root's own has none
-            continue
-        path = cgroup.ROOT + group
-        text = attribute(host, f"{path}/io.max")
-        who = group.lstrip("/") or "/"
-        for number, caps in parse(text):
-            if number in numbers:
-                yield Limit(numbers[number], f"control group {who}", f"{path}/io.max", caps)
+    for group in islice(cgroup.groups(host, DEEPEST), MOST):
+        for name, parsed in FILES.items():
+            if name not in group.files:  # the root's own has none
+                continue
+            path = f"{group.path}/{name}"
+            who = group.name.lstrip("/") or "/"
+            for number, caps in parsed(attribute(host, path)):
+                if number in numbers:
+                    yield Limit(numbers[number], f"control group {who}", path, caps)
     yield from _domains(host, topology)
 
 
-def parse(text: str) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
+def parse(text: str) -> Iterator[Capped]:
     """
     Yield device number and caps of each line that has any.
 
@@ -65,7 +68,20 @@ def parse(text: str) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
             yield number, caps
 
 
-def parse_domain(text: str) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
+def parse_older(cap: str, text: str) -> Iterator[Capped]:
+    """
+    Yield the same of a file of version 1, which tells of *cap* alone.
+
+    >>> list(parse_older("write_ios", "254:3 200"))
+    [('254:3', (('write_ios', 200.0),))]
+    """
+    for line in text.splitlines():
+        number, _, value = line.partition(" ")
+        if value.isdecimal():
+            yield number, ((cap, float(value)),)
+
+
+def parse_domain(text: str) -> Iterator[Capped]:
     """Yield path and caps of each disk in a domain's XML that has an ``<iotune>``; none if it is not XML."""
     from xml.etree import ElementTree as ET  # 10 ms that only a host with domains pays
 
@@ -94,3 +110,18 @@ def _domains(host: Host, topology: Topology) -> Iterator[Limit]:
             for dev, caps in parse_domain(attribute(host, path)):
                 if dev in by_path:
                     yield Limit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
+
+
+# The files of a control group that hold caps.
+FILES: Mapping[str, Callable[[str], Iterator[Capped]]] = {
+    "io.max": parse,
+    **{
+        f"blkio.throttle.{file}_device": partial(parse_older, cap)
+        for file, cap in (
+            ("read_iops", "read_ios"),
+            ("write_iops", "write_ios"),
+            ("read_bps", "read_bytes"),
+            ("write_bps", "write_bytes"),
+        )
+    },
+}

@@ -59,3 +59,31 @@ def test_what_grew_is_a_rate():
     }
 
     assert charged(before, after, 0.5) == [GroupLoad("/a", "8:0", 34.0, 38.0)]
+
+
+OLDER = {
+    "": ["blkio", "cpu", "systemd", "unified"],
+    "/blkio": ["a", "blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced", "tasks"],
+    "/blkio/a": ["b", "blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced", "tasks"],
+    "/blkio/a/b": ["blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced", "tasks"],
+    "/systemd": ["a", "tasks"],
+    "/systemd/a": ["tasks"],
+}
+
+
+def test_version_1_tells_of_each_group_alone():
+    """So a group is told whatever is in it; systemd's tree tells nothing, the root is nobody."""
+    host = Groups()
+    host.FILES = OLDER
+    lines = "254:8 Read {}\n254:8 Write {}\n254:8 Sync 1\n254:8 Total 1\nTotal 1\n"
+    host.read = lambda path: lines.format(*((2, 3) if path.endswith("serviced") else (5, 7)))
+
+    charge = Charge(reads=2, read_bytes=5, writes=3, write_bytes=7)
+    assert {("/a", "254:8"): charge, ("/a/b", "254:8"): charge} == cgroup.read(host)
+
+
+def test_a_damaged_file_of_version_1_tells_nothing():
+    """One direction, a figure that is none, or bytes without requests: not a charge with zeros."""
+    assert {} == cgroup.parse_older("8:0 Read 2\n", "8:0 Read 3\n8:0 Write 5\n")
+    assert {} == cgroup.parse_older("8:0 Read x\n8:0 Write 5\n", "8:0 Read 3\n8:0 Write 5\n")
+    assert {} == cgroup.parse_older("8:0 Read 2\n8:0 Write 5\n", "8:16 Read 3\n8:16 Write 5\n")

@@ -42,6 +42,25 @@ def test_caps_are_found_in_groups_within_groups():
     ]
 
 
+def test_caps_of_version_1():
+    """It has a file for each of the four, in blkio's tree."""
+    path = "/sys/fs/cgroup/blkio/docker/1/blkio.throttle"
+    names = ("read_bps", "write_bps", "read_iops", "write_iops")
+    drawn = {
+        f"{path}.{name}_device": f"254:3 {cap}\n"
+        for name, cap in zip(names, (2, 3, 5, 7), strict=True)
+    }
+    found = list(read(DrawnHost(drawn), Topology([LV])))
+
+    assert {"control group docker/1"} == {limit.who for limit in found}
+    assert {
+        f"{path}.read_bps_device": (("read_bytes", 2),),
+        f"{path}.write_bps_device": (("write_bytes", 3),),
+        f"{path}.read_iops_device": (("read_ios", 5),),
+        f"{path}.write_iops_device": (("write_ios", 7),),
+    } == {limit.source: limit.caps for limit in found}
+
+
 DOMAIN = """
 <domstatus><domain><name>vm</name><devices><disk>
   <source dev='/dev/vg/vm'/>
