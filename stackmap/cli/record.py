@@ -18,7 +18,7 @@ from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.text import safe
 from stackmap.sampling.watch import Watch
-from stackmap.sources import diskstats, limits, uptime
+from stackmap.sources import cgroup, diskstats, limits, uptime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +73,7 @@ def _everything(host: Host) -> Topology:
     """Ask all that a command may want to know, as root and as anyone would ask it."""
     topology = discover(host, metadata=True, geometry=True)
     tuple(limits.read(host, topology))  # what explain asks besides
+    cgroup.read(host)  # and blame
     ask(host, topology)  # and plan
     discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
     return topology
