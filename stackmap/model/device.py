@@ -99,6 +99,11 @@ class Device:
         return self.label or self.name
 
     @property
+    def full_title(self) -> str:
+        """The title, and the kernel's name with it where that is another: ``vghdd/data (dm-7)``."""
+        return self.title if self.title == self.name else f"{self.title} ({self.name})"
+
+    @property
     def mounts(self) -> tuple[str, ...]:
         """Where it is mounted."""
         return tuple(use.who for use in self.uses if use.how == "mount")

@@ -54,8 +54,7 @@ def filled(template: str, words: Mapping[str, str]) -> str:
 
 def title(topology: Topology, name: str) -> str:
     """Return what people call a device, the kernel's name with it where it is another."""
-    label = safe(topology[name].title) if name in topology else safe(name)
-    return label if label == name else f"{label} ({name})"
+    return safe(topology[name].full_title if name in topology else name)
 
 
 def literal(text: str) -> str:

@@ -26,8 +26,7 @@ def layers_table(
 ) -> str:
     """Return the table of one stack, reads and writes apart, and its finding in *width* columns."""
     top = stack.top
-    name = top.title if top.title == top.name else f"{top.title} ({top.name})"
-    title = "  ".join(filter(None, (safe(name), _layout(top.layout), span(interval))))
+    title = "  ".join(filter(None, (safe(top.full_title), _layout(top.layout), span(interval))))
     head = stack.layers[0].share
     known = [d for d in ("read", "write") if head.part(d).ios is not None] or ["total"]
     parts = [

@@ -38,10 +38,9 @@ def whatif_text(projection: Projection, *, heading: bool = True, width: int = WI
 
 def _opening(projection: Projection) -> Iterator[str]:
     device = projection.device
-    name = device.title if device.title == device.name else f"{device.title} ({device.name})"
     span = f"{number(projection.seconds)} s in " if projection.seconds else ""
     plural = "s" * (projection.intervals != 1)
-    yield f"{safe(name)}  {span}{projection.intervals} interval{plural}"
+    yield f"{safe(device.full_title)}  {span}{projection.intervals} interval{plural}"
     yield f"now        {_layout(projection.now.layout)}"
     yield f"projected  {_layout(projection.projected.layout)}"
     flushes = f", {rate(projection.flushes)} flushes" if round(projection.flushes, 2) else ""

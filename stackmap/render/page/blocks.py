@@ -163,6 +163,11 @@ class Part:
     blocks: tuple[Block, ...]
 
 
+def side_by_side(parts: Sequence[Part]) -> tuple[Block, ...]:
+    """Return *parts*; of one alone its blocks, for then the section's heading is enough."""
+    return parts[0].blocks if len(parts) == 1 else tuple(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Folded:
     """What only some will want to read; never what the page rests on."""

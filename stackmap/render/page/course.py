@@ -7,9 +7,20 @@ from collections.abc import Iterator
 from stackmap.analysis.amplification import StackFigures, figures_of
 from stackmap.analysis.course import Stretch, extremes_of
 from stackmap.analysis.report import Report
+from stackmap.analysis.share import Share
 from stackmap.render.filled import shown
-from stackmap.render.page.blocks import Block, Chart, Line, Paragraph, Part, Rows, Section, Table
-from stackmap.render.page.names import REQUESTS, known_directions, named, plural
+from stackmap.render.page.blocks import (
+    Block,
+    Chart,
+    Line,
+    Paragraph,
+    Part,
+    Rows,
+    Section,
+    Table,
+    side_by_side,
+)
+from stackmap.render.page.names import REQUESTS, known_directions, plural, sentence
 from stackmap.render.units import kib, number, rate
 
 CHARTS = (
@@ -23,9 +34,21 @@ FEWEST_HOURS = 2
 
 def section(report: Report) -> Section:
     """Return the charts of each stack; in a sentence, why there are none."""
-    parts = [Part(named(s.top), tuple(_blocks(report, s))) for s in report.stacks]
-    blocks = parts[0].blocks if len(parts) == 1 else tuple(parts)
-    return Section("load", "The load over time", (Paragraph(_resolution(report)), *blocks))
+    shares = _at_disks(report)
+    parts = [
+        Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
+        for stack, share in zip(report.stacks, shares, strict=True)
+    ]
+    intro = Paragraph(_resolution(report))
+    return Section("load", "The load over time", (intro, *side_by_side(parts)))
+
+
+def _at_disks(report: Report) -> list[tuple[Share, ...]]:
+    """Return each stack's share of its disks, in each stretch: of all stacks at once, for they share disks."""
+    tops = [stack.top.name for stack in report.stacks]
+    stretches = (figures_of(report.topology, s.interval.loads, tops) for s in report.course)
+    shares = [[stack.layers[-1].share for stack in figures] for figures in stretches]
+    return list(zip(*shares, strict=True))
 
 
 def _resolution(report: Report) -> str:
@@ -53,13 +76,13 @@ def _axis(course: tuple[Stretch, ...]) -> str:
     return "time" if all((each.start or 0.0) > DAY for each in course) else "number"
 
 
-def _blocks(report: Report, stack: StackFigures) -> Iterator[Block]:
+def _blocks(report: Report, stack: StackFigures, at_disks: tuple[Share, ...]) -> Iterator[Block]:
     if len(report.course) > 1:
-        yield from _charts(report, stack)
+        yield from _charts(report, stack, at_disks)
     yield from _by_hour(report, stack)
 
 
-def _charts(report: Report, stack: StackFigures) -> Iterator[Block]:
+def _charts(report: Report, stack: StackFigures, at_disks: tuple[Share, ...]) -> Iterator[Block]:
     course, name = report.course, stack.top.name
     x = _along(course)
     for figure, unit, title in CHARTS:
@@ -71,7 +94,8 @@ def _charts(report: Report, stack: StackFigures) -> Iterator[Block]:
         if lines:
             words = _extent(stack, course, figure, unit)
             yield Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
-    yield from _at_disks(report, stack, x)
+    if len(stack.layers) > 1:
+        yield from _disks(report, stack, x, at_disks)
 
 
 def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
@@ -106,25 +130,21 @@ def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit:
             least, most = (shown(end, unit) for end in ends)
             parts.append(f"{REQUESTS[direction]} {least} to {most}, {shown(mean, unit)} on average")
     words = "; ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    return sentence(words)
 
 
-def _at_disks(report: Report, stack: StackFigures, x: tuple[float, ...]) -> Iterator[Block]:
+def _disks(
+    report: Report, stack: StackFigures, x: tuple[float, ...], shares: tuple[Share, ...]
+) -> Iterator[Block]:
     """Yield what the disks did for the stack, where that can be told."""
-    if len(stack.layers) < 2:
-        return
-    lasts = [
-        figures_of(report.topology, each.interval.loads, [stack.top.name])[0].layers[-1].share
-        for each in report.course
-    ]
     lines = tuple(
         Line(REQUESTS[direction], values)
         for direction in known_directions(stack.layers[0])
-        if any(values := tuple(share.part(direction).ios for share in lasts))
+        if any(values := tuple(share.part(direction).ios for share in shares))
     )
     if lines:
         words = "What belongs to this stack on its disks, after merging"
-        words += ": an estimate, for they serve others too." if lasts[0].estimated else "."
+        words += ": an estimate, for they serve others too." if shares[0].estimated else "."
         yield Chart(
             f"disks-{stack.top.name}",
             "Requests at its disks",

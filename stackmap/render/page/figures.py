@@ -17,7 +17,6 @@ from stackmap.render.page.names import (
     disks_of,
     known_directions,
     listed,
-    named,
     plural,
     rate_of_bytes,
     short,
@@ -34,12 +33,12 @@ def what_it_is(topology: Topology, stack: StackFigures) -> str:
     names = [topology[name].title for name in disks]
     where = plural(len(names), "disk")
     if len(stack.layers) == 1:
-        return f"{named(top)}, {size(top.size)}, is {_what(top)}.{_used(stack)}"
+        return f"{top.full_title}, {size(top.size)}, is {_what(top)}.{_used(stack)}"
     if len(names) <= MOST_DISKS:
         where = f"the {'disk' if len(names) == 1 else 'disks'} {listed(names)}"
     raid = _laid_out_below(topology, stack)
-    on = f", on {named(raid)} ({_what(raid)})" if raid is not None else ""
-    return f"{named(top)}, {size(top.size)}, is {_what(top)}{on}, on {where}.{_used(stack)}"
+    on = f", on {raid.full_title} ({_what(raid)})" if raid is not None else ""
+    return f"{top.full_title}, {size(top.size)}, is {_what(top)}{on}, on {where}.{_used(stack)}"
 
 
 def _laid_out_below(topology: Topology, stack: StackFigures) -> Device | None:

@@ -9,7 +9,7 @@ from stackmap.analysis.parity import Parity
 from stackmap.analysis.report import Report
 from stackmap.render.intervals import instant
 from stackmap.render.page.blocks import Listing, Part, Section, Terms
-from stackmap.render.page.names import named, plural
+from stackmap.render.page.names import plural, sentence
 
 ENDS = 0.02  # a range no wider is a figure
 SHORT = 3600.0  # seconds; less says nothing of the busy hour
@@ -124,7 +124,7 @@ def _measured(report: Report) -> Iterator[str]:
 def _left_out(report: Report) -> Iterator[str]:
     yield from report.left_out
     if report.idle:
-        names = ", ".join(named(device) for device in report.idle)
+        names = ", ".join(device.full_title for device in report.idle)
         yield f"Nothing was read from or written to these, so they have no section: {names}."
 
 
@@ -132,13 +132,13 @@ def _corrected(report: Report) -> Iterator[str]:
     reasons = {rule.name: rule.why for rule in RULES}
     for what in report.corrections:
         rule, _, name = what.partition(": ")
-        device = named(report.topology[name]) if name in report.topology else name
-        yield f"{device}: {rule}. {reasons[rule][:1].upper()}{reasons[rule][1:]}."
+        device = report.topology[name].full_title if name in report.topology else name
+        yield f"{device}: {rule}. {sentence(reasons[rule])}"
 
 
 def _estimates(report: Report) -> Iterator[str]:
     for stack in report.stacks:
-        name = named(stack.top)
+        name = stack.top.full_title
         divided = [f.layer.role for f in stack.layers if f.share.divided]
         if divided:
             yield (
@@ -167,7 +167,7 @@ def _doubts(report: Report) -> Iterator[str]:
     """Yield what speaks against the figures; what speaks against a finding stands with it."""
     for stack in report.stacks:
         for figures in stack.layers:
-            where = f"{named(stack.top)}, {figures.layer.role}"
+            where = f"{stack.top.full_title}, {figures.layer.role}"
             if figures.share.reason:
                 yield f"{where}: not divided: {figures.share.reason}."
             if figures.background:
@@ -175,7 +175,7 @@ def _doubts(report: Report) -> Iterator[str]:
             if figures.doubt:
                 yield f"{where}: the account does not close: {figures.doubt}."
         if stack.parity is not None and stack.parity.reason:
-            yield f"{named(stack.top)}: what parity cost cannot be told: {stack.parity.reason}."
+            yield f"{stack.top.full_title}: what parity cost cannot be told: {stack.parity.reason}."
     if report.findings:
         yield (
             "A finding is what the counters suggest. That a change will help follows from the measured "

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.model.device import Device
 from stackmap.render.page.blocks import Bar
 from stackmap.render.units import number, size
 
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
-
-
-def named(device: Device) -> str:
-    """Return what people call *device*, the kernel's name with it where it is another."""
-    return device.title if device.title == device.name else f"{device.title} ({device.name})"
 
 
 def known_directions(head: LayerFigures) -> tuple[str, ...]:
@@ -20,6 +14,17 @@ def known_directions(head: LayerFigures) -> tuple[str, ...]:
     if head.share.read.ios is None and head.share.write.ios is None:
         return ("total",)
     return ("read", "write")
+
+
+def sentence(words: str) -> str:
+    """
+    Return *words* as a sentence begins and ends.
+
+    >>> sentence("reads 12 to 60"), sentence("")
+    ('Reads 12 to 60.', '')
+    """
+    stop = "." if words and not words.endswith(".") else ""
+    return f"{words[:1].upper()}{words[1:]}{stop}"
 
 
 def short(value: float) -> str:

@@ -18,7 +18,6 @@ from stackmap.render.page import (
     summary,
 )
 from stackmap.render.page.blocks import Page
-from stackmap.render.page.names import named
 
 
 def page_of(report: Report, proposals: tuple[Proposal, ...] = ()) -> Page:
@@ -42,7 +41,7 @@ def _title(report: Report) -> str:
     first, *others = report.stacks
     host = f" on {report.topology.machine.host}" if report.topology.machine.host else ""
     more = f" and {len(others)} more" if others else ""
-    return f"Storage report: {named(first.top)}{more}{host}"
+    return f"Storage report: {first.top.full_title}{more}{host}"
 
 
 def _made(report: Report) -> str:

@@ -21,7 +21,7 @@ from stackmap.render.page.blocks import (
     Table,
 )
 from stackmap.render.page.figures import laid_out
-from stackmap.render.page.names import named, plural, short
+from stackmap.render.page.names import plural, sentence, short
 from stackmap.render.units import rate, size
 from stackmap.render.whatif import lines, sentences
 
@@ -53,7 +53,7 @@ def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
 
 def heading(topology: Topology, proposal: Proposal) -> str:
     """Return which stack, and which layout."""
-    return f"{named(topology[proposal.top])} as {proposal.wish}"
+    return f"{topology[proposal.top].full_title} as {proposal.wish}"
 
 
 def to(proposal: Proposal) -> str:
@@ -89,18 +89,12 @@ def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
             (Rows(rows),),
             caption="Over the time that was measured",
         )
-    yield Listing(
-        tuple(f"{each[:1].upper()}{each[1:]}{_stop(each)}" for each in sentences(projection))
-    )
+    yield Listing(tuple(map(sentence, sentences(projection))))
 
 
 def _now(projection: Projection) -> str:
     layout = projection.now.layout
     return "one device" if layout is None else laid_out(layout)
-
-
-def _stop(words: str) -> str:
-    return "" if words.endswith(".") else "."
 
 
 def _window(projection: Projection) -> str:

@@ -15,8 +15,9 @@ from stackmap.render.page.blocks import (
     Section,
     Table,
     Terms,
+    side_by_side,
 )
-from stackmap.render.page.names import known_directions, named
+from stackmap.render.page.names import known_directions, sentence
 from stackmap.render.words import findings
 
 TITLES = {"read": "Reads", "write": "Writes", "total": "Reads and writes"}
@@ -60,17 +61,16 @@ MEANINGS = (
 def section(report: Report) -> Section:
     """Return a part a stack, and how to read them."""
     parts = [_part(stack) for stack in report.stacks]
-    blocks = parts[0].blocks if len(parts) == 1 else tuple(parts)
     intro = Paragraph(
         "A row a layer, from the top down; it holds what belongs to this stack, even on disks that it "
         "shares. Reads that writes cause (for parity) stand among the reads of the layers below."
     )
     how = Folded("How to read the table", (Terms(MEANINGS),))
-    return Section("ratios", "What each layer makes of the I/O", (intro, how, *blocks))
+    return Section("ratios", "What each layer makes of the I/O", (intro, how, *side_by_side(parts)))
 
 
 def _part(stack: StackFigures) -> Part:
-    return Part(named(stack.top), tuple(_blocks(stack)))
+    return Part(stack.top.full_title, tuple(_blocks(stack)))
 
 
 def _blocks(stack: StackFigures) -> list[Block]:
@@ -85,9 +85,4 @@ def _blocks(stack: StackFigures) -> list[Block]:
     headings = ("Layer", *(HEADINGS[column] for column in COLUMNS))
     table = Table(f"layers-{stack.top.name}", headings, groups)
     said = findings(stack)
-    return [table, *([Listing(tuple(map(_sentence, said)))] if said else [])]
-
-
-def _sentence(words: str) -> str:
-    """Return words as a sentence begins and ends."""
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+    return [table, *([Listing(tuple(map(sentence, said)))] if said else [])]

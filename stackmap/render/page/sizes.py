@@ -8,8 +8,18 @@ from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
 from stackmap.analysis.size_classes import span
 from stackmap.model.load import ratio
-from stackmap.render.page.blocks import Block, Chart, Line, Paragraph, Part, Rows, Section, Table
-from stackmap.render.page.names import REQUESTS, known_directions, named
+from stackmap.render.page.blocks import (
+    Block,
+    Chart,
+    Line,
+    Paragraph,
+    Part,
+    Rows,
+    Section,
+    Table,
+    side_by_side,
+)
+from stackmap.render.page.names import REQUESTS, known_directions, sentence
 from stackmap.render.units import kib, size
 
 CAVEAT = (
@@ -21,9 +31,8 @@ CAVEAT = (
 
 def section(report: Report) -> Section:
     """Return the classes of sizes at each top, and the mean sizes of each layer."""
-    parts = [Part(named(s.top), tuple(_blocks(report, s))) for s in report.stacks]
-    blocks = parts[0].blocks if len(parts) == 1 else tuple(parts)
-    return Section("sizes", "Sizes of requests", (Paragraph(CAVEAT), *blocks))
+    parts = [Part(s.top.full_title, tuple(_blocks(report, s))) for s in report.stacks]
+    return Section("sizes", "Sizes of requests", (Paragraph(CAVEAT), *side_by_side(parts)))
 
 
 def _blocks(report: Report, stack: StackFigures) -> Iterator[Block]:
@@ -57,7 +66,7 @@ def _classes(report: Report, stack: StackFigures, directions: tuple[str, ...]) -
         "size",
         tuple(map(float, every)),
         lines,
-        f"{words[:1].upper()}{words[1:]}.",
+        sentence(words),
     )
 
 

@@ -20,7 +20,7 @@ from stackmap.render.page.figures import (
     what_it_is,
     what_it_is_asked_for,
 )
-from stackmap.render.page.names import REQUESTS, known_directions, listed, named, plural, short
+from stackmap.render.page.names import REQUESTS, known_directions, listed, plural, short
 from stackmap.render.page.plan import safety
 from stackmap.render.page.projection import capacity, change, gives, to
 from stackmap.render.units import number, percent, rate
@@ -131,7 +131,7 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
     several = len(proposals) > 1
     for place, each in enumerate(proposals, 1):
         mark = f" ({place})" if several else ""
-        name = named(report.topology[each.top])
+        name = report.topology[each.top].full_title
         if each.projection is not None and each.projection.is_check:
             yield Paragraph(f"{to(each)} is what {name} has already.", f"What is proposed{mark}:")
             continue
@@ -206,7 +206,7 @@ def _table(report: Report) -> Table:
     rows = tuple(_row(report, stack) for stack in report.stacks)
     others = tuple(
         (
-            named(device),
+            device.full_title,
             _worst(report, device.name),
             rate(report.interval.loads[device.name].total.ios),
             "-",
@@ -236,7 +236,7 @@ def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
     if stack.parity is None:
         cost = disks.byte_amplification.get("write")
     return (
-        named(stack.top),
+        stack.top.full_title,
         _worst(report, stack.top.name),
         rate(stack.layers[0].share.total.ios),
         ("~" if disks.share.estimated else "") + rate(disk_requests(stack)),
