@@ -9,12 +9,13 @@ from stackmap.analysis.plan.target import target
 from stackmap.errors import SourceError
 from stackmap.find import find_all
 from stackmap.model.device import Kind
-from stackmap.sources import lvm_report, mdraid, mountinfo
+from stackmap.sources import lvm_report, mdraid, mountinfo, udev
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stackmap.host import Host
+    from stackmap.model.device import Device
     from stackmap.model.layout_request import LayoutRequest
     from stackmap.model.topology import Topology
     from stackmap.model.volume_group import VolumeGroup
@@ -26,6 +27,7 @@ def ground(
     """Return what a plan for *name* is judged by; refused where no one device is meant."""
     device = target(topology, find_all(topology, [name]))
     groups, silence = _groups(host, topology)
+    named = tuple(found for each in onto for found in find_all(topology, [each]))
     return Ground(
         topology,
         device,
@@ -34,7 +36,8 @@ def ground(
         silence=silence,
         mounted=_mounted(host),
         components=components(host, topology),
-        onto=tuple(found for each in onto for found in find_all(topology, [each])),
+        onto=named,
+        written={name: _written(host, topology[name]) for name in named},
     )
 
 
@@ -43,6 +46,12 @@ def ask(host: Host, topology: Topology) -> None:
     _groups(host, topology)
     _mounted(host)
     components(host, topology)
+
+
+def _written(host: Host, device: Device) -> str | None:
+    """Return what udev found on *device*; who records has asked it of all that nothing stands on."""
+    said = udev.properties(host, device.number)
+    return udev.content(said, partition=device.kind is Kind.PARTITION)
 
 
 def components(host: Host, topology: Topology) -> dict[str, int | None]:

@@ -1,5 +1,5 @@
 r"""
-What udev recorded of a disk: model, serial, WWN.
+What udev recorded of a disk: model, serial, WWN, and what it found written there.
 
 Its characters outside of the ordinary stand as ``\xNN`` in the ``_ENC``
 forms, underscores in the others; so the former are taken where there are any.
@@ -44,3 +44,18 @@ def identity(said: dict[str, str]) -> Identity:
         serial=next((said[key] for key in SERIALS if said.get(key)), ""),
         wwn=said.get("ID_WWN_WITH_EXTENSION") or said.get("ID_WWN") or "",
     )
+
+
+def content(said: dict[str, str], *, partition: bool) -> str | None:
+    """
+    Return what is written on a device: a file system, a table of partitions; "" for nothing that is known.
+
+    None where udev told nothing at all. A *partition* has its disk's table among its properties.
+
+    >>> content({"DEVTYPE": "disk", "ID_PART_TABLE_TYPE": "gpt"}, partition=False)
+    'gpt'
+    """
+    if not said:
+        return None
+    table = "" if partition else said.get("ID_PART_TABLE_TYPE", "")
+    return said.get("ID_FS_TYPE") or table

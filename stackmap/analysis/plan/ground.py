@@ -34,7 +34,8 @@ class Ground:
     name, None where LVM did not tell, which ``silence`` says. ``mounted``: by
     mount point. ``components``: bytes that md uses of each member, by the
     array's name. ``onto``: the devices that the new layout shall stand on, ()
-    for any that fit.
+    for any that fit. ``written``: what is on each of them, "" for nothing that
+    is known, None where nothing told.
     """
 
     topology: Topology
@@ -45,6 +46,7 @@ class Ground:
     mounted: Mapping[str, Mounted] = field(default_factory=dict)
     components: Mapping[str, int | None] = field(default_factory=dict)
     onto: tuple[str, ...] = ()
+    written: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def is_lvm(self) -> bool:

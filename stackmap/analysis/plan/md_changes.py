@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import LEAST, LayoutRequest
-from stackmap.model.raid import Layout, layout
+from stackmap.model.raid import PAGE, Layout, layout
 
 # The levels on the way from one to another, both ends included.
 PATHS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -34,21 +34,27 @@ PATHS: dict[tuple[str, str], tuple[str, ...]] = {
 PAIR = 2  # members that a raid1 has to have to become a raid5
 GROWN = frozenset({"raid1", "raid5", "raid6", "raid10"})
 RECHUNKED = frozenset({"raid5", "raid6"})
+# The chunk of a raid5 that was a raid1, where its members are whole chunks long (raid5.c, raid5_takeover_raid1).
+FIRST_CHUNK = 65536
 
 
-def changes(now: Layout, wanted: LayoutRequest) -> Iterator[Layout]:
-    """Yield each layout on the way from *now*: another level first, then members, then the chunk."""
+def changes(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterator[Layout]:
+    """
+    Yield each layout on the way from *now*: another level first, then members, then the chunk.
+
+    *component*: the bytes that md uses of each member, None where it does not say.
+    """
     if now.variant not in ("", "ls", "near") or (now.level == "raid10" and now.copies != PAIR):
         raise PlanRefused(f"it is laid out as {now.variant} with {now.copies} copies: not tried")
     for how in (_levels, _members, _chunk):
-        for after in how(now, wanted):
+        for after in how(now, wanted, component):
             yield after
             now = after
     if wanted.variant not in (None, now.variant) or wanted.copies not in (None, now.copies):
         raise PlanRefused(f"mdadm would make it {now}, {now.variant or 'as usual'}, and no other")
 
 
-def _levels(now: Layout, wanted: LayoutRequest) -> Iterator[Layout]:
+def _levels(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterator[Layout]:
     if wanted.level == now.level:
         return
     path = PATHS.get((now.level, wanted.level))
@@ -56,22 +62,34 @@ def _levels(now: Layout, wanted: LayoutRequest) -> Iterator[Layout]:
         raise PlanRefused(f"mdadm has no tried path from {now.level} to {wanted.level}")
     if now.level == "raid1" and now.members != PAIR:
         raise PlanRefused("md makes raid5 of a raid1 of two members alone")
+    if now.level == "raid10" and now.members % now.copies:
+        raise PlanRefused(
+            f"md takes no copies off a raid10 of {now.members} members: no whole pairs"
+        )
+    chunk = _first_chunk(component) if now.level == "raid1" else now.chunk
     for level in path[1:]:
-        yield _taken_over(now, level)
+        yield _taken_over(now, level, chunk)
 
 
-def _taken_over(now: Layout, level: str) -> Layout:
-    """Return *now* as another level, as md makes it; the chunk of one that had none is md's choice."""
+def _first_chunk(component: int | None) -> int:
+    """Return the chunk that md gives a raid1 that it makes a raid5: what divides a member."""
+    if component is None or component % PAGE:
+        raise PlanRefused("md makes raid5 of members that are whole pages of 4 KiB alone")
+    return min(FIRST_CHUNK, component & -component)
+
+
+def _taken_over(now: Layout, level: str, chunk: int | None) -> Layout:
+    """Return *now* as another level, as md makes it."""
     data = now.data
     members = {"raid0": data, "raid5": data + 1, "raid6": data + 2, "raid10": data * 2}[level]
     variant = {"raid5": "ls", "raid6": "ls", "raid10": "near"}.get(level, "")
-    found = layout(level, members, now.chunk, None, variant)
+    found = layout(level, members, chunk, None, variant)
     if found is None:
         raise PlanRefused(f"{level} of {members} members is not known")
     return found
 
 
-def _members(now: Layout, wanted: LayoutRequest) -> Iterator[Layout]:
+def _members(now: Layout, wanted: LayoutRequest, _: int | None) -> Iterator[Layout]:
     count = wanted.members or max(now.members, LEAST[now.level][False])
     if now.level == "raid1":
         count = wanted.members or wanted.copies or now.members
@@ -83,9 +101,14 @@ def _members(now: Layout, wanted: LayoutRequest) -> Iterator[Layout]:
     yield replace(now) if after is None else after
 
 
-def _chunk(now: Layout, wanted: LayoutRequest) -> Iterator[Layout]:
-    if wanted.chunk in (None, now.chunk):
+def _chunk(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterator[Layout]:
+    if wanted.chunk is None or wanted.chunk == now.chunk:
         return
     if now.level not in RECHUNKED:
         raise PlanRefused(f"mdadm changes the chunk of raid5 and raid6 alone, not of {now.level}")
+    if component is None or component % wanted.chunk:
+        used = "what md uses" if component is None else f"the {component} bytes that md uses"
+        raise PlanRefused(
+            f"chunks of {wanted.chunk // 1024} KiB do not divide {used} of each member"
+        )
     yield replace(now, chunk=wanted.chunk)

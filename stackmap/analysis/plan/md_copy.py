@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+
 from stackmap.analysis.plan.ground import Ground, path_of
-from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted
+from stackmap.analysis.plan.md_new import (
+    capacity,
+    carriers,
+    dropped,
+    made,
+    members,
+    new_name,
+    noted,
+    unread,
+)
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped
 from stackmap.errors import PlanRefused
@@ -22,6 +33,7 @@ def copy(ground: Ground) -> Plan:
             f"{ground.target.title} has {size} bytes, and {layout} of these disks {room}"
         )
     old, new = path_of(ground.target), f"/dev/md/{new_name(ground)}"
+    again = shlex.join(["mdadm", "--assemble", old, *carriers(ground)])
     clear = f"mdadm --stop {new}; mdadm --zero-superblock {' '.join(path_of(d) for d in chosen)}"
     off, on = stopped(ground, new)
     back = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
@@ -37,10 +49,10 @@ def copy(ground: Ground) -> Plan:
         Step(("cmp", f"--bytes={size}", old, new),
              "compares every byte: go on only if this says nothing", undo=back, online=False),
         Step(("mdadm", "--stop", old), "takes the old array away, so that no UUID is there twice",
-             undo=f"mdadm --assemble --readonly {old}", online=False),
+             undo=f"{again}; start its users", online=False),
         *on,
         *dropped(ground)[1:],
     )  # fmt: skip
     checked = (f"{room} bytes at least on the new array for {size}",)
     by_path = f"who names {old} by path (fstab, crypttab, a VM) must name {new} from then on"
-    return Plan(printable(steps), layout, checked, (by_path, GEOMETRY))
+    return Plan(printable(steps), layout, checked, (*unread(ground), by_path, GEOMETRY))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stackmap.analysis.plan.ground import Ground, path_of
-from stackmap.analysis.plan.md_changes import PATHS, changes
-from stackmap.analysis.plan.md_new import KEPT, noted, unused, waiting
+from stackmap.analysis.plan.md_changes import changes
+from stackmap.analysis.plan.md_new import KEPT, noted, unread, unused, waiting
+from stackmap.analysis.plan.md_words import BACKUP, Change, back, risks, words
 from stackmap.analysis.plan.placement import disks
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
@@ -22,17 +23,6 @@ from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 KNOWN_POLICIES = frozenset({"", "resync", "bitmap", "none", "unknown"})
-BACKUP = "/var/tmp"  # noqa: S108 - a place that stays over a restart, which the reshape needs
-BARE = "NO REDUNDANCY: until the next sync is done, one disk that dies takes the array with it"
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One --grow: from one layout to the next, with the disks that are added for it."""
-
-    before: Layout
-    after: Layout
-    added: tuple[Device, ...]
 
 
 def grow(ground: Ground) -> Plan:
@@ -42,22 +32,15 @@ def grow(ground: Ground) -> Plan:
     if not made:
         raise PlanRefused("nothing of it would change")
     path = path_of(ground.target)
-    ends = {made[0].before.level, made[-1].after.level}
-    there = frozenset(edge.below for edge in ground.topology.below(ground.target.name))
-    steps: list[Step] = []
-    for change in made:
-        bare = "raid0" not in ends and "raid0" in (change.before.level, change.after.level)
-        steps += [
-            replace(step, redundant=not bare) for step in _steps(path, change, there, bare=bare)
-        ]
+    passing = "raid0" not in (present.level, made[-1].after.level)
+    steps = [step for change in made for step in _steps(path, change, passing=passing)]
     result = made[-1].after
-    if result.level == "raid10" and made[0].before.level != "raid10":
+    if result.level != "raid0" and any(change.before.level == "raid0" for change in made):
         steps.append(_bitmap(path))
-    added = [device for change in made for device in change.added]
-    names = ", ".join(path_of(device) for device in added)
-    checked = (f"nothing uses {names}, large enough and on disks of their own",) if added else ()
+    names = ", ".join(name for change in made for name in change.added)
+    checked = (f"nothing uses {names}, large enough and on disks of their own",) if names else ()
     checked = ("no sync is under way", *checked)
-    return Plan(printable((*steps, noted(path))), result, checked, (GEOMETRY,))
+    return Plan(printable((*steps, noted(path))), result, checked, (*unread(ground), GEOMETRY))
 
 
 def _required(ground: Ground) -> Layout:
@@ -75,15 +58,26 @@ def _required(ground: Ground) -> Layout:
     if any(use.who == "/" or use.who.startswith("/var") for name in ground.topology.stands_on(device.name)
            for use in ground.topology[name].uses):  # fmt: skip
         raise PlanRefused(f"{BACKUP} may be on it, where the reshape keeps its backup")
+    if device.layout.level == "raid0":
+        _require_one_zone(ground)
     return device.layout
 
 
-def _changes(ground: Ground, present: Layout) -> Iterator[_Change]:
-    """Yield each change, with the disks that it takes."""
+def _require_one_zone(ground: Ground) -> None:
+    """Refuse a raid0 of unequal members: md has it in zones, and takes none of them over."""
+    topology = ground.topology
+    sizes = {topology[e.below].size for e in topology.below(ground.target.name)}
+    if len(sizes) != 1:
+        raise PlanRefused("it is a raid0 of members of different sizes, which md does not convert")
+
+
+def _changes(ground: Ground, present: Layout) -> Iterator[Change]:
+    """Yield each change, with the disks that it takes and that are not in the array yet."""
     fresh, now = list(_fresh(ground)), present
-    for after in changes(present, ground.wanted):
-        grown = max(0, after.members - now.members)
-        yield _Change(now, after, _take(fresh, grown))
+    there = frozenset(edge.below for edge in ground.topology.below(ground.target.name))
+    for after in changes(present, ground.wanted, ground.components.get(ground.target.name)):
+        taken = _take(fresh, after.members - now.members)
+        yield Change(now, after, tuple(path_of(d) for d in taken if d.name not in there))
         now = after
 
 
@@ -129,51 +123,21 @@ def _take(fresh: list[Device], count: int) -> tuple[Device, ...]:
     return chosen
 
 
-def _steps(path: str, change: _Change, there: frozenset[str], *, bare: bool) -> list[Step]:
+def _steps(path: str, change: Change, *, passing: bool) -> list[Step]:
     """Return the --grow that makes a change, what must be before it, and the wait after it."""
-    before, after = change.before, change.after
-    # A spare is in the array already.
-    names = tuple(path_of(device) for device in change.added if device.name not in there)
-    number = after.level.removeprefix("raid")
-    words = ["mdadm", "--grow", path]
-    moves = "raid10" not in (before.level, after.level) and after.level != "raid1"
-    if after.level != before.level:
-        words.append(f"--level={number}")
-    if after.level != "raid0" and after.members != before.members:
-        words.append(f"--raid-devices={after.members}")
-    if after.chunk != before.chunk:
-        words.append(f"--chunk={(after.chunk or 0) // 1024}")
-    first: list[Step] = []
-    if names and before.level == "raid0":
-        words += ["--add", *names]
-    elif names:
-        first = [_spares(path, names)]
-    if moves:
-        words.append(f"--backup-file={BACKUP}/{_plain(path)}-{after.level}-{after.members}.mdadm")
-    risks = "its sync takes I/O of all who use these disks"
-    if moves:
-        risks = (
-            "every stripe is read and written; after a crash it goes on, with the backup file if that "
-            "is asked for (mdadm --assemble --backup-file)"
-        )
+    bare = passing and change.is_bare
     step = Step(
-        tuple(words),
-        f"makes it {after} from {before}, in the background",
-        BARE if bare else risks,
-        _undo(path, before, after),
+        words(path, change),
+        f"makes it {change.after} from {change.before}, in the background",
+        risks(change, passing=passing),
+        back(path, change),
     )
-    return [*first, step, waiting(path, after)]
-
-
-def _plain(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _undo(path: str, before: Layout, after: Layout) -> str:
-    if (after.level, before.level) in PATHS:
-        level = before.level.removeprefix("raid")
-        return f"once it is in sync, mdadm --grow {shlex.quote(path)} --level={level} and so on: stackmap plan"
-    return "none in place: a new array, and a copy or pvmove"
+    # A raid0 takes its new disks with the change.
+    spared = change.added and change.before.level != "raid0"
+    first = [_spares(path, change.added)] if spared else []
+    return [
+        replace(each, redundant=not bare) for each in (*first, step, waiting(path, change.after))
+    ]
 
 
 def _spares(path: str, names: tuple[str, ...]) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from stackmap.analysis.plan.ground import Ground, path_of
-from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted
+from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted, unread
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
@@ -44,7 +44,7 @@ def move(ground: Ground) -> Plan:
         f"{used} extents in use on {old.path}, room for {room} at least on the new array",
         f"nothing uses {', '.join(path_of(device) for device in chosen)}, disks of their own",
     )
-    return Plan(printable(steps), layout, checked, (GEOMETRY,))
+    return Plan(printable(steps), layout, checked, (*unread(ground), GEOMETRY))
 
 
 def _pv(ground: Ground) -> tuple[VolumeGroup, PhysicalVolume]:
@@ -72,7 +72,7 @@ def _moved(group: str, old: str, new: str) -> list[Step]:
         Step(("pvmove", "--interval", PROGRESS, old, new),
              "moves all LVs over while they are used; each is mirrored until its copy is whole",
              "takes I/O from all; after a crash it goes on where it was (pvmove without arguments)",
-             f"pvmove --abort while it runs, {back} after it"),
+             f"{back}; while it runs still, pvmove --abort"),
         Step(("vgreduce", group, old), "takes the old array out of the VG",
              undo=f"vgextend {shlex.quote(group)} {old}; {back}"),
         Step(("pvremove", old), "so that the old array is no PV any more", undo=f"pvcreate {old}",

@@ -59,6 +59,14 @@ def unused(ground: Ground, device: Device) -> None:
         raise PlanRefused(f"{device.title} is in use: {device.uses[0].who}")
     if device.state not in (None, "active") or device.read_only or device.size is None:
         raise PlanRefused(f"{device.title} is not in order, read-only, or of unknown size")
+    if kept := ground.written.get(device.name):
+        raise PlanRefused(f"{device.title} has {kept} on it: wipefs --all, if nobody needs that")
+
+
+def unread(ground: Ground) -> tuple[str, ...]:
+    """Return what to say of disks of which nothing told what is on them."""
+    names = [path_of(ground.topology[n]) for n in ground.onto if ground.written.get(n) is None]
+    return (f"what is written on {', '.join(names)}: udev told nothing of it",) if names else ()
 
 
 def capacity(chosen: tuple[Device, ...], layout: Layout) -> int:
@@ -101,14 +109,20 @@ def made(path: str, layout: Layout, chosen: tuple[Device, ...], clear: str) -> l
 
 
 def waiting(path: str, after: Layout) -> Step:
-    """Return the step that waits until an array is in sync, and fails unless it is laid out as *after*."""
-    # Not mdadm --wait: it fails where the sync has ended before it looks.
+    """Return the step that waits until an array is in sync, and fails unless it is whole and laid out as *after*."""
+    # Not mdadm --wait: it fails where the sync has ended before it looks. Twice quiet, for a
+    # reshape ends before the sync that follows it begins, and before mdadm changes the level.
     detail = shlex.join(["mdadm", "--detail", path])
-    loop = f"while sleep {PAUSE}; {detail} | grep -qE '{BUSY}'; do :; done; "
-    proof = f"{detail} | grep -q 'Raid Level : {after.level}$'"
+    loop = (
+        f"busy() {{ {detail} | grep -qE '{BUSY}'; }}; "
+        f"while sleep {PAUSE}; busy || {{ sleep {PAUSE}; busy; }}; do :; done; "
+    )
+    lines = ["State : [a-z-]+ ?", f"Raid Level : {after.level}", f"Raid Devices : {after.members}"]
+    lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
+    proof = f"""[ "$({detail} | grep -cE '({"|".join(lines)})$')" = {len(lines)} ]"""
     return Step(
         script(loop + proof),
-        f"waits until it is in sync, and fails unless md has made it {after.level}: then stop here",
+        f"waits until it is in sync, and fails unless md has made it a whole {after.level}: then stop here",
     )
 
 
@@ -130,15 +144,18 @@ def noted(path: str) -> Step:
     )
 
 
+def carriers(ground: Ground) -> tuple[str, ...]:
+    """Return the paths of the target's members, its spares last."""
+    edges = sorted(ground.topology.below(ground.target.name), key=lambda e: e.role is Role.SPARE)
+    return tuple(path_of(ground.topology[edge.below]) for edge in edges)
+
+
 def dropped(ground: Ground) -> list[Step]:
     """Return the last steps: the old array is given up, later."""
-    path = path_of(ground.target)
-    carriers = [e.below for e in ground.topology.below(ground.target.name) if e.role != Role.SPARE]
-    spares = [e.below for e in ground.topology.below(ground.target.name) if e.role == Role.SPARE]
-    names = tuple(path_of(ground.topology[name]) for name in carriers + spares)
+    path, names = path_of(ground.target), carriers(ground)
     return [
         Step(("mdadm", "--stop", path), "takes the old array down, days later",
-             undo=f"mdadm --assemble {path} {' '.join(names)}", later=True),
+             undo=shlex.join(["mdadm", "--assemble", path, *names]), later=True),
         Step(("mdadm", "--zero-superblock", *names), "gives its disks free",
              "there is no way back from here but a backup", "none", later=True),
     ]  # fmt: skip

@@ -1,0 +1,198 @@
+"""Plans for md arrays: the words of each change and of the way back, what is waited for, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from stackmap.analysis.plan.md_new import waiting
+from stackmap.analysis.plan.ways import WAYS
+from stackmap.errors import PlanRefused
+from stackmap.model.raid import layout
+from stackmap.model.topology import Topology
+from tests.plans import CHUNK, MIB, md_ground
+
+KIB = 1024
+
+
+def grow(level, members, wanted, onto="", component=64 * MIB, **given):
+    """The plan of mdadm's own way, with the disks of these letters added."""
+    named = tuple(f"sd{letter}" for letter in onto)
+    ground = md_ground(level, members, wanted, onto=named, **given)
+    return WAYS["grow"].plan(replace(ground, components={"md0": component}))
+
+
+def reshapes(found):
+    """The steps that change the array's shape."""
+    return [
+        s for s in found.steps if s.command[:2] == ("mdadm", "--grow") and "bitmap" not in s.line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "onto", "back"),
+    [
+        ("raid5", 3, "raid6", "d", "--level=5 --raid-devices=3 --backup-file=/var/tmp/md0-raid5-3.mdadm"),
+        ("raid6", 4, "raid5", "", "--level=6 --raid-devices=4 --backup-file=/var/tmp/md0-raid6-4.mdadm"),
+        ("raid5", 3, "raid5:chunk=128k", "", "--chunk=64 --backup-file=/var/tmp/md0-raid5-3.mdadm"),
+        ("raid0", 2, "raid10", "cd", "--level=0"),
+        ("raid1", 2, "raid5", "c", "--level=1"),
+    ],
+)  # fmt: skip
+def test_the_way_back_is_a_command(level, members, wanted, onto, back):
+    """What mdadm makes it unmakes where no disk was dropped, and that is said in full."""
+    first = reshapes(grow(level, members, wanted, onto))[0]
+
+    assert f"mdadm --grow /dev/md0 {back}, once it is in sync" == first.undo
+
+
+def test_a_copy_that_was_added_is_taken_off_first():
+    (step,) = reshapes(grow("raid1", 2, "raid1:copies=3", "c"))
+
+    assert (
+        "mdadm /dev/md0 --fail /dev/sdc --remove /dev/sdc && mdadm --grow /dev/md0 --raid-devices=2"
+        == step.undo
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "onto"),
+    [("raid5", 3, "raid5:members=4", "d"), ("raid10", 4, "raid10:members=6", "ef"), ("raid5", 3, "raid0", "")],
+)  # fmt: skip
+def test_where_there_is_no_way_back_that_is_said(level, members, wanted, onto):
+    assert reshapes(grow(level, members, wanted, onto))[0].undo.startswith("none")
+
+
+@pytest.mark.parametrize(("level", "members"), [("raid5", 3), ("raid10", 4)])
+def test_redundancy_that_is_given_up_is_said_to_be(level, members):
+    """Asked for or not: no disk may die from there on."""
+    (step,) = reshapes(grow(level, members, "raid0"))
+
+    assert "NO REDUNDANCY" in step.risks
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "onto"),
+    [
+        ("raid5", 3, "raid10", "de"),
+        ("raid10", 4, "raid5", "e"),
+        ("raid0", 2, "raid5", "c"),
+        ("raid0", 2, "raid10", "cd"),
+    ],
+)
+def test_what_was_a_raid0_has_a_bitmap_in_the_end(level, members, wanted, onto):
+    """No raid0 has one, so what passed through it has lost its own."""
+    assert (
+        "mdadm --grow /dev/md0 --bitmap=internal"
+        == grow(level, members, wanted, onto).steps[-2].line
+    )
+
+
+@pytest.mark.parametrize(
+    ("component", "chunk"), [(64 * MIB, 64), (64 * MIB + 16 * KIB, 16), (64 * MIB + 4 * KIB, 4)]
+)
+def test_md_chooses_the_chunk_of_a_raid1(component, chunk):
+    """64 KiB, or as much of that as divides a member: raid5_takeover_raid1 in the kernel's raid5.c."""
+    found = grow("raid1", 2, "raid5", "c", component)
+
+    assert chunk * KIB == found.result.chunk
+    assert not any("--chunk" in step.line for step in found.steps)
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "component", "why"),
+    [
+        ("raid1", 2, "raid5", 64 * MIB + 512, "whole pages"),
+        ("raid5", 3, "raid5:chunk=128k", 64 * MIB + 64 * KIB, "do not divide the 67174400 bytes"),
+        ("raid5", 3, "raid5:chunk=128k", None, "do not divide what md uses"),
+        ("raid10", 3, "raid0", 64 * MIB, "no whole pairs"),
+        ("raid6", 4, "raid10", 64 * MIB, "no tried path"),
+    ],
+)
+def test_what_md_refuses_is_not_planned(level, members, wanted, component, why):
+    with pytest.raises(PlanRefused, match=why):
+        grow(level, members, wanted, "ef", component)
+
+
+def test_a_raid0_in_zones_is_not_converted():
+    """md has a raid0 of unequal members in zones of fewer and fewer of them."""
+    ground = md_ground("raid0", 2, "raid10", onto=("sdc", "sdd"))
+    devices = [replace(d, size=d.size + MIB) if d.name == "sdb" else d
+               for d in ground.topology.devices.values()]  # fmt: skip
+
+    assert WAYS["grow"].plan(ground)
+    with pytest.raises(PlanRefused, match="different sizes"):
+        WAYS["grow"].plan(replace(ground, topology=Topology(devices, ground.topology.edges)))
+
+
+def test_what_is_written_on_a_disk_is_left_alone():
+    """mdadm asks nobody; where udev tells nothing, the reader has to look."""
+    ground = md_ground("raid5", 3, "raid6", onto=("sdd",), written={"sdd": "ext4"})
+    with pytest.raises(PlanRefused, match="sdd has ext4 on it"):
+        WAYS["grow"].plan(ground)
+
+    for told, says in (("", False), (None, True)):
+        plan = WAYS["grow"].plan(replace(ground, written={"sdd": told}))
+        assert says == any("/dev/sdd: udev told nothing" in text for text in plan.unchecked)
+
+
+DETAIL = """/dev/md0:
+        Raid Level : {level}
+      Raid Devices : {members}
+             State : {state} 
+        Chunk Size : {chunk}K
+"""  # noqa: W291 - as mdadm prints it
+
+
+MDADM = """#!/bin/sh
+cd {folder}
+cat "$(ls look* | head -1)"
+[ "$(ls look* | wc -l)" = 1 ] || rm "$(ls look* | head -1)"
+"""
+
+
+@pytest.fixture
+def waited(tmp_path, monkeypatch):
+    """What a wait ends with when mdadm says one thing after the other, the last again and again."""
+
+    def run(wanted, *looks):
+        for number, look in enumerate(looks):
+            (tmp_path / f"look{number}").write_text(look)
+        for name, text in (("mdadm", MDADM.format(folder=tmp_path)), ("sleep", "#!/bin/sh\n")):
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        return subprocess.run(waiting("/dev/md0", wanted).command, check=False).returncode
+
+    return run
+
+
+def detail(level, members, *, chunk=64, state="clean", busy=""):
+    status = f" {busy} Status : 3% complete\n" if busy else ""
+    return DETAIL.format(level=level, members=members, chunk=chunk, state=state) + status
+
+
+def test_a_wait_outlasts_what_follows_a_reshape(waited):
+    """mdadm is quiet for a moment between a reshape and the sync after it."""
+    quiet = detail("raid6", 4, state="clean, degraded")
+    rebuilt = detail("raid6", 4, state="clean, degraded, recovering", busy="Rebuild")
+    looks = detail("raid6", 4, busy="Reshape"), quiet, rebuilt
+
+    assert 0 == waited(layout("raid6", 4, CHUNK), *looks, detail("raid6", 4))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        detail("raid5", 4),
+        detail("raid6", 3),
+        detail("raid6", 4, chunk=128),
+        detail("raid6", 4, state="clean, degraded"),
+        "",
+    ],
+)
+def test_a_wait_fails_where_it_is_not_what_was_asked_for(waited, last):
+    """Another level, too few members, another chunk, a member short, or no answer."""
+    assert 0 != waited(layout("raid6", 4, CHUNK), last)
