@@ -1,9 +1,11 @@
 """
-Go every pair of lvconvert's table, in the guest, as root: ``convert_all.py VG/LV``.
+Go every pair of one half of lvconvert's table, in the guest, as root: ``convert_all.py TYPE``.
 
-A walk from where the LV is to the nearest pair that was not gone yet, again
-and again. After each the content is compared, and a line is printed: from, to,
-"ok" or what went wrong; of a pair that fails no more is tried.
+TYPE is where to begin. From a striped one all pairs that have a striped one in
+them are gone, from one with parity all that have none. A walk from where the
+LV is to the nearest pair that was not gone yet, again and again. After each
+the content is compared, and a line is printed: from, to, "ok" or what went
+wrong. A pair that fails is not tried again, and the LV is made anew.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ import subprocess
 import sys
 import time
 
-from stackmap.analysis.plan.takeover import RESHAPES, TAKEOVERS, names
+from stackmap.analysis.plan.takeover import RESHAPES, STRIPED, TAKEOVERS, names
 
 PAIRS = TAKEOVERS | RESHAPES
+NAME = "vg/lv"
+MADE = ("lvcreate", "--yes", "-Wn", "-Zn", "--stripes=3", "--stripesize=64k", "--name=lv", "vg")
+SIZE = 24  # MiB
 PATIENCE = 120  # seconds for a sync of a few MiB, emulated
 
 
@@ -39,44 +44,61 @@ def nearest(
     return []
 
 
-def settled(name: str) -> bool:
+def made(kind: str) -> None:
+    """Make the LV anew, of a type and with the content."""
+    said("lvremove", "--yes", NAME)
+    for command in (
+        (*MADE, "--type", kind, "--size", f"{SIZE}m"),
+        ("dd", "if=/tmp/content", f"of=/dev/{NAME}", "bs=1M", "oflag=direct", "conv=fsync"),
+    ):
+        status, words = said(*command)
+        if status:
+            raise SystemExit(words)
+    settled()
+
+
+def settled() -> bool:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         time.sleep(0.5)
-        _, words = said("lvs", "--noheadings", "-o", "sync_percent,raid_sync_action", name)
+        _, words = said("lvs", "--noheadings", "-o", "sync_percent,raid_sync_action", NAME)
         if words in ("100.00 idle", "", "idle"):
             return True
     return False
 
 
-def converted(name: str, after: str) -> str:
+def converted(after: str) -> str:
     """Return what went wrong with one conversion, "" if nothing."""
-    status, words = said("lvconvert", "--yes", "--type", after, name)
+    status, words = said("lvconvert", "--yes", "--type", after, NAME)
     if status:
         return words
-    if not settled(name):
+    if not settled():
         return "not in sync in time"
-    _, segtype = said("lvs", "--noheadings", "-o", "segtype", name)
-    if segtype not in names(after):
-        return f"became {segtype}"
-    return said("cmp", "-n", sys.argv[2], "/tmp/content", f"/dev/{name}")[1]
+    # A striped one has a segment for each piece that its members were made of.
+    _, segtypes = said("lvs", "--noheadings", "-o", "segtype", NAME)
+    if not set(segtypes.split()) <= set(names(after)):
+        return f"became {segtypes}"
+    return said("cmp", "-n", str(SIZE * 1024**2), "/tmp/content", f"/dev/{NAME}")[1]
 
 
 def main() -> None:
-    name, here = sys.argv[1], "striped"
-    left, broken = set(PAIRS), set()
+    begin = sys.argv[1]
+    of_half = {pair for pair in PAIRS if (begin in STRIPED) == bool(STRIPED & {*pair})}
+    left, broken = set(of_half), PAIRS - of_half
+    here = begin
+    made(here)
     while walk := nearest(here, left, broken):
         for pair in walk:
-            wrong = converted(name, pair[1])
+            wrong = converted(pair[1])
             if pair in left or wrong:
                 print(*pair, wrong or "ok", flush=True)
             left.discard(pair)
+            here = pair[1]
             if wrong:
                 broken.add(pair)
-                _, segtype = said("lvs", "--noheadings", "-o", "segtype", name)
-                here = next((kind for kind, _ in PAIRS if segtype in names(kind)), segtype)
+                here = begin
+                made(here)
                 break
-            here = pair[1]
 
 
 if __name__ == "__main__":

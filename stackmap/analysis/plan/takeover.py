@@ -3,7 +3,7 @@ What ``lvconvert`` turns into what without moving all data: a table, and the saf
 
 A *takeover* gives the same stripes another level, and adds or drops members;
 a *reshape* moves every stripe (another rotation of parity). From lvmraid(7);
-tests/lab/scenarios/plan-table.sh tries it, pair by pair. With lvm2 2.03.16 on
+tests/lab/convert_all.py tries it, pair by pair. With lvm2 2.03.16 on
 Linux 6.1 those between striped, raid0 and raid0_meta, those up from raid0_meta
 and those down to raid0 were tried, and the whole ways of raid5 to raid6, raid5
 to raid10 and back. Data stripes stay as many as they are.
