@@ -91,6 +91,11 @@ class Session:
         return self._capture is None
 
     @property
+    def place(self) -> str:
+        """What is looked at, for a message."""
+        return self._capture or "this machine"
+
+    @property
     def host(self) -> Host:
         """The machine to look at."""
         if self._host is None:

@@ -16,18 +16,18 @@ from stackmap.analysis.averages import average
 from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.sampling import choose, picked, since_boot
-from stackmap.sampling.watch import Watch, of_the_same
+from stackmap.sampling.stretches import stretches
+from stackmap.sampling.watch import Again, Watch, of_the_same
 from stackmap.sources import uevent
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.cli.texts import Looked
     from stackmap.host import Host
+    from stackmap.host.capture import CapturedHost
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.watch import Report
-
-Again = Callable[[], "Topology"]
 
 LONGEST = 366 * 86400.0  # seconds
 SECONDS = 1.0  # of an interval, where nothing is said
@@ -153,7 +153,7 @@ class Wanted:
         if self.boot and self.text is not None:
             raise click.UsageError("--since-boot is of a machine: --input has its own reports")
         which = self._which(session)
-        found = self._source(session, topology, again)
+        found = self._source(session, topology, again or discover, averaged=which == "average")
         if which == "average":
             found, which = average(found), "all"
         if self.text is not None:
@@ -161,7 +161,7 @@ class Wanted:
             return choose(found, which, self.text.name)
         if session.live and which == "all":
             return found  # interrupted before the first interval, there is none, and that is well
-        return choose(found, which, _where(session))
+        return choose(found, which, session.place)
 
     def reports(
         self, session: Session, topology: Topology, again: Again | None = None
@@ -174,31 +174,31 @@ class Wanted:
         which = self._which(session)
         if self.text is not None or self.boot or which == "average":
             return ((topology, each) for each in self.intervals(session, topology, again))
-        found = self._watched(session, topology, again)
+        found = self._watched(session, topology, again or discover)
         if session.live and which == "all":
             return found
-        return picked(found, which, _where(session))
+        return picked(found, which, session.place)
 
     def _which(self, session: Session) -> str:
         recorded = self.text is not None or not session.live
         return self.report or ("average" if recorded and self.seconds is None else "all")
 
     def _source(
-        self, session: Session, topology: Topology, again: Again | None
+        self, session: Session, topology: Topology, again: Again, *, averaged: bool
     ) -> Iterator[Interval]:
+        """Yield all intervals; where they are only *averaged*, as few as have the same average."""
         if self.text is not None:
             from stackmap.cli import texts
 
             return texts.intervals(topology, self.text)
         if self.boot:
             return iter([since_boot(session.host)])
+        if averaged and (recorded := session.recorded) is not None:
+            return of_the_same(topology, ends(recorded, topology, again))
         return of_the_same(topology, self._watched(session, topology, again))
 
-    def _watched(
-        self, session: Session, topology: Topology, again: Again | None
-    ) -> Iterator[Report]:
+    def _watched(self, session: Session, topology: Topology, again: Again) -> Iterator[Report]:
         repeated = not session.live or self.seconds is not None
-        again = again or partial(discover, session.host)
         watch = Watch(session.host, topology, again, listen=repeated)
         found = watch.reports(self.seconds or SECONDS, self.count if repeated else 1)
         if not session.live:
@@ -208,5 +208,7 @@ class Wanted:
         return until_interrupted(found)
 
 
-def _where(session: Session) -> str:
-    return "this machine" if session.live else "the capture"
+def ends(host: CapturedHost, topology: Topology, again: Again) -> Iterator[Report]:
+    """Yield the intervals of a recording, as few as have the average of all."""
+    watch = Watch(host, topology, again)
+    return stretches((watch.moment(time), passed) for time, passed in host.ends())
