@@ -270,7 +270,7 @@ def test_no_two_members_share_a_disk(followed):
     members: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         if match := re.fullmatch(r"\[(.+)_(?:rimage|rmeta)_(\d+)(?:_iorig)?\]", row["lv_name"]):
-            on = set(re.findall(r"/dev/\w+", row["devices"]))
+            on = set(re.findall(r"/dev/[\w/-]+", row["devices"]))
             members.setdefault((match[1], match[2]), set()).update(on)
     shared = [
         (a, b) for a, b in combinations(members, 2) if a[0] == b[0] and members[a] & members[b]
