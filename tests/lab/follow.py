@@ -1,12 +1,12 @@
 """
 Follow a plan exactly as it is printed, while somebody writes: in the guest, as root.
 
-    follow.py [--kill] [--spare DISK]... [--back STEPS] [--key PASSPHRASE] FOLDER MOUNT DEVICE STATE
+    follow.py [--kill] [--spare DISK]... [--back STEPS] [--key PASSPHRASE] [--fio] FOLDER MOUNT DEVICE STATE
 
 FOLDER/plan.json is what ``stackmap plan -J`` printed; its first way is gone,
 step by step. Where a step is online, files are written and synced to MOUNT all
-the time; before one that is not, the writer lets go. STATE is a command that
-is run after each step. With --back the plan is given up after the first of
+the time, with --fio beside random reads and writes of fio's; before one that
+is not, the writers let go. STATE is a command that is run after each step. With --back the plan is given up after the first of
 STEPS, and what they say of the way back is gone, one after the other. At the
 end every file is compared with what was written, past the page cache, and the
 file system on DEVICE is checked. With --kill as many disks as the new layout
@@ -20,6 +20,7 @@ import argparse
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -80,6 +81,50 @@ class Writer:
         return hashlib.sha256((self.directory / name).read_bytes()).hexdigest()
 
 
+class Load:
+    """Random reads and writes by fio in a file below a mount point; what it did, and its errors."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = Path(directory)
+        self.done = 0
+        self.errors: list[str] = []
+        self._fio: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        if self._fio is None and os.path.ismount(self.directory):
+            words = (
+                f"fio --name=load --filename={self.directory}/fio --size=4m --rw=randrw --bs=4k --direct=1 "
+                "--ioengine=libaio --iodepth=2 --rate_iops=10 --time_based --runtime=900 --output-format=json"
+            )  # fmt: skip
+            self._fio = subprocess.Popen(words.split(), stdout=subprocess.PIPE, text=True)
+
+    def stop(self) -> None:
+        if self._fio is None:
+            return
+        self._fio.send_signal(signal.SIGINT)
+        said, _ = self._fio.communicate()
+        self._fio = None
+        (job,) = json.loads(said[said.index("{") :])["jobs"]
+        self.done += job["read"]["total_ios"] + job["write"]["total_ios"]
+        self.errors += [f"fio: {os.strerror(job['error'])}"] if job["error"] else []
+
+
+class Writers:
+    """All who write while a plan is followed; what is counted are the files of the first."""
+
+    def __init__(self, writer: Writer, *others: Load) -> None:
+        self.writer = writer
+        self.them = (writer, *others)
+
+    def start(self) -> None:
+        for each in self.them:
+            each.start()
+
+    def stop(self) -> None:
+        for each in self.them:
+            each.stop()
+
+
 def ran(command: list[str], words: str = "") -> dict[str, object]:
     begun = time.monotonic()
     done = subprocess.run(command, input=words, capture_output=True, text=True, check=False)
@@ -96,17 +141,17 @@ def asked(state: str) -> str:
     return done.stdout.strip()
 
 
-def follow(steps: list[dict], writer: Writer, state: str, words: str) -> list[dict[str, object]]:
+def follow(steps: list[dict], writers: Writers, state: str, words: str) -> list[dict[str, object]]:
     """Go the steps; the first that fails is the last."""
     told: list[dict[str, object]] = []
     for step in steps:
         if step["online"]:
-            writer.start()
+            writers.start()
         else:
-            writer.stop()
-        before = writer.written
+            writers.stop()
+        before = writers.writer.written
         entry = {"line": step["line"], **ran(step["command"], words)}
-        entry["written"] = writer.written - before
+        entry["written"] = writers.writer.written - before
         entry["after"] = asked(state)
         told.append(entry)
         if entry["status"]:
@@ -130,14 +175,13 @@ def go_back(steps: list[dict], state: str) -> list[dict[str, object]]:
 
 
 def in_sync() -> None:
-    """Wait for all of LVM and of md."""
+    """Wait until all of LVM and of md are quiet, twice: a reshape ends before mdadm makes it another level."""
     until = time.monotonic() + PATIENCE
     actions = "lvs -a --noheadings -o raid_sync_action; cat /sys/block/md*/md/sync_action"
-    while time.monotonic() < until:
-        words = asked(actions).split()
-        if set(words) <= {"idle"}:
-            return
-        time.sleep(1)
+    quiet = 0
+    while quiet < 2 and time.monotonic() < until:
+        time.sleep(2)
+        quiet = quiet + 1 if set(asked(actions).split()) <= {"idle"} else 0
 
 
 def disks(name: str) -> set[str]:
@@ -186,6 +230,7 @@ def on_disks(device: str) -> set[str]:
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--fio", action="store_true")
     parser.add_argument("--spare", action="append", default=[])
     parser.add_argument("--back", type=lambda words: [int(n) for n in words.split()], default=[])
     parser.add_argument("--key", default="")
@@ -198,19 +243,20 @@ def main() -> None:
     given = options()
     folder, mount, device = Path(given.folder), given.mount, given.device
     way = json.loads((folder / "plan.json").read_text())["ways"][0]
-    writer = Writer(mount)
+    writer, load = Writer(mount), Load(mount)
+    writers = Writers(writer, load) if given.fio else Writers(writer)
     writer.write("large", 64 * SIZE)
     before, stood_on = asked(given.state), on_disks(device)
-    writer.start()
+    writers.start()
     time.sleep(1)
     last = max(given.back, default=len(way["steps"]))
-    steps = follow(way["steps"][:last], writer, given.state, given.key)
+    steps = follow(way["steps"][:last], writers, given.state, given.key)
     back = go_back([way["steps"][number - 1] for number in given.back], given.state)
     if not os.path.ismount(mount):
         ran(["mount", device, mount])  # as the end of some ways back leaves it to the reader
-    writer.start()
+    writers.start()
     time.sleep(1)
-    writer.stop()
+    writers.stop()
     damaged = read_again(writer)
     source = ran(["findmnt", "-no", "SOURCE,OPTIONS", mount])["said"]
     ran(["umount", mount])
@@ -218,7 +264,8 @@ def main() -> None:
     ran(["mount", "-o", "noatime", device, mount])
     told = {
         "before": before, "steps": steps, "back": back, "damaged": damaged,
-        "failure": writer.failure, "written": writer.written, "fsck": check, "mounted": source,
+        "failure": writer.failure, "written": writer.written,
+        "fio": {"done": load.done, "errors": load.errors}, "fsck": check, "mounted": source,
     }  # fmt: skip
     failed = [step for step in (*steps, *back) if step["status"]]
     if given.kill and not failed:
