@@ -1,5 +1,5 @@
 """
-Plans followed as they are printed, on a real kernel, while an ext4 on the volume is written to.
+Plans for LVs followed as they are printed, on a real kernel, while an ext4 on the LV is written to.
 
 ``follow.py`` runs each command's words as ``plan -J`` gave them. Data must
 come through, the layout must be what was promised, each member on a disk of
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.lab("all")
 SCENARIOS = {
     name: {"disks": 8, "size": "256M", "timeout": 1800}
     for name in ("plan-lvm", "plan-convert", "plan-bare", "plan-layers", "plan-crypt", "plan-refused")
-} | {"plan-md": {"disks": 8, "size": "200M", "timeout": 2400}}  # fmt: skip
+}  # fmt: skip
 CASES = {
     "plan-lvm": (
         "linear-raid1", "raid1-more", "raid1-linear", "linear-raid5-copy", "raid5-raid10-copy",
@@ -39,10 +39,6 @@ CASES = {
         "writecache-raid10-copy", "integrity-raid1",
     ),
     "plan-crypt": ("crypt-raid10-copy", "crypt-raid6", "on-crypt-raid10-copy", "on-crypt-raid1"),
-    "plan-md": (
-        "md-raid5-raid6", "md-raid6-raid5", "md-chunk", "md-more", "md-raid5-raid10",
-        "md-raid1-raid5", "md-copy", "md-move",
-    ),
 }  # fmt: skip
 BACK = {
     "plan-lvm": ("linear-raid1-back", "raid5-raid10-copy-back"),
@@ -55,11 +51,10 @@ MEASURED = {
     ("plan-convert", "raid5-raid6"): "more",
 }
 EACH = [(scenario, case) for scenario, cases in CASES.items() for case in cases]
-EACH_LVM = [(scenario, case) for scenario, case in EACH if scenario != "plan-md"]
 EACH_BACK = [(scenario, case) for scenario, cases in BACK.items() for case in cases]
 
 # What is without redundancy in between, and what is copied while its users are away.
-BARE = {"raid5-raid10", "raid10-raid5", "md-raid5-raid10"}
+BARE = {"raid5-raid10", "raid10-raid5"}
 OFFLINE = {case for _, case in EACH if case.endswith("-copy")}
 
 REFUSED = {
@@ -76,10 +71,6 @@ REFUSED = {
         "no-root": (3, "not known"),
         "btrfs": (3, "btrfs"),
         "one-disk": (3, "PVs on disks of their own"),
-    },
-    "plan-md": {
-        "md-no-disks": (3, "raid5"),
-        "md-lv-in-use": (3, "in use"),
     },
 }
 EACH_REFUSED = [(scenario, case) for scenario, cases in REFUSED.items() for case in cases]
@@ -147,22 +138,9 @@ def test_online_is_online(followed, case):
 
 
 def survives(state):
-    """Whether the volume in *state*, as lvs' JSON or mdadm's text, would live without one of its disks."""
-    if state.startswith("{"):
-        rows = json.loads(state)["report"][0]["lv"]
-        return all(lives(row) for row in rows if row["lv_name"] in LAID_OUT)
-    arrays = re.split(r"(?m)^/dev/md/x(?:-new)?:\s*$", state.partition("Personalities")[0])[1:]
-    return any(spare_lives(array) > 0 for array in arrays)
-
-
-def spare_lives(array):
-    """How many disks an array of mdadm's may still lose."""
-    level = re.search(r"Raid Level : (\S+)", array)[1]
-    members, active = (
-        int(re.search(rf"{kind} Devices : (\d+)", array)[1]) for kind in ("Raid", "Active")
-    )
-    most = {"raid0": 0, "raid1": members - 1, "raid5": 1, "raid6": 2, "raid10": 1}[level]
-    return most - (members - active)
+    """Whether the volume in *state*, as lvs' JSON, would live without one of its disks."""
+    rows = json.loads(state)["report"][0]["lv"]
+    return all(lives(row) for row in rows if row["lv_name"] in LAID_OUT)
 
 
 LAID_OUT = ("lv", "[pool_tmeta]", "[pool_tdata]", "[lv_corig]", "[lv_wcorig]")
@@ -197,17 +175,9 @@ def test_redundancy_is_lost_where_it_is_said(followed, case):
 
 
 @each
-def test_the_layout_is_the_promised_one(followed, scenario, case):
-    """By LVM's and md's own word, after the last step."""
+def test_the_layout_is_the_promised_one(followed):
+    """By LVM's own word, after the last step."""
     promised, last = followed.way["result"], followed.states[-1]
-    if scenario == "plan-md":
-        name = "x" if case.startswith("md-r") or case in ("md-chunk", "md-more") else "x-new"
-        detail = last.partition(f"/dev/md/{name}:\n")[2]
-        assert promised["level"] == re.search(r"Raid Level : (\S+)", detail)[1]
-        assert promised["members"] == int(re.search(r"Raid Devices : (\d+)", detail)[1])
-        if promised["chunk"]:
-            assert f"Chunk Size : {promised['chunk'] // 1024}K" in detail
-        return
     rows = {row["lv_name"]: row for row in json.loads(last)["report"][0]["lv"]}
     row = next(rows[name] for name in reversed(LAID_OUT) if name in rows)
     assert promised["level"] == row["segtype"].partition("_")[0]
@@ -216,7 +186,7 @@ def test_the_layout_is_the_promised_one(followed, scenario, case):
         assert f"{promised['chunk'] / 1024:.2f}k" == row["stripe_size"].lower()
 
 
-@parametrized(EACH_LVM)
+@parametrized(EACH)
 def test_it_outlives_as_many_disks_as_it_promises(followed):
     """
     Parity and copies are where they should be: with so many disks dead every byte is there.
@@ -264,6 +234,7 @@ def test_the_change_is_significant(lab, scenario, case):
         assert cost["high"] < 1
 
 
+@each
 def test_no_two_members_share_a_disk(followed):
     """A member is its data and its metadata: what one disk takes with it is one member at the most."""
     rows = json.loads(followed.states[-1])["report"][0]["lv"]

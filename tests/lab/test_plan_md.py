@@ -1,0 +1,230 @@
+"""
+Plans for md arrays followed as they are printed, on a real kernel, while an ext4 is written to and fio runs.
+
+As for LVs (test_plan.py): data must come through, the layout be the promised
+one, and the disks that it promises to outlive are dead in the end, and all is
+read once more. Some plans are given up on the way, and the way back is gone.
+What must be refused is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from tests.lab.test_plan import Followed
+
+pytestmark = pytest.mark.lab("all")
+
+CASES = {
+    "plan-md": (
+        "md-raid5-raid6", "md-raid6-raid5", "md-chunk", "md-more", "md-raid6-more",
+        "md-raid1-raid5", "md-raid1-more", "md-raid10-more",
+    ),
+    "plan-md-bare": (
+        "md-raid5-raid10", "md-raid10-raid5", "md-raid0-raid5", "md-raid0-raid10",
+        "md-raid5-raid0", "md-raid10-raid0",
+    ),
+    "plan-md-new": ("md-raid5-raid10-copy", "md-move"),
+}  # fmt: skip
+BACK = {
+    "plan-md": ("md-raid5-raid6-back", "md-chunk-back", "md-raid1-raid5-back"),
+    "plan-md-bare": ("md-raid0-raid10-back",),
+    "plan-md-new": ("md-move-back", "md-copy-back"),
+}
+REFUSED = {
+    # Disks that are not to be had.
+    "md-no-disks": "1 more disks are needed",
+    "md-member": "in use: x is on it",
+    "md-few": "--onto names 1",
+    "md-pv": "in use: [LVM PV]",
+    "md-written": "sdd has ext4 on it",
+    "md-mounted": "in use: /mnt",
+    "md-btrfs-second": "in use: /mnt",
+    "md-table": "sdd is in use: sdd1 is on it",
+    "md-small": "sdd1 is too small",
+    "md-twice": "names twice",
+    "md-room": "raid10 2×2 of these disks",
+    # What is on it.
+    "md-move-room": "extents in use",
+    "md-lv": "vg/lv (volume) stands on x",
+    "md-upper": "upper (dm) stands on x",
+    "md-btrfs": "is btrfs",
+    "md-var": "/var/tmp may be on it",
+    # What is the matter with it.
+    "md-readonly": "x is read-only",
+    "md-check": "x is check",
+    "md-degraded": "x is degraded",
+    "md-recovering": "x is ",
+    "md-resync": "x is resync",
+    # What md cannot, or has not been tried.
+    "md-one": "two members alone",
+    "md-rotation": "laid out as la",
+    "md-raid6-raid10": "no tried path from raid6 to raid10",
+    "md-fewer": "not tried",
+    "md-far": "laid out as far",
+    "md-odd": "no whole pairs",
+    "md-raid10-chunk": "raid5 and raid6 alone",
+    "md-chunk-rest": "do not divide the 33619968 bytes",
+    "md-ppl": "it has a ppl",
+    "md-old": "its metadata is 0.90",
+    "md-raid4": "no tried path from raid4",
+    "md-zones": "different sizes",
+}
+EACH = [(scenario, case) for scenario, cases in CASES.items() for case in cases]
+EACH_BACK = [(scenario, case) for scenario, cases in BACK.items() for case in cases]
+
+# What is without redundancy in between, and what has none before or none after.
+BARE = {"md-raid5-raid10", "md-raid10-raid5"}
+FROM_OR_TO_RAID0 = {case for _, case in EACH if "raid0" in case}
+
+
+def scenario_of(lab, name):
+    return lab(name, disks=8, size="256M", timeout=1500)
+
+
+@pytest.fixture
+def followed(lab, scenario, case) -> Followed:
+    out = scenario_of(lab, scenario) / case
+    plan, done = out / "plan.json", out / "done.json"
+    assert plan.exists(), case
+    assert plan.read_text(), (out / "err").read_text()
+    return Followed(json.loads(plan.read_text()), json.loads(done.read_text()))
+
+
+def parametrized(cases):
+    return pytest.mark.parametrize(("scenario", "case"), cases, ids=[case for _, case in cases])
+
+
+each = parametrized(EACH)
+
+
+@each
+def test_every_step_succeeds(followed):
+    """What is printed runs as it is printed, to its end."""
+    failed = {s["line"]: s["said"] for s in followed.done["steps"] if s["status"]}
+
+    assert {} == failed
+    assert len(followed.way["steps"]) == len(followed.done["steps"])
+
+
+@parametrized(EACH + EACH_BACK)
+def test_data_comes_through(followed):
+    """Every file is as it was last written, read past the cache, and the file system is sound."""
+    assert [] == followed.done["damaged"]
+    assert "" == followed.done["failure"]
+    assert 0 == followed.done["fsck"]["status"], followed.done["fsck"]["said"]
+
+
+@parametrized(EACH + EACH_BACK)
+def test_online_is_online(followed, case):
+    """Files are written, and fio runs, through every step that says so; only a copy takes them away."""
+    steps = zip(followed.way["steps"], followed.done["steps"], strict="back" not in case)
+    still = [told["line"] for step, told in steps
+             if step["online"] and told["seconds"] > 5 and not told["written"]]  # fmt: skip
+
+    assert [] == still
+    assert ("copy" in case) == (not followed.way["online"])
+    assert followed.done["written"] > 5
+    assert [] == followed.done["fio"]["errors"]
+    assert followed.done["fio"]["done"] > 50
+
+
+def details(state):
+    """Return each array of a state, as mdadm tells it: its keys, by its path."""
+    parts = re.split(r"(?m)^(/dev/md/\S+):\s*$", state.partition("Personalities")[0])[1:]
+    keys = [dict(re.findall(r"(?m)^ *([\w ]+?) : (.*?) *$", text)) for text in parts[1::2]]
+    return dict(zip(parts[::2], keys, strict=True))
+
+
+def spare_lives(array):
+    """Return how many disks an array may still lose."""
+    level, members = array["Raid Level"], int(array["Raid Devices"])
+    most = {"raid0": 0, "raid1": members - 1, "raid5": 1, "raid6": 2, "raid10": 1}[level]
+    return most - (members - int(array["Active Devices"]))
+
+
+@each
+def test_redundancy_is_lost_where_it_is_said(followed, case):
+    """A state that one disk's death would end comes after a step that says so, and only there."""
+    said = [not step["redundant"] for step in followed.way["steps"]]
+    bare = [all(spare_lives(array) < 1 for array in details(state).values())
+            for state in followed.states[1:]]  # fmt: skip
+
+    assert (case in BARE) == any(said)
+    if case in FROM_OR_TO_RAID0:
+        return
+    assert [] == [n for n, is_bare in enumerate(bare) if is_bare and not said[n]]
+    assert any(bare) == any(said)
+
+
+@each
+def test_the_layout_is_the_promised_one(followed):
+    """By md's own word, after the last step: the new array, or the one that there is, and it is whole."""
+    promised, found = followed.way["result"], details(followed.states[-1])
+    array = found.get("/dev/md/x-new") or found["/dev/md/x"]
+
+    assert promised["level"] == array["Raid Level"]
+    assert promised["members"] == int(array["Raid Devices"]) == int(array["Active Devices"])
+    assert array["State"] in ("clean", "active")
+    if promised["chunk"]:
+        assert f"{promised['chunk'] // 1024}K" == array["Chunk Size"]
+
+
+@each
+def test_it_outlives_as_many_disks_as_it_promises(followed):
+    """
+    With so many disks dead every byte is there.
+
+    Those that held it before die first, so that what is read was made on the way.
+    """
+    promised = followed.way["result"]
+    death = followed.done["death"]
+
+    assert promised["parity"] + promised["copies"] - 1 == len(death["disks"])
+    assert all(death["dead"])
+    assert ([], "") == (death["damaged"], death["failure"])
+
+
+@parametrized(EACH_BACK)
+def test_the_way_back_leads_back(followed):
+    """What a step says of going back is gone as it is printed, and the array is what it was."""
+    assert {} == {s["line"]: s["said"] for s in followed.done["back"] if s["status"]}
+
+    keys = ("Raid Level", "Raid Devices", "Chunk Size")
+    before, after = (
+        {path: [array.get(key) for key in keys] for path, array in details(state).items()}
+        for state in (followed.done["before"], followed.done["back"][-1]["after"])
+    )
+    assert before == after
+
+
+def test_the_move_is_significant(lab):
+    """One load on RAID5 and, after the move, on RAID10: what a write costs at the disks is less, by compare."""
+    out = scenario_of(lab, "plan-md-new") / "md-move-load"
+    words = ["compare", str(out / "before"), str(out / "after"), "vg/lv", "-J"]
+    said = CliRunner().invoke(stackmap, words, catch_exceptions=False)
+    (stack,) = json.loads(said.stdout)["stacks"]
+    (cost,) = (
+        each["change"]
+        for each in stack["ratios"]
+        if (each["figure"], each["layer"], each["direction"]) == ("write_cost", "disks", "write")
+    )
+
+    assert cost["significant"]
+    assert cost["high"] < 1
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_must_be_refused_is(lab, case):
+    """By status 3 and one line that says why; nothing is printed that could be pasted."""
+    lines = (scenario_of(lab, "plan-md-refused") / "refusals.txt").read_text().splitlines()
+    told = {name: rest for name, *rest in (line.split(" ", 4) for line in lines)}
+    status, said, printed, why = told[case]
+
+    assert ("3", "1", "0") == (status, said, printed), why
+    assert REFUSED[case] in why
