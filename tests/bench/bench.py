@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 # Run as a script, so that its folder is on the path already; no package, no install.
 import guest
 import logs
+import many
 import recording
 from measure import Command, Cost, compare
 from tabulate import tabulate
@@ -96,6 +97,7 @@ STREAMS = [
 
 # What takes a setting of its own to measure, and prints its own table.
 OTHERS = {
+    "tree of many devices": many.costs,
     "cost of recording": recording.costs,
     "window of a recording": recording.windows,
 }
