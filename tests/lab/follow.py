@@ -1,17 +1,19 @@
 """
 Follow a plan exactly as it is printed, while somebody writes: in the guest, as root.
 
-    follow.py [--kill] [--spare DISK]... [--back STEPS] [--key PASSPHRASE] [--fio] FOLDER MOUNT DEVICE STATE
+    follow.py [--kill] [--spare DISK]... [--back STEPS] [--key PASSPHRASE] [--fio] [--then COMMAND]
+              FOLDER MOUNT DEVICE STATE
 
 FOLDER/plan.json is what ``stackmap plan -J`` printed; its first way is gone,
 step by step. Where a step is online, files are written and synced to MOUNT all
 the time, with --fio beside random reads and writes of fio's; before one that
-is not, the writers let go. STATE is a command that is run after each step. With --back the plan is given up after the first of
-STEPS, and what they say of the way back is gone, one after the other. At the
-end every file is compared with what was written, past the page cache, and the
-file system on DEVICE is checked. With --kill as many disks as the new layout
-promises to outlive are then dead, those that held the volume before first, and
-all is read again. What came of it is FOLDER/done.json.
+is not, the writers let go. STATE is a command that is run after each step.
+With --back the plan is given up after the first of STEPS, and what they say of
+the way back is gone, one after the other. At the end every file is compared
+with what was written, past the page cache, and the file system on DEVICE is
+checked; COMMAND is run. With --kill as many disks as the new layout promises to
+outlive are then dead, those that held the volume before first, and all is read
+again. What came of it is FOLDER/done.json.
 """
 
 from __future__ import annotations
@@ -234,6 +236,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--spare", action="append", default=[])
     parser.add_argument("--back", type=lambda words: [int(n) for n in words.split()], default=[])
     parser.add_argument("--key", default="")
+    parser.add_argument("--then", default="true")
     for name in ("folder", "mount", "device", "state"):
         parser.add_argument(name)
     return parser.parse_args()
@@ -268,6 +271,8 @@ def main() -> None:
         "fio": {"done": load.done, "errors": load.errors}, "fsck": check, "mounted": source,
     }  # fmt: skip
     failed = [step for step in (*steps, *back) if step["status"]]
+    if not failed:
+        print(ran(["bash", "-c", given.then])["said"], end="")
     if given.kill and not failed:
         stands_on = on_disks(device) - set(given.spare)
         told["death"] = outlived(mortal(way["result"], stood_on, stands_on), writer)

@@ -32,8 +32,9 @@ go() {
     cat "$case/err"
     echo "$case" >> cases.txt
     [ $status = 0 ] || return 0
-    python "$LAB/follow.py" "${how[@]}" "$case" /mnt "$device" "$state"
-    [ ! "$loads" ] || loaded "$case/after"
+    # The second before any disk is dead.
+    [ ! "$loads" ] || export -f loaded
+    python "$LAB/follow.py" "${how[@]}" ${loads:+--then "loaded $case/after"} "$case" /mnt "$device" "$state"
 }
 
 # lv CASE LAYOUT OPTIONS...: of the LV that `anew` made, which is gone after it
@@ -48,11 +49,12 @@ synced() { until [[ "$(lvs --noheadings -o sync_percent "$1" | xargs)" =~ ^(100.
 # each time and so slow that the emulator keeps up
 loaded() {
     [ -e /mnt/load ] || dd if=/dev/zero of=/mnt/load bs=1M count=8 conv=fsync status=none
-    fio --name=reads --rw=randread --bs=16k --rate_iops=15 --name=writes --rw=randwrite --bs=8k --rate_iops=25 \
-        --ioengine=libaio --direct=1 --norandommap=1 --time_based=1 --runtime=300 --filename=/mnt/load \
-        --randseed=11 --iodepth=4 --rate_process=poisson --overwrite=1 > /tmp/fio 2>&1 & local load=$!
+    fio --ioengine=libaio --direct=1 --norandommap=1 --time_based=1 --runtime=300 --filename=/mnt/load --size=8m \
+        --randseed=11 --iodepth=4 --rate_process=poisson --overwrite=1 \
+        --name=reads --rw=randread --bs=16k --rate_iops=15 \
+        --name=writes --rw=randwrite --bs=8k --rate_iops=25 > /tmp/fio 2>&1 & local load=$!
     sleep 2
-    stackmap record "$1" 1 "${loads:-40}" > /tmp/said 2>&1 || { echo "!! record: $?"; cat /tmp/said /tmp/fio; }
+    stackmap record "$1" 1 "$loads" > /tmp/said 2>&1 || { echo "!! record: $?"; cat /tmp/said /tmp/fio; }
     kill -INT $load; wait $load
     echo "$SECONDS s: $1"
 }
