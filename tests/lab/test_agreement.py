@@ -25,17 +25,22 @@ pytestmark = pytest.mark.lab("all")
 
 # The options of each are those of the tests that it was made for, so it is booted once.
 SCENARIOS = {
-    "rows": {"disks": 8, "timeout": 600},
-    "sharing": {"disks": 7, "timeout": 900},
-    "stacks": {"disks": 10, "nvme": 1, "timeout": 1500},
-    "states": {"disks": 5, "timeout": 600},
+    "rows": {"disks": 8, "timeout": 1200},
+    "sharing": {"disks": 7, "timeout": 1800},
+    "stacks": {"disks": 10, "nvme": 1, "timeout": 2400},
+    "states": {"disks": 5, "timeout": 1200},
 }
 
 
+@pytest.fixture(params=["6.1", "6.12"])
+def kernel(request):
+    return request.param
+
+
 @pytest.fixture(params=SCENARIOS)
-def machines(request, lab, tmp_path):
+def machines(request, kernel, lab, tmp_path):
     """Each machine of a scenario, unpacked, by name."""
-    out = lab(request.param, kernel="6.1", **SCENARIOS[request.param])
+    out = lab(request.param, kernel=kernel, **SCENARIOS[request.param])
     found = {}
     for archive in sorted(out.glob("*.tar")):
         found[archive.stem] = tmp_path / archive.stem
