@@ -25,11 +25,9 @@ arrays='for array in /dev/md/*; do mdadm --detail $array; done; cat /proc/mdstat
 device=
 gone() {
     umount /mnt
+    [ ! -e /dev/mapper/safe ] || cryptsetup close safe
     vgchange -qan > /dev/null 2>&1; vgremove -q -ff -y vg > /dev/null 2>&1
     udevadm settle
     mdadm --stop --scan > /dev/null 2>&1; wipefs -qa "${disks[@]}"; rm -f /var/tmp/*.mdadm
     udevadm settle
 }
-
-# onto DISK...: as options
-onto() { printf -- '--onto %s ' "$@"; }

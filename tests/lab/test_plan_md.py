@@ -29,7 +29,7 @@ CASES = {
         "md-raid5-raid10", "md-raid10-raid5", "md-raid0-raid5", "md-raid0-raid10",
         "md-raid5-raid0", "md-raid10-raid0",
     ),
-    "plan-md-new": ("md-raid5-raid10-copy", "md-move"),
+    "plan-md-new": ("md-raid5-raid10-copy", "md-move", "md-crypt-copy"),
 }  # fmt: skip
 BACK = {
     "plan-md": ("md-raid5-raid6-back", "md-chunk-back", "md-raid1-raid5-back"),

@@ -9,6 +9,12 @@ md md-raid5-raid10-copy raid10:members=4 --way array-copy "${new[@]}"
 device=/dev/vg/lv
 made 5 3 --chunk=64 --bitmap=internal; pv
 md md-move raid10:members=4 --way move "${new[@]}"
+how=(--fio --kill --key secret)
+device=/dev/mapper/safe
+made 5 3 --chunk=64 --bitmap=internal
+echo -n secret | cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/md/x -
+echo -n secret | cryptsetup open --type luks /dev/md/x safe; udevadm settle; files $device
+md md-crypt-copy raid10:members=4 --way array-copy "${new[@]}"
 
 # Given up on the way.
 how=(--fio --back "7 6 5 4 1")
