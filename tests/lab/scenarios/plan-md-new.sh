@@ -18,6 +18,7 @@ md md-crypt-copy raid10:members=4 --way array-copy "${new[@]}"
 
 # Given up on the way.
 how=(--fio --back "7 6 5 4 1")
+device=/dev/vg/lv
 made 5 3 --chunk=64 --bitmap=internal; pv
 md md-move-back raid10:members=4 --way move "${new[@]}"
 how=(--fio --back "8 1")
