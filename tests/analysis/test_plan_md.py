@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from stackmap.analysis.plan.ground import Mounted
 from stackmap.analysis.plan.md_new import waiting
 from stackmap.analysis.plan.ways import WAYS
 from stackmap.errors import PlanRefused
+from stackmap.model.device import Use
 from stackmap.model.raid import layout
 from stackmap.model.topology import Topology
 from tests.plans import CHUNK, MIB, md_ground
@@ -136,6 +138,16 @@ def test_what_is_written_on_a_disk_is_left_alone():
     for told, says in (("", False), (None, True)):
         plan = WAYS["grow"].plan(replace(ground, written={"sdd": told}))
         assert says == any("/dev/sdd: udev told nothing" in text for text in plan.unchecked)
+
+
+def test_who_was_never_stopped_in_a_lab_is_said():
+    """A mount was; swap, like a VM, is left to the reader."""
+    mounted = {"/srv": Mounted("ext4", "rw")}
+    for use, says in ((Use("mount", "/srv", ""), False), (Use("swap", "[SWAP]", ""), True)):
+        ground = md_ground("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"),
+                           uses=(use,), mounted=mounted)  # fmt: skip
+        unchecked = WAYS["array-copy"].plan(ground).unchecked
+        assert says == any(f"{use.who} ({use.how}): how it lets go" in text for text in unchecked)
 
 
 DETAIL = """/dev/md0:

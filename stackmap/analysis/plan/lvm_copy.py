@@ -13,7 +13,7 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import removal, shape, waiting
 from stackmap.analysis.plan.placement import extent_words, metadata_extents, place
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
-from stackmap.analysis.plan.users import stopped
+from stackmap.analysis.plan.users import stopped, unfollowed
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import RAID_LEVELS, Layout
@@ -56,7 +56,7 @@ def copy(ground: Ground) -> Plan:
         f"{each} free extents of {extent_words(group)} on each of {paths}",
         f"these {len(pvs)} PVs share no disk",
     )
-    return Plan(printable(steps), result, checked, (*wrap.unchecked, GEOMETRY))
+    return Plan(printable(steps), result, checked, (*wrap.unchecked, *unfollowed(ground), GEOMETRY))
 
 
 def _rounded(extents: int, result: Layout) -> int:

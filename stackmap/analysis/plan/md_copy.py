@@ -16,7 +16,7 @@ from stackmap.analysis.plan.md_new import (
     unread,
 )
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
-from stackmap.analysis.plan.users import stopped
+from stackmap.analysis.plan.users import stopped, unfollowed
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 
@@ -55,4 +55,6 @@ def copy(ground: Ground) -> Plan:
     )  # fmt: skip
     checked = (f"{room} bytes at least on the new array for {size}",)
     by_path = f"who names {old} by path (fstab, crypttab, a VM) must name {new} from then on"
-    return Plan(printable(steps), layout, checked, (*unread(ground), by_path, GEOMETRY))
+    return Plan(
+        printable(steps), layout, checked, (*unread(ground), *unfollowed(ground), by_path, GEOMETRY)
+    )

@@ -10,6 +10,7 @@ from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Use
 
 DISTURBED = "whoever uses it is interrupted from here on"
+FOLLOWED = frozenset({"mount"})  # in tests/lab, as ext4
 ROOTS = frozenset({"/", "/usr"})
 
 # Read-only checks of file systems, by what mountinfo calls them; others have none that is known here.
@@ -42,6 +43,17 @@ def stopped(ground: Ground, place: str) -> Stopped:
             stop, start = _crypt(ground, device, place)
             off, on = off + stop, start + on
     return off, on
+
+
+def unfollowed(ground: Ground) -> tuple[str, ...]:
+    """Return what to say of users whose stopping and starting was followed in no lab."""
+    names = ground.topology.stands_on(ground.target.name)
+    uses = (use for name in names for use in ground.topology[name].uses)
+    return tuple(
+        f"{use.who} ({use.how}): how it lets go and comes back was not tried"
+        for use in dict.fromkeys(uses)
+        if use.how not in FOLLOWED
+    )
 
 
 def _above(ground: Ground) -> Iterator[Device]:
