@@ -117,6 +117,8 @@ def _sent_share(
         if not arrived.arrivals or not _cuts(topology, loads, sending, name, direction):
             parts[direction], divided = _completed(arrived, whole)
             some |= divided
+            if divided and both.ios is not None:  # as each direction was divided, they add up
+                parts[direction] = replace(parts[direction], ios=both.ios, wait=both.wait)
         elif both.ios is not None:
             parts[direction] = both
         elif _is_all(arrived, whole):

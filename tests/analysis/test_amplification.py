@@ -56,6 +56,14 @@ def test_a_shared_disk_is_divided_by_what_was_sent():
     assert disks.coalescing["write"] == 4.0
 
 
+def test_directions_of_a_divided_disk_add_up():
+    """Reads merge 1 of 2 there, writes 3 of 4: what both have done is no share of the two together."""
+    share = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers[2].share
+
+    assert share.total.ios == pytest.approx(share.read.ios + share.write.ios)
+    assert share.total.bytes == share.read.bytes + share.write.bytes
+
+
 def test_closure_counts_all_senders():
     """50 + 143 + 7 sent and 200 arrived: nothing else ran. Above the members there is no telling."""
     _, members, disks = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers
