@@ -8,6 +8,7 @@ from stackmap.discover import discover
 from stackmap.sampling.changes import events
 from stackmap.sampling.watch import Watch, of_the_same
 from stackmap.sources import uevent
+from stackmap.sources.diskstats import PATH
 from stackmap.sources.uevent import NOTHING
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
@@ -84,8 +85,7 @@ def watched(machine, count, *, listens=True):
     """Every interval's topology, rates by name, and events."""
     if listens:
         uevent.read(machine)
-    again = partial(discover, machine)
-    watch = Watch(machine, again(), again)
+    watch = Watch(machine, discover(machine), discover)
     return [
         (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
         for topology, interval in watch.reports(1.0, count)
@@ -185,20 +185,19 @@ def test_while_nothing_happens_no_device_is_looked_at(listens):
     machine = with_volume([], listens=listens)
     if listens:
         uevent.read(machine)
-    again = partial(discover, machine)
-    watch = Watch(machine, again(), again)
-    watch.look(0.0)
+    watch = Watch(machine, discover(machine), discover)
+    taken = watch.moments(1.0, 4)
+    first = next(taken)
     machine.asked.clear()
-    assert [watch.look(float(tick)) for tick in range(1, 4)] == [None] * 3
-    assert set(machine.asked) == {SEQNUM}
+    assert [moment.bearers is first.bearers for moment in taken] == [True] * 3
+    assert set(machine.asked) == {PATH, SEQNUM}
 
 
 def test_figures_for_a_fixed_topology_are_of_its_devices(listens):
     """What is not in it, or is another's by now, is left out for good."""
     machine = with_volume([nothing, nothing, replace_quickly], listens=listens)
-    again = partial(discover, machine)
-    first = again()
-    fixed = list(of_the_same(first, Watch(machine, first, again).reports(1.0, 5)))
+    first = discover(machine)
+    fixed = list(of_the_same(first, Watch(machine, first, discover).reports(1.0, 5)))
     assert ["dm-0" in interval.loads for interval in fixed] == [True, *[False] * 4]
 
 
@@ -237,16 +236,16 @@ def test_one_that_came_while_the_topology_was_read_is_an_event_when_it_goes():
     machine = with_volume([], listens=True)
     uevent.read(machine)
 
-    def again():
-        found = discover(machine)
+    def again(host):
+        found = discover(host)
         if late:
             late.pop()(machine)
-            found = discover(machine)
+            found = discover(host)
             machine.remove("dm-7")
         return found
 
     late = []
-    watch = Watch(machine, again(), again)
+    watch = Watch(machine, discover(machine), again)
     machine.steps = [nothing, lambda m: (m.add("sdz", block("sdz", "65:0")), late.append(bring))]
     bring = partial(Machine.add_volume, number=7, label="vg/late")
     found = [interval.events for _, interval in watch.reports(1.0, 3)]

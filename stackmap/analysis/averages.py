@@ -54,8 +54,9 @@ class Average:
         self._notes: dict[str, None] = {}
         self.count = 0
 
-    def add(self, interval: Interval, count: int = 1) -> None:
-        """Take one more interval in; or the average of *count* that were."""
+    def add(self, interval: Interval, count: int | None = None) -> None:
+        """Take one more interval in, or several that are one: *count* of them, if not as many as it says."""
+        count = count or interval.count
         self._events.update(dict.fromkeys(interval.events))
         rank = _rank(interval)
         if rank < self._rank:
@@ -90,6 +91,7 @@ class Average:
             notes=(*self._notes, *([ABSENT] if self._filtered() else [])),
             events=tuple(self._events),
             machine=self._last.machine,
+            count=self.count,
         )
 
     def closing(self) -> Iterator[Interval]:

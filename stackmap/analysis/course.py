@@ -78,7 +78,7 @@ class Course:
         """Return the average of all that was added; None if that is nothing."""
         running = Average()
         for stretch in self.stretches:
-            running.add(stretch.interval, stretch.count)
+            running.add(stretch.interval)
         return running.result()
 
     def _close(self) -> None:
@@ -109,8 +109,8 @@ def start_of(interval: Interval) -> float | None:
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:
     running = Average()
-    running.add(first.interval, first.count)
-    running.add(second.interval, second.count)
+    running.add(first.interval)
+    running.add(second.interval)
     average = running.result()
     return _beside(first, second, second.interval if average is None else average)
 

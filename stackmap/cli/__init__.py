@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stackmap.host import Host
+    from stackmap.host.capture import CapturedHost
     from stackmap.model.topology import Topology
 
 SOME_MISSING = 64  # of several names, as lsblk has it; none of them is ``NameNotFound``
@@ -102,6 +103,11 @@ class Session:
             self._host = self._open()
         return self._host
 
+    @property
+    def recorded(self) -> CapturedHost | None:
+        """The recording that is looked at; None if that is this machine."""
+        return None if self.live else cast("CapturedHost", self.host)
+
     @staticmethod
     def tell_missing(topology: Topology, names: Iterable[str]) -> int:
         """Say on stderr which of *names* no device bears; return lsblk's exit status for it."""
@@ -125,7 +131,7 @@ class Session:
             return LiveHost()
         from stackmap.host.capture import CapturedHost
 
-        host = CapturedHost(self._capture)
+        host = CapturedHost(self._capture, tell)
         if any(self._window):
             from stackmap.cli.window import narrow
 

@@ -45,15 +45,16 @@ def _tell_another(ours: Machine, theirs: Machine, path: str) -> None:
 
 def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
     """Yield a capture's average: a number may have changed since, a label has not."""
+    from stackmap.cli import tell
+    from stackmap.cli.measuring import ends
     from stackmap.discover import discover
     from stackmap.host.capture import CapturedHost
-    from stackmap.sampling.watch import Watch, of_the_same
+    from stackmap.sampling.watch import of_the_same
 
-    host = CapturedHost(path)
+    host = CapturedHost(path, tell)
     before = discover(host)
-    watch = Watch(host, before, partial(discover, host))
     now = {device.title: name for name, device in topology.devices.items()}
-    for interval in average(of_the_same(before, watch.reports(1.0, None))):
+    for interval in average(of_the_same(before, ends(host, before, discover))):
         loads = {
             now[before[name].title]: load
             for name, load in interval.loads.items()

@@ -71,10 +71,10 @@ def command(
         click.echo(rules_text((*RULES, *CHECKS)), nl=False)
         return
     names, seconds, count = split_words(words)
-    again = partial(discover, session.host, geometry=True)
+    again = partial(discover, geometry=True)
     if text is None and not boot:
         listen(session.host)
-    topology = again()
+    topology = again(session.host)
     part = topology.select(find_all(topology, names)) if names else topology
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)

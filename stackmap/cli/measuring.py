@@ -6,7 +6,6 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -193,7 +192,8 @@ class Wanted:
             return texts.intervals(topology, self.text)
         if self.boot:
             return iter([since_boot(session.host)])
-        if averaged and (recorded := session.recorded) is not None:
+        recorded = session.recorded
+        if averaged and recorded is not None and self.count is None:
             return of_the_same(topology, ends(recorded, topology, again))
         return of_the_same(topology, self._watched(session, topology, again))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +16,8 @@ from stackmap.errors import CaptureError, SourceError
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.text import safe
-from stackmap.sampling.watch import Watch
+from stackmap.sampling.stretches import counted_on
+from stackmap.sampling.watch import Moment, Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.host import Host
     from stackmap.model.topology import Topology
+
+LINGER = 10.0  # seconds that the end waits for a topology that is being read
+UNREAD = "stackmap: devices changed, and what they are now was not read before the end: it is not recorded"
 
 
 @click.command()
@@ -55,18 +58,23 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
     click.echo(f"{safe(out)}: {max(0, host.frames - 1)} intervals, {spent:.1f} s", err=True)
 
 
-def samples(host: Host, interval: float, count: int | None) -> Iterator[float]:
+def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:
     """Ask for everything, then for the counters again and again; yield the instant of each sample."""
     listen(host)
-    again = partial(_everything, host)
-    watch = Watch(host, again(), again)
+    watch = Watch(host, _everything(host), _everything)
     host.read(diskstats.PATH)  # for those who look at the files
-    for time in host.ticks(interval, None if count is None else count + 1):
-        host.read(diskstats.PATH)
-        with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
-            host.read(uptime.PATH)
-        watch.look(time)
-        yield time
+    before: Moment | None = None
+    try:
+        for moment in watch.moments(interval, None if count is None else count + 1, linger=LINGER):
+            with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
+                host.read(uptime.PATH)
+            if before is not None and not counted_on(before, moment):
+                host.mark()
+            before = moment
+            yield moment.sample.time
+    finally:
+        if watch.is_looking:
+            click.echo(UNREAD, err=True)
 
 
 def _everything(host: Host) -> Topology:

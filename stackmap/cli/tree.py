@@ -202,12 +202,13 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
     import json
 
     from stackmap.analysis.differences import differences
+    from stackmap.cli import tell
     from stackmap.discover import discover
     from stackmap.find import find
     from stackmap.host.capture import CapturedHost
     from stackmap.render.differences import differences_json, render_differences
 
-    before = discover(CapturedHost(earlier), counters=False)
+    before = discover(CapturedHost(earlier, tell), counters=False)
     found = [name for wish in names for name in find(before, wish)]
     changes = differences(before.select(found) if names else before, after)
     return json.dumps(differences_json(changes)) + "\n" if as_json else render_differences(changes)

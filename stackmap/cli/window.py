@@ -21,10 +21,8 @@ TIME = "a time is 2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the 
 Span = tuple[float, float]
 
 
-def narrow(
-    host: CapturedHost, since: str | None, until: str | None, every: str | None
-) -> CapturedHost:
-    """Return *host* with no more than the window in it; ``click.UsageError`` for words that say none."""
+def narrow(host: CapturedHost, since: str | None, until: str | None, every: str | None) -> None:
+    """Have *host* show no more than the window; ``click.UsageError`` for words that say none."""
     from stackmap.host.timeline import Window
 
     span = host.span()
@@ -38,7 +36,6 @@ def narrow(
         host.show(Window(begin, end, None if every is None else length(every)))
     except InputError as error:
         raise InputError(f"{error}; it has {' to '.join(map(_written, span))}") from error
-    return host
 
 
 def _written(time: float) -> str:

@@ -9,13 +9,26 @@ Three hosts answer: ``LiveHost`` this machine, ``CapturedHost`` a recorded one,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
 
 # What ``uevents`` says where some were missed: anything may have changed.
 LOST = {"ACTION": "lost"}
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class Answer(Protocol[T_co]):
+    """What was asked for aside."""
+
+    def ready(self, seconds: float) -> bool:
+        """Wait for it, *seconds* at most; return whether it is there."""
+
+    def result(self) -> T_co:
+        """Return it, or raise what asking for it raised."""
 
 
 class Host(Protocol):
@@ -60,6 +73,9 @@ class Host(Protocol):
         it had; ``LOST`` where some were missed. The first time it begins to
         listen, and returns []. ``SourceMissing`` where nobody can listen.
         """
+
+    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+        """Begin to *ask* a host like this one what takes long, while this one is asked other things."""
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """

@@ -18,9 +18,10 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from stackmap.errors import (
     CaptureError,
@@ -30,14 +31,17 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
+from stackmap.host.aside import ANSWERED, ASIDE, WAITED_FOR, Replayed
 from stackmap.host.log import FOLDER, Refused
 from stackmap.host.places import command_file, decoded, udev_file
-from stackmap.host.timeline import JUMPED, WHOLE, Logged, Numbered, Timeline, Window
+from stackmap.host.timeline import JUMPED, WHOLE, Logged, Numbered, Tell, Timeline, Window
 from stackmap.host.tree import open_tree
 from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:
-    from stackmap.host import Json
+    from stackmap.host import Answer, Host, Json
+
+T = TypeVar("T")
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
@@ -56,19 +60,22 @@ class CapturedHost:
     """
     A host that answers from a capture; time moves from frame to frame.
 
-    Until ``ticks`` begins it answers as at first, or with a window, as it was
-    at the window's first frame.
+    Until ``ticks`` begins it answers as at first, or when told to ``show`` a
+    window, as it was at the window's first frame. *tell* takes a line for each
+    part that is damaged and left out; without it that is a ``CaptureError``.
     """
 
-    def __init__(self, path: str, window: Window = WHOLE) -> None:
+    def __init__(self, path: str, tell: Tell | None = None) -> None:
         self.path = path
+        self._tell = tell or self._refuse
         self._tree = open_tree(path)
         manifest = self._manifest()
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
         self._timeline = self._frames(manifest)
         self._window = WHOLE
-        self.show(window)
+        self._aside: Replayed[object] | None = None
+        self._was_asked_aside = False
 
     def span(self) -> tuple[float, float] | None:
         """Return the instants of the first and the last frame; None without frames."""
@@ -126,15 +133,48 @@ class CapturedHost:
         if self._later(question, None) is None:
             self._repeat_refusal(question)
         told = self._timeline.passing(question)
-        return [
+        events = [
             event
             for text in told
             for event in ([{"ACTION": JUMPED}] if text == JUMPED else self._json(text, question))
         ]
+        return events + self._answered()
+
+    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+        """Return what will be ready in the frame in which it was when this was recorded."""
+        answer = Replayed(partial(ask, self), self._is_asked_aside)
+        self._aside = cast("Replayed[object]", answer)
+        return answer
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
-        yield from islice(self._timeline.moved(self._window), count)
+        return (time for time, _ in islice(self._timeline.moved(self._window), count))
+
+    def ends(self) -> Iterator[tuple[float, int]]:
+        """
+        Yield the instants of those frames that hold all that was counted, with how many intervals each ends.
+
+        Of frames between which every device counted on, and nothing else was
+        told, only the first and the last, as far as the recording says so.
+        """
+        return self._timeline.moved(self._window, ends=True)
+
+    def _is_asked_aside(self) -> bool:
+        return self._timeline.told(ASIDE, None) == WAITED_FOR
+
+    def _answered(self) -> list[dict[str, str]]:
+        """Return an event where an answer came that nobody waits for here: who began to look later must look again."""
+        before, self._was_asked_aside = self._was_asked_aside, self._is_asked_aside()
+        waits = self._aside is not None and not self._aside.taken
+        came = before and not self._was_asked_aside and not waits
+        return [{"ACTION": ANSWERED}] if came else []
+
+    def _left_out(self, what: str) -> None:
+        self._tell(f"{self.path}{what}")
+
+    @staticmethod
+    def _refuse(what: str) -> NoReturn:
+        raise CaptureError(what)
 
     def _manifest(self) -> dict[str, Json]:
         try:
@@ -159,7 +199,8 @@ class CapturedHost:
 
     def _frames(self, manifest: dict[str, Json]) -> Timeline:
         if manifest.get("format") == FORMAT:
-            return Logged(self._tree, self._tree.names(FOLDER) if self._is_folder(FOLDER) else [])
+            names = self._tree.names(FOLDER) if self._is_folder(FOLDER) else []
+            return Logged(self._tree, names, self._left_out)
         return Numbered(self._tree, self._instants(manifest.get("times", [])))
 
     def _instants(self, times: Json) -> list[float]:

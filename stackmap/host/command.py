@@ -39,6 +39,7 @@ class Command:
                     (os.POSIX_SPAWN_DUP2, complaint, 2),
                 ],
                 setsigdef=[signal.SIGPIPE],  # Python ignores it, and children inherit that
+                setsigmask=[],  # as they inherit what the thread that asks has blocked
             )
         except OSError as error:
             self._close()

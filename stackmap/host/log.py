@@ -5,7 +5,8 @@ It lies in segments, ``log/<instant of the first frame>.gz``, of ``SPAN``
 seconds each. A segment stands by itself: it is one gzip stream, flushed after
 each frame so that every frame is whole as soon as it is written; its first
 frame holds all that the log had told until then, the others what changed. Of
-a stream that ends anywhere, all whole frames are read. Unpacked, it is::
+a stream that ends anywhere, or is damaged, all whole frames before that are
+read. Unpacked, it is::
 
     frame 1763732400.000127 6021 2774113
     ["=", "read /proc/diskstats", 5980]
@@ -19,6 +20,10 @@ it, each entry's heading is JSON: what it is, the question, its bytes:
 - ``~``  those of its lines that differ: their numbers from 0 in one line, then the lines;
 - ``!``  no answer: the kind of refusal and its words;
 - ``+``  an answer that holds for this frame alone.
+
+To ``COUNT``, which a segment's first frame answers, no host is asked: how many
+frames there were before it, and how many of the frames up to this one are
+marked, which are those in which more happened than that devices counted on.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import compress
 from operator import ne
 
@@ -37,10 +43,11 @@ FOLDER = "/log"
 ENDING = ".gz"
 SPAN = 600.0  # seconds
 GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
-STEP = 1 << 20  # bytes unpacked at once
+STEPS = 1 << 14, 1 << 20  # bytes unpacked at once: at first, for the first frame alone, and at most
 LONGEST = 1 << 26  # of a frame: 2,000 devices with all that is asked of them take 20 MB
 PASSING = b'["+"'  # how an entry begins that holds for its frame alone
 HEADING = 100  # bytes, more than a frame's heading takes
+COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +98,57 @@ def passing(question: str, answer: str) -> bytes:
     return _with_body("+", question, encoded(answer))
 
 
-def frames(content: bytes, where: str) -> Iterator[tuple[float, bytes]]:
-    """Yield instant and entries of each whole frame of a segment; what comes after damage is lost."""
-    rest = b""
-    for part in _unpacked(content):
-        rest += part
-        start = 0
-        while (end := rest.find(b"\n", start, start + HEADING)) >= 0:
-            time, length, crc = _frame_heading(rest[start:end], where)
-            if len(rest) - end - 1 < length:
-                break
-            entries = rest[end + 1 : end + 1 + length]
-            if zlib.crc32(entries) != crc:
-                return
-            yield time, entries
-            start = end + 1 + length
-        rest = rest[start:]
-        if end < 0 and len(rest) > HEADING:
-            raise CaptureError(f"{where}: damaged: no heading of a frame: {rest[:HEADING]!r}")
+class Ending(Enum):
+    """How a segment ends that was read: as it was ended, cut off as by a crash, or in what no recorder wrote."""
+
+    WHOLE = auto()
+    CUT = auto()
+    DAMAGED = auto()
+
+
+class Frames:
+    """Instant and entries of each whole frame of a segment, up to any damage; after the last, its ``ending``."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.ending = Ending.CUT
+
+    def __iter__(self) -> Iterator[tuple[float, bytes]]:
+        rest = b""
+        try:
+            for part in self._unpacked():
+                rest += part
+                start = 0
+                while (frame := _frame_at(rest, start)) is not None:
+                    time, begin, end = frame
+                    yield time, rest[begin:end]
+                    start = end
+                rest = rest[start:]
+        except (ValueError, zlib.error):  # written over, as by a crash of the machine
+            self.ending = Ending.DAMAGED
+            return
+        if rest and self.ending is Ending.WHOLE:
+            self.ending = Ending.DAMAGED
+
+    def _unpacked(self) -> Iterator[bytes]:
+        """Yield the content unpacked, as far as it goes."""
+        unpacking = zlib.decompressobj(GZIP)
+        step, most = STEPS
+        while self._content and not unpacking.eof:
+            yield unpacking.decompress(self._content, step)
+            self._content = unpacking.unconsumed_tail
+            step = min(2 * step, most)
+        if unpacking.eof:
+            self.ending = Ending.WHOLE
+
+
+def count_of(answer: str) -> tuple[int, int]:
+    """Return the frames before and the marks, as ``COUNT`` is answered; ``CaptureError`` if it is not."""
+    try:
+        before, marks = map(int, answer.split())
+    except ValueError as error:
+        raise CaptureError(f"damaged: no count of frames: {answer[:60]!r}") from error
+    return before, marks
 
 
 def applied(told: dict[str, Lines | Refused], entries: bytes, where: str) -> dict[str, str]:
@@ -146,26 +186,22 @@ def _patched(before: Lines | Refused, changes: str) -> Lines:
     return now
 
 
-def _unpacked(content: bytes) -> Iterator[bytes]:
-    """Yield *content* unpacked, as far as it goes."""
-    unpacking = zlib.decompressobj(GZIP)
-    while content:
-        try:
-            yield unpacking.decompress(content, STEP)
-        except zlib.error:  # written half, or over by a crash of the machine
-            return
-        content = unpacking.unconsumed_tail
-
-
-def _frame_heading(line: bytes, where: str) -> tuple[float, int, int]:
-    word, time, length, crc = (*line.split(b" "), *[b""] * 4)[:4]
-    try:
-        heading = float(time), int(length), int(crc)
-    except ValueError:
-        heading = 0.0, -1, 0
-    if word != b"frame" or not 0 <= heading[1] <= LONGEST:
-        raise CaptureError(f"{where}: damaged: no heading of a frame: {line[:60]!r}")
-    return heading
+def _frame_at(rest: bytes, start: int) -> tuple[float, int, int] | None:
+    """Return the instant of the frame at *start*, and where its entries begin and end; None: it is not all there."""
+    end = rest.find(b"\n", start, start + HEADING)
+    if end < 0:
+        if len(rest) - start > HEADING:
+            raise ValueError("no heading of a frame")
+        return None
+    word, time, length, crc = rest[start:end].split(b" ")
+    begin, size = end + 1, int(length)
+    if word != b"frame" or not 0 <= size <= LONGEST:
+        raise ValueError("no heading of a frame")
+    if len(rest) < begin + size:
+        return None
+    if zlib.crc32(rest[begin : begin + size]) != int(crc):
+        raise ValueError("its checksum is another")
+    return float(time), begin, begin + size
 
 
 def _heading(kind: str, *words: str | int) -> bytes:

@@ -10,22 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host import log
-from stackmap.host.capture import FORMAT, LISTING, MANIFEST, REFUSALS, UNFINISHED
+from stackmap.host.aside import ASIDE, WAITED_FOR
+from stackmap.host.capture import FORMAT, MANIFEST, UNFINISHED
+from stackmap.host.keeping import LINK, Aside, KeepingHost, Kept, as_json, refused
 from stackmap.host.log import Lines, Refused
-from stackmap.host.places import command_file, encoded, udev_file
+from stackmap.host.places import encoded
 from stackmap.host.segment import Segment
 
 if TYPE_CHECKING:
-    from stackmap.host import Host, Json
+    from stackmap.host import Answer, Host
 
 T = TypeVar("T")
 
 
-class RecordingHost:
+class RecordingHost(KeepingHost):
     """
     Pass each question on to *host* and keep the answer under *directory*.
 
@@ -36,15 +38,16 @@ class RecordingHost:
     """
 
     def __init__(self, host: Host, directory: str) -> None:
-        self._host = host
+        super().__init__(host, self._keep)
         self._directory = Path(directory)
         self._first: dict[str, str | Refused] = {}
-        # In the manifest: /sys/block/sda is a link, and a folder of files too.
-        self._links: dict[str, str] = {}
         self._later: dict[str, Lines | Refused] = {}
         self._entries: list[bytes] = []
         self._segment: Segment | None = None
         self._time: float | None = None
+        self._asides: set[Aside[Any]] = set()
+        self._newer: set[str] = set()  # what was asked besides, while one was waited for
+        self._marks = 0
         self.frames = 0
         self._begin()
 
@@ -58,41 +61,17 @@ class RecordingHost:
         elif kind is None:
             self._finish_first()
 
-    def read(self, path: str) -> str:
-        """Ask, and keep the file."""
-        return self._ask(f"read {path}", path, lambda: self._host.read(path), str)
+    def mark(self) -> None:
+        """Mark the frame of this tick: more happened since the one before than that all devices counted on."""
+        self._marks += 1
 
-    def names_in(self, path: str) -> list[str]:
-        """Ask, and keep the listing."""
-        return self._ask(
-            f"names_in {path}", f"{path}/{LISTING}", lambda: self._host.names_in(path), _lines
-        )
-
-    def link(self, path: str) -> str:
-        """Ask, and keep the link."""
-        target = self._ask(f"link {path}", None, lambda: self._host.link(path), str)
-        if self._time is None:
-            self._links[path] = target
-        return target
-
-    def run(self, *command: str) -> str:
-        """Ask, and keep what was printed."""
-        question = "run " + " ".join(command)
-        return self._ask(question, command_file(command), lambda: self._host.run(*command), str)
-
-    def udev(self, number: str) -> dict[str, str]:
-        """Ask, and keep the properties in udev's own format."""
-        return self._ask(
-            f"udev {number}", udev_file(number), lambda: self._host.udev(number), _properties
-        )
-
-    def volumes(self) -> list[dict[str, Json]]:
-        """Ask, and keep LVM's records."""
-        return self._ask("volumes", "/volumes.json", self._host.volumes, _json)
-
-    def arrays(self) -> list[dict[str, Json]]:
-        """Ask, and keep md's records."""
-        return self._ask("arrays", "/arrays.json", self._host.arrays, _json)
+    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+        """Ask aside, and keep what was answered in the frame in which all of it is there."""
+        kept: list[Kept] = []
+        answer = self._host.aside(lambda host: ask(KeepingHost(host, kept.append)))
+        aside = Aside(answer, kept, self._take_in)
+        self._asides.add(aside)
+        return aside
 
     def uevents(self) -> list[dict[str, str]]:
         """Ask, and keep what was told in this frame."""
@@ -100,7 +79,7 @@ class RecordingHost:
         try:
             told = self._host.uevents()
         except SourceError as error:
-            self._keep(question, None, Refused(_kind(error), str(error)))
+            self._keep((question, None, refused(error)))
             raise
         if told and self._time is not None:
             self._entries.append(log.passing(question, json.dumps(told)))
@@ -116,19 +95,19 @@ class RecordingHost:
             # Only here: a frame that was interrupted may lack the counters, and is none.
             self._write_frame()
 
-    def _ask(
-        self, question: str, path: str | None, answer: Callable[[], T], text: Callable[[T], str]
-    ) -> T:
-        try:
-            value = answer()
-        except SourceError as error:
-            self._keep(question, path, Refused(_kind(error), str(error)))
-            raise
-        self._keep(question, path, text(value))
-        return value
+    def _take_in(self, aside: Aside[T], kept: list[Kept]) -> None:
+        """Keep what was asked aside, but for what the samples have asked since: they have newer answers."""
+        self._asides.discard(aside)
+        newer, self._newer = self._newer, set()
+        for each in kept:
+            if each[0] not in newer:
+                self._keep(each)
 
-    def _keep(self, question: str, path: str | None, answer: str | Refused) -> None:
+    def _keep(self, kept: Kept) -> None:
         """Keep an answer; a later one only where it differs."""
+        question, path, answer = kept
+        if self._asides:
+            self._newer.add(question)
         if self._time is None:
             if isinstance(answer, str) and path is not None and self._first.get(question) != answer:
                 self._write(path, answer)
@@ -156,13 +135,19 @@ class RecordingHost:
 
     def _finish_first(self) -> None:
         """Write the manifest, at once: from here on this is a capture."""
-        refused = {
+        refusals = {
             question: [answer.kind, answer.message]
             for question, answer in self._first.items()
             if isinstance(answer, Refused)
         }
-        manifest = {"format": FORMAT, "refused": refused, "links": self._links}
-        self._write(UNFINISHED, _json(manifest))
+        # /sys/block/sda is a link, and a folder of files too.
+        links = {
+            question.removeprefix(LINK): answer
+            for question, answer in self._first.items()
+            if question.startswith(LINK) and isinstance(answer, str)
+        }
+        manifest = {"format": FORMAT, "refused": refusals, "links": links}
+        self._write(UNFINISHED, as_json(manifest))
         place = self._directory / UNFINISHED.lstrip("/")
         try:
             place.rename(self._directory / MANIFEST.lstrip("/"))
@@ -172,6 +157,8 @@ class RecordingHost:
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment begin another, which tells all anew."""
         time = self._time or 0.0
+        if self._asides or ASIDE in self._later:
+            self._keep((ASIDE, None, WAITED_FOR if self._asides else ""))
         if self._segment is not None and time >= self._segment.start + log.SPAN:
             self._segment.end()
             self._segment = None
@@ -179,7 +166,8 @@ class RecordingHost:
             self._segment = Segment(f"{self._directory}{log.name_of(time)}", time)
             passing = [each for each in self._entries if each.startswith(log.PASSING)]
             told = [log.entry(question, answer) for question, answer in self._later.items()]
-            self._entries = told + passing
+            count = log.passing(log.COUNT, f"{self.frames} {self._marks}")
+            self._entries = [*told, *passing, count]
         self._segment.append(log.frame(time, self._entries))
         self._entries = []
         self.frames += 1
@@ -191,20 +179,3 @@ class RecordingHost:
             place.write_bytes(encoded(content))
         except OSError as error:
             raise CaptureError(f"{place}: {error.strerror}") from error
-
-
-def _kind(error: SourceError) -> str:
-    """Return the word in ``REFUSALS`` that makes this error again."""
-    return next(word for word, kind in REFUSALS.items() if type(error) is kind)
-
-
-def _lines(names: list[str]) -> str:
-    return "".join(f"{name}\n" for name in names)
-
-
-def _properties(properties: dict[str, str]) -> str:
-    return "".join(f"E:{key}={value}\n" for key, value in sorted(properties.items()))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=1, sort_keys=True) + "\n"

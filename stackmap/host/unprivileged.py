@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from stackmap.errors import SourceDenied
 
 if TYPE_CHECKING:
-    from stackmap.host import Host, Json
+    from stackmap.host import Answer, Host, Json
+
+T = TypeVar("T")
 
 
 class UnprivilegedHost:
@@ -41,6 +43,10 @@ class UnprivilegedHost:
     def uevents(self) -> list[dict[str, str]]:
         """Ask what changed."""
         return self._host.uevents()
+
+    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+        """Ask aside."""
+        return self._host.aside(lambda host: ask(UnprivilegedHost(host)))
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """Ask for instants."""

@@ -27,7 +27,8 @@ class Interval:
     it, named by ``stamp`` in the text's language. ``notes``: what a
     reader must know of the source (approximate, repaired, in sectors).
     ``events``: devices that came, went, or were dropped, and why. ``machine``:
-    where it was taken, as far as a text says.
+    where it was taken, as far as a text says. ``count``: how many intervals it
+    is as one.
     """
 
     loads: Mapping[str, Load]
@@ -39,3 +40,4 @@ class Interval:
     notes: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     machine: Machine = NOWHERE
+    count: int = 1

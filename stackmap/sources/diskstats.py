@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import compress
-from operator import ne
+from operator import le, ne
 from typing import TYPE_CHECKING
 
 from stackmap.errors import ParseError
@@ -30,6 +31,8 @@ BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
 
 TOO_MUCH = 10**20  # no counter of 64 bits has more digits, and a float has an end
 LONGEST = 200  # of a line in a message
+NAME, GAUGE = 2, 11  # places of words: the device's name, and the one figure that is no total
+HELD = 4096  # lines whose figures are held: those of a sample are needed for the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,11 @@ def parse(lines: Iterable[str]) -> dict[str, Counters]:
     return dict(parse_line(line) for line in lines if not line.isspace())
 
 
+@lru_cache(HELD)
 def parse_line(line: str) -> tuple[str, Counters]:
     """Return the device's name and counters; ``ParseError`` for a line that is none."""
-    words = line.split()
-    if len(words) < BASE:
-        raise ParseError(
-            f"{PATH}: {len(words)} fields where at least {BASE} are due: {line[:LONGEST]!r}"
-        )
-    try:
-        numbers = [*map(int, words[3:WITH_FLUSHES])]
-    except ValueError as error:
-        raise ParseError(f"{PATH}: not a number in {line[:LONGEST]!r}") from error
+    words = _words(line)
+    numbers = _numbers(words, line)
     if max(numbers) >= TOO_MUCH or min(numbers) <= -TOO_MUCH:
         raise ParseError(f"{PATH}: more than a counter holds in {line[:LONGEST]!r}")
     r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
@@ -75,10 +72,26 @@ def parse_line(line: str) -> tuple[str, Counters]:
         flushes = more[4:]
     d, dm, ds, dt = discards or (None, None, None, None)
     f, ft = flushes or (None, None)
-    return words[2], Counters(
+    return words[NAME], Counters(
         r, rm, rs * SECTOR, rt, w, wm, ws * SECTOR, wt, busy, weighted,
         d, dm, None if ds is None else ds * SECTOR, dt, f, ft, in_flight,
     )  # fmt: skip
+
+
+def _words(line: str) -> list[str]:
+    words = line.split()
+    if len(words) < BASE:
+        raise ParseError(
+            f"{PATH}: {len(words)} fields where at least {BASE} are due: {line[:LONGEST]!r}"
+        )
+    return words[:WITH_FLUSHES]
+
+
+def _numbers(words: list[str], line: str) -> list[int]:
+    try:
+        return [*map(int, words[NAME + 1 :])]
+    except ValueError as error:
+        raise ParseError(f"{PATH}: not a number in {line[:LONGEST]!r}") from error
 
 
 def names(sample: Sample) -> Iterator[str]:
@@ -108,6 +121,26 @@ def since_boot(sample: Sample, uptime: float) -> Interval:
     nothing = Counters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     loads = {n: now.load_since(nothing, uptime) for n, now in parse(sample.lines).items()}
     return Interval(loads, time=sample.time, seconds=uptime, since_boot=True)
+
+
+def counted_on(earlier: Sample, later: Sample) -> bool:
+    """Whether the same devices are in both, and nothing that was counted of any is less than it was."""
+    return len(earlier.lines) == len(later.lines) and all(
+        _grew(before, after) for before, after in _differing(earlier, later)
+    )
+
+
+def _grew(before: str, after: str) -> bool:
+    was, now = _totals(before), _totals(after)
+    return was[0] == now[0] and len(was[1]) == len(now[1]) and all(map(le, was[1], now[1]))
+
+
+@lru_cache(HELD)
+def _totals(line: str) -> tuple[str, list[int]]:
+    """Return a device's name and its counters, without the gauge."""
+    words = _words(line)
+    del words[GAUGE]
+    return words[NAME], _numbers(words, line)
 
 
 def _same_devices(earlier: Sample, later: Sample) -> bool:
@@ -159,4 +192,4 @@ def _went_back(name: str) -> str:
 
 
 def _name(line: str) -> str:
-    return line.split(None, 3)[2]
+    return line.split(None, NAME + 1)[NAME]

@@ -9,8 +9,8 @@ of every sort: while it stands still no device came or went. A device's
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stackmap.host import LOST
@@ -41,6 +41,23 @@ class Told:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.other or self.unknown)
+
+    def __add__(self, other: Told) -> Told:
+        return Told(
+            Counter(self.added) + Counter(other.added),
+            Counter(self.removed) + Counter(other.removed),
+            self.other or other.other,
+            self.unknown or other.unknown,
+            self.lost or other.lost,
+        )
+
+    def without(self, names: Container[str]) -> Told:
+        """Return this without what came or went under *names*."""
+        return replace(
+            self,
+            added={name: count for name, count in self.added.items() if name not in names},
+            removed={name: count for name, count in self.removed.items() if name not in names},
+        )
 
     @property
     def touched(self) -> frozenset[str]:

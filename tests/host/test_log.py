@@ -3,7 +3,6 @@
 import gzip
 import json
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,12 +44,12 @@ def test_a_segment_is_read_up_to_the_last_whole_frame(tmp_path):
         for _ in samples(host, 1.0, 4):
             pass
     content = segment(tmp_path / "c").read_bytes()
-    whole = list(log.frames(content, "it"))
+    whole = list(log.Frames(content))
     assert len(whole) == 5
 
     before = 0
     for cut in range(len(content) + 1):
-        found = list(log.frames(content[:cut], "it"))
+        found = list(log.Frames(content[:cut]))
         assert found == whole[: len(found)]
         assert len(found) >= before
         before = len(found)
@@ -63,10 +62,10 @@ def test_what_was_written_over_ends_it(tmp_path):
         for _ in samples(host, 1.0, 50):
             pass
     content = segment(tmp_path / "c").read_bytes()
-    whole = list(log.frames(content, "it"))
+    whole = list(log.Frames(content))
     for start in range(0, len(content), 97):
         for junk in (bytes(500), bytes(range(250)) * 2):
-            found = list(log.frames(content[:start] + junk + content[start + 500 :], "it"))
+            found = list(log.Frames(content[:start] + junk + content[start + 500 :]))
             assert found == whole[: len(found)]
 
 
@@ -109,6 +108,13 @@ def test_entries_say_what_changed():
     assert log.applied(told, b"".join(entries), "it") == {"uevents": "[]"}
     assert told == {"read /x": after, "read /y": Refused("denied", "no")}
     assert b"line 4" not in entries[0]
+
+
+def shown(path, window):
+    """A capture of which only *window* is shown."""
+    host = CapturedHost(str(path))
+    host.show(window)
+    return host
 
 
 def counters(host, window):
@@ -154,7 +160,7 @@ def test_a_window_reads_no_other_segment(long, monkeypatch):
 
 def test_an_empty_window_is_said(long):
     with pytest.raises(InputError, match="no sample in the time"):
-        CapturedHost(str(long), Window(since=START + SPAN + 1))
+        shown(long, Window(since=START + SPAN + 1))
 
 
 def test_a_tar_of_it_is_it(long, tmp_path):
@@ -162,7 +168,7 @@ def test_a_tar_of_it_is_it(long, tmp_path):
     path = tmp_path / "c.tar.gz"
     subprocess.run(["tar", "czf", path, "-C", long.parent, long.name], check=True)
     window = Window(START + 590, START + 610)
-    directory, tar = CapturedHost(str(long), window), CapturedHost(str(path), window)
+    directory, tar = shown(long, window), shown(path, window)
 
     assert counters(directory, window) == counters(tar, window)
     assert discover(directory).devices == discover(tar).devices
@@ -215,10 +221,9 @@ def test_a_replay_says_what_was_said_live(tmp_path):
     with RecordingHost(with_volume(steps, listens=True), str(tmp_path / "c")) as host:
         live = watched(host, 7)
     host = CapturedHost(str(tmp_path / "c"))
-    again = partial(discover, host)
     replayed = [
         (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
-        for topology, interval in Watch(host, again(), again).reports(1.0, None)
+        for topology, interval in Watch(host, discover(host), discover).reports(1.0, None)
     ]
 
     assert [(t.devices, rates, events) for t, rates, events in replayed] == [
@@ -232,9 +237,8 @@ def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
     steps = [nothing, nothing, replace_quickly]
     with RecordingHost(with_volume(steps, listens=True), str(tmp_path / "c")) as host:
         watched(host, 13)
-    host = CapturedHost(str(tmp_path / "c"), Window(every=4.0))
-    again = partial(discover, host)
-    first, _, third = Watch(host, again(), again).reports(1.0, None)
+    host = shown(tmp_path / "c", Window(every=4.0))
+    first, _, third = Watch(host, discover(host), discover).reports(1.0, None)
 
     assert "dm-0" not in first[1].loads
     assert any("dm-0: replaced" in event for event in first[1].events)
