@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
@@ -552,7 +553,7 @@ def browsed(tmp_path):
             [
                 CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
                 "--no-first-run", "--disable-background-networking", "--disable-component-update",
-                "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}",
+                "--disable-sync", f"--user-data-dir={tempfile.mkdtemp(dir=tmp_path)}",  # not one that has seen another page
                 "--enable-logging=stderr", "--virtual-time-budget=3000", "--dump-dom",
                 f"http://127.0.0.1:{server.server_port}/page.html",
             ],
