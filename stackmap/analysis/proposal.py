@@ -17,9 +17,9 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import Plan
 from stackmap.analysis.plan.ways import Outcome, is_there, outcomes, refusals
 from stackmap.analysis.report import Measuring
-from stackmap.analysis.whatif.measured import stand
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.projection import Projection
+from stackmap.analysis.whatif.stand import stand
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
@@ -77,7 +77,7 @@ def proposal(
     place = stand(measured.topology, top)
     try:
         layout = asked.on(place.present, lvm=place.lvm)
-        projection = project(measured.topology, measured.parts, top, asked, measured.counts)
+        projection = project(measured.topology, measured.parts, top, asked)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)
     so_far = Proposal(top, wish, layout, projection, unprojected)

@@ -145,11 +145,6 @@ class Measuring:
         """What was added, as it came; of very much, averages of intervals that follow each other."""
         return tuple(each.interval for each in self.course.stretches)
 
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Of how many intervals each of ``parts`` is the average."""
-        return tuple(each.count for each in self.course.stretches)
-
     def report(self, caps: Iterable[Limit] = ()) -> Report | None:
         """Return what was measured so far; None if that is nothing."""
         average = self.course.average()

@@ -273,6 +273,139 @@ def test_no_more_arrive_than_are_sent():
     assert merged("raid6:members=5", 0).high == pytest.approx(80 * 1.13 * 1.02)
 
 
+# What jbd2 does with 7 files a second that are made durable: 8 KiB of the file, 3 pages of the journal at once,
+# and a commit, a page that asks for a flush before it and for FUA: dm makes a flush and a write of it.
+COMMITS = 7
+
+
+def ext4(level, **figures):
+    """The volume, and disks that flush once for each flush and once more for each copy of a write with FUA."""
+    data = did(COMMITS, 8 * KIB) + did(4 * COMMITS, PAGE)
+    flushes = {"done": 4 * COMMITS + 2 * COMMITS, **figures}.pop("done")
+    rmeta = figures.get("rmeta", 0.0)
+    if level == "raid10":
+        # On each of four disks half of the writes; the three pages are one request there.
+        sent, done = did(2.5 * COMMITS, 24 * KIB / 5), did(1.5 * COMMITS, 24 * KIB / 5, COMMITS)
+        found = interval(moved(write=data + did(COMMITS, 0)), did(0, PAGE), sent + did(COMMITS, 0),
+                         rmeta, disk_write=done + did(COMMITS, 0))  # fmt: skip
+    else:
+        # 2 of 6 pages at random, 4 in sequence: each writes parity, and reads 2, or 2/3 where it follows.
+        read = did(COMMITS * (2 * 2 + 4 * 2 / 3) / 4, PAGE)
+        wrote = did(3 * COMMITS, PAGE) + did(COMMITS, 0)
+        found = interval(moved(write=data + did(COMMITS, 0)), read, wrote, rmeta)
+    loads = {
+        name: replace(load, flush=Flow(ios=(flushes + 4 * 1.5 * rmeta) / 4))
+        if name in DISKS
+        else load
+        for name, load in found.loads.items()
+    }
+    return replace(found, loads=loads)
+
+
+def test_a_journal_on_raid10_is_told_by_its_commits():
+    """Of 24 KiB, 16 are the journal's, which follow each other: they read 2/3 of a page, the others 2."""
+    found = projected(machine("raid10"), ext4("raid10"), "raid5")
+
+    assert found.pattern.journal.commits == pytest.approx(COMMITS)
+    assert found.pattern.likely.sequential == pytest.approx(16 / 24)
+    assert found.pattern.run == pytest.approx(8 * KIB)
+    assert found.projected.members.read.likely == pytest.approx(COMMITS * (4 * 2 / 3 + 2 * 2))
+    assert found.projected.members.data.high >= COMMITS * (6 * 2 + 6 * 2 + 4)
+
+
+def test_what_is_read_for_a_journal_merges_as_its_writes_do():
+    """Its three pages are one write at a disk; so are, beside them, the three pages read for parity."""
+    found = projected(machine("raid10"), ext4("raid10"), "raid5").projected.disks
+    pages = COMMITS * (4 * 2 / 3 + 2 * 2)
+    asked = pages * PAGE / (24 * KIB / 5)  # as large as the writes are
+
+    assert found.read.likely == pytest.approx(asked * 3 / 5)
+
+
+@pytest.mark.parametrize(("level", "low"), [("raid5", 0.0), ("raid10", 0.0)])
+def test_superblocks_are_marked_where_commits_leave_pauses(level, low):
+    """One commit a second leaves 2 · e^-0.3 marks, which may be all that was written beside the data."""
+    slow = ext4(level, rmeta=2.0)
+    loads = {name: load.scaled(1 / COMMITS) for name, load in slow.loads.items()}
+    for place in range(4):
+        loads[f"r_rmeta_{place}"] = slow.loads[f"r_rmeta_{place}"]
+    found = projected(machine(level), replace(slow, loads=loads), "raid10")
+
+    assert found.projected.disks.metadata.requests.low == low
+    assert found.projected.disks.metadata.requests.likely > 1
+
+
+def test_flushes_of_the_bitmap_are_no_commits():
+    """Three of a disk for a page of it: an empty flush that asks for FUA, and a page that does."""
+    found = projected(machine("raid10"), ext4("raid10", rmeta=6.0), "raid5")
+
+    assert found.pattern.journal.commits == pytest.approx(COMMITS)
+
+
+def test_flushes_without_fua_are_no_commits():
+    """A database that calls fsync on what it wrote in place: each flush of a disk was sent to it."""
+    found = projected(machine("raid10"), ext4("raid10", done=4 * COMMITS), "raid5")
+
+    assert found.pattern.journal is None
+    assert found.pattern.likely.sequential == 0.0
+
+
+def test_writes_that_all_ask_for_fua_are_no_journal():
+    """O_DSYNC: a write with FUA, and a flush after it. Nothing says that they follow each other."""
+    dsync = interval(
+        moved(write=did(11, PAGE) + did(11, 0)), did(0, PAGE), did(5.5, PAGE) + did(11, 0)
+    )
+    flushed = Flow(ios=11 + 5.5)
+    loads = {n: replace(x, flush=flushed) if n in DISKS else x for n, x in dsync.loads.items()}
+    found = projected(machine("raid10"), replace(dsync, loads=loads), "raid5")
+
+    assert found.pattern.journal is None
+
+
+def test_what_jbd2_sends_at_once_is_one_request_on_any_layout():
+    """On RAID5 the journal's three pages are one request at a disk; so on RAID10, at least and at most."""
+    now = ext4("raid5")
+    merged = did(1.5 * COMMITS, 8 * KIB) + did(
+        COMMITS, 0
+    )  # data, journal and commit, each with parity
+    loads = {
+        name: replace(load, write=merged) if name in DISKS else load
+        for name, load in now.loads.items()
+    }
+    found = projected(machine("raid5"), replace(now, loads=loads), "raid10").projected.disks
+    exact = 2 * 3 * COMMITS + 4 * COMMITS
+
+    assert found.write.likely == pytest.approx(exact, rel=0.01)
+    assert found.write.high < 1.05 * exact
+
+
+def at_once(level, depth, wish, **figures):
+    """40 writes a second of 16 KiB, so many under way whenever any is."""
+    volume = moved(write=did(40, 16 * KIB, wait=depth * 250.0), busy=0.25)
+    return projected(machine(level), interval(volume, **figures), wish)
+
+
+@pytest.mark.parametrize(("depth", "most"), [(1.0, 1.2), (2.0, 2.5), (4.0, 3.25)])
+def test_pages_of_requests_that_are_under_way_at_once_may_stay_apart(depth, most):
+    """Four pages: the first is a request; each other is, where another's page came between: 1 - 1/depth."""
+    found = at_once("raid10", depth, "raid5", read=did(0, 1), write=did(20, 16 * KIB), rmeta=20.0)
+
+    assert found.projected.disks.write.high == pytest.approx(80 * most * 1.02)
+
+
+def test_parity_writes_the_bitmap_for_all_that_is_under_way():
+    """Eight at once share a page's write on RAID5; one by one, as on RAID10, they set as many bits."""
+    page = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2.4}
+    alone, eight = (at_once("raid5", depth, "raid10", **page) for depth in (1.0, 8.0))
+    now, then = eight.now.disks.metadata.requests, eight.projected.disks.metadata.requests
+
+    assert at_once("raid5", 8.0, "raid5", **page).projected.disks.metadata.requests.likely == (
+        pytest.approx(now.likely, rel=0.1)
+    )
+    assert then.likely > alone.projected.disks.metadata.requests.likely
+    assert then.low < 2 * now.likely
+
+
 def test_a_doubled_volume_is_halved_first():
     """Where queue/iostats is 1, dm-raid counts twice: so does no projection."""
     twice = replace(RANDOM, loads={**RANDOM.loads, "r": RANDOM.loads["r"].scaled(2)})
@@ -296,9 +429,9 @@ def test_percentiles_are_those_of_the_intervals():
 
 def test_an_average_of_several_counts_as_so_many():
     """Three quiet intervals as one, and one ten times as busy, of a text that tells no seconds: 13/4."""
-    quiet = replace(RANDOM, seconds=None)
-    busy = replace(quiet, loads={name: load.scaled(10) for name, load in quiet.loads.items()})
-    found = project(machine("raid5"), [quiet, busy], "r", parse("raid10"), counts=[3, 1])
+    quiet = replace(RANDOM, seconds=None, count=3)
+    loads = {name: load.scaled(10) for name, load in quiet.loads.items()}
+    found = projected(machine("raid5"), [quiet, replace(quiet, loads=loads, count=1)], "raid10")
     volume = found.levels["volume"]
 
     assert found.intervals == 4

@@ -79,6 +79,27 @@ def test_bits_set_meanwhile_share_the_next_write():
     assert 0 == bits.shared(0.0, 0.02)
 
 
+def test_bits_set_at_once_share_a_write_of_their_page():
+    """
+    One by one each is a write of its own. Of eight at once that are sure to set a bit, one; of two
+    of which each does every other time, 1 - 1/4; where they are of several pages, more.
+    """
+    assert bits.together(13.0, 40.0, 1.0, 1) == pytest.approx(13.0)
+    assert bits.together(40.0, 40.0, 8.0, 1) == pytest.approx(5.0)
+    assert bits.together(20.0, 40.0, 2.0, 1) == pytest.approx(20 * 0.75)
+    assert bits.together(20.0, 40.0, 2.0, 7) > 20 * 0.95
+
+
+@pytest.mark.parametrize("pages", [1, 5])
+@pytest.mark.parametrize("depth", [1.0, 2.7, 8.0])
+@pytest.mark.parametrize("sets", [0.0, 0.3, 11.0])
+def test_bits_are_told_from_what_they_share(sets, depth, pages):
+    """Of 37 writes a second."""
+    written = bits.together(sets, 37.0, depth, pages)
+
+    assert bits.one_by_one(written, 37.0, depth, pages) == pytest.approx(sets, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("level", "members", "regions"), [("raid5", 4, 100), ("raid6", 5, 100), ("raid10", 4, 300), ("raid1", 2, 300)]
 )  # fmt: skip

@@ -10,12 +10,17 @@ its bit is set anew in those that follow one without a write:
 
     set(r, M) = M/D · (1 - e^-x) · e^-x
 
-A stream of B bytes a second sets B/region bits. While the pages are written, t
-seconds, bits that are set wait for the next time, and share it:
+A stream of B bytes a second sets B/region bits. Of n writes that are under way
+at once, those that set a bit of the same page share its write; of r writes a
+second, and P pages:
+
+    together(set) = r/n · P · (1 - (1 - set/(r·P))^n)
+
+While a page is written, t seconds, bits that are set wait for the next time:
 
     written(set) = 1 / (t + e^(-set·t) / set)
 
- What was cleared is written by
+What was cleared is written by
 the daemon too, at a pass by which nothing else wrote the page: min(set, 1/D) ·
 e^(-set·D) times a second (drivers/md/md-bitmap.c: startwrite, endwrite,
 daemon_work and unplug; the lab measured it).
@@ -53,6 +58,11 @@ class Bitmap:
     regions: float | None
 
     @property
+    def pages(self) -> int:
+        """How many pages it has."""
+        return ceil((HEAD + (self.regions or 0) / 8) / PAGE)
+
+    @property
     def page_bytes(self) -> float:
         """Bytes of one write of a page of it, at one member: the last page is only as long as its bits."""
         length = HEAD + ceil((self.regions or 0) / 8)
@@ -83,6 +93,24 @@ def regions_of(rate: float, sets: float, most: float | None) -> float:
 def page_writes(sets: float) -> float:
     """Return the writes of a page a second, clearing ones too, where *sets* bits are set."""
     return sets + min(sets, 1 / PASS) * exp(-min(700.0, sets * PASS))
+
+
+def together(sets: float, writes: float, depth: float, pages: int) -> float:
+    """Return the writes of pages a second where *depth* of *writes* a second are under way at once, which set *sets*."""
+    if not writes:
+        return sets
+    groups, each = writes / depth * pages, min(1.0, sets / writes / pages)
+    return groups * (1 - float((1 - each) ** depth))
+
+
+def one_by_one(written: float, writes: float, depth: float, pages: int) -> float:
+    """Return the bits set a second that ``together`` makes *written* of; at most, one by each of *writes*."""
+    if not writes:
+        return written
+    groups = writes / depth * pages
+    if written >= groups:
+        return max(written, writes)
+    return writes * pages * (1 - float((1 - written / groups) ** (1 / depth)))
 
 
 def shared(sets: float, seconds: float) -> float:

@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 from stackmap.analysis.attribution import OTHERS, shares, together
 from stackmap.analysis.flushes import flushes_sent
-from stackmap.analysis.layers import carriers
 from stackmap.analysis.share import Portion, flow_of
-from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
-from stackmap.model.device import Device, Kind, Role
+from stackmap.analysis.whatif.bitmap import Bitmap
+from stackmap.analysis.whatif.forced import forced
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.model.load import Flow, Load, ratio, sum_flows
-from stackmap.model.raid import PAGE, RAID_LEVELS, Layout
+from stackmap.model.raid import PAGE
 from stackmap.model.topology import Topology
-
-# A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
-# (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
-WRITES_OF_A_PAGE = {"lvm": 2, "md": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +40,6 @@ NONE = Stream(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """
-    Where a volume stands: what the projection must know of the machine.
-
-    ``members``, ``metadata`` and ``disks`` by kernel name. ``size``: bytes of
-    the volume. ``region``: bytes that a bit of the present bitmap stands for,
-    None where there is none or nothing tells. ``cuts``: the size at which the
-    present layout cuts requests before they are counted, None where it does
-    not. ``flushes_counted``: whether its disks have a write cache, so that an
-    empty flush is a request there. ``lvm``: who makes its layouts. ``trouble``:
-    what else its members are at work for, "" if nothing.
-    """
-
-    device: Device
-    present: Layout | None
-    members: tuple[str, ...]
-    metadata: tuple[str, ...]
-    disks: tuple[str, ...]
-    size: int | None
-    region: int | None
-    flushes_counted: bool
-    lvm: bool
-    trouble: str = ""
-
-    @property
-    def writes_of_a_page(self) -> int:
-        """Requests that one write of the bitmap's page is, at a member."""
-        return WRITES_OF_A_PAGE["lvm" if self.lvm else "md"]
-
-    @property
-    def bitmap(self) -> Bitmap | None:
-        """The bitmap there is; None where there is none, or nothing tells how large its regions are."""
-        if self.present is None or not self.region:
-            return None
-        return bitmap_of(self.present, self.region, self.size)
-
-    @property
-    def cuts(self) -> int | None:
-        """Bytes at which requests are cut before they are counted (KERNEL 1.2, 1.3)."""
-        layout = self.present
-        if layout is None or not layout.chunk or (layout.parity and not self.lvm):
-            return None
-        return layout.chunk
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
     """
     The figures of one interval, a second; None where the counters do not say.
@@ -99,7 +49,8 @@ class Measured:
     data members took, flushes included. ``disks_read`` and ``disks_write``:
     what its disks completed of that, after merging. ``metadata``: what its
     bitmap was written, wherever that is, and ``metadata_wait`` the milliseconds that a
-    request of these took. ``in_flight``: the volume's writes under way, on average.
+    request of these took. ``depth``: how many of the volume's writes are under way at once, where
+    any request is, and ``queue``: of all its requests. ``forced``: writes that ask for FUA.
     """
 
     read: Stream
@@ -111,42 +62,20 @@ class Measured:
     disks_write: Stream | None
     metadata: Stream | None
     metadata_wait: float | None = None
-    in_flight: float | None = None
+    depth: float = 1.0
+    queue: float = 1.0
+    forced: float | None = None
     seconds: float | None = None
+
+    @property
+    def deepest(self) -> float:
+        """How many are under way at most, where as many come at once and are done one by one."""
+        return 2 * self.depth - 1
 
     @property
     def requests(self) -> float:
         """All that the volume was sent, flushes too."""
         return self.read.requests + self.write.requests + self.flushes
-
-
-def stand(topology: Topology, name: str) -> Stand:
-    """Return where the volume *name* stands; or the first below it that has a layout of its own."""
-    device = next(filter(_spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
-    edges = topology.below(device.name)
-    members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
-    metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
-    data = carriers(topology, device.name)
-    disks = tuple(n for n in topology.stack(device.name) if n in data and not topology.below(n))
-    caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
-    return Stand(
-        device=device,
-        present=device.layout if _spreads(device) else None,
-        members=members,
-        metadata=metadata,
-        disks=disks,
-        size=device.size,
-        region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
-        flushes_counted="write through" not in caches,
-        lvm=device.kind is not Kind.ARRAY,
-        trouble="" if device.state in (None, "active") else device.state,
-    )
-
-
-def _spreads(device: Device) -> bool:
-    """Whether *device* is an array or a volume with a layout over several members."""
-    layout = device.layout
-    return layout is not None and layout.level in RAID_LEVELS and layout.level != "linear"
 
 
 def measured(
@@ -180,9 +109,33 @@ def measured(
         ),
         metadata=metadata,
         metadata_wait=_all(loads, place.metadata, "write").await_ms,
-        in_flight=None if written.wait is None else written.wait / 1000,
+        depth=_at_once(own, own.write.wait),
+        queue=_at_once(own, own.total.wait),
+        forced=_forced(place, loads, extra, metadata, disks.write),
         seconds=seconds,
     )
+
+
+def _at_once(own: Load, wait: float | None) -> float:
+    """Return how many that *wait* together, milliseconds, are under way where any is; 1 where nothing tells."""
+    return 1.0 if not own.busy or wait is None else max(1.0, wait / 1000 / own.busy)
+
+
+def _forced(
+    place: Stand,
+    loads: Mapping[str, Load],
+    flushes: float,
+    metadata: Stream | None,
+    writes: Portion,
+) -> float | None:
+    """Return the writes that ask for FUA; None where others' flushes may be among those of the disks."""
+    if place.present is None or metadata is None or not place.metadata:
+        return None
+    if _share(writes, _all(loads, place.disks, "write"), metadata.requests) != 1.0:
+        return None
+    done = _all(loads, place.disks, "flush").ios
+    pages = metadata.requests / place.writes_of_a_page
+    return forced(place.present, done, flushes * len(place.members), pages)
 
 
 def _flushes(place: Stand, own: Load, loads: Mapping[str, Load]) -> float:
@@ -230,8 +183,15 @@ def _done(part: Portion, own: Flow, metadata: float) -> Stream | None:
     Requests that ask for a flush never merge, so those of its *metadata* are
     taken out whole; what is left is divided by arrivals where others share the disks.
     """
-    if part.arrivals is None or part.bytes is None or own.ios is None or own.arrivals is None:
+    ours = _share(part, own, metadata)
+    if ours is None or part.bytes is None or own.ios is None:
+        return None
+    return Stream(max(0.0, own.ios - metadata) * ours, part.bytes)
+
+
+def _share(part: Portion, own: Flow, metadata: float) -> float | None:
+    """Return the share of what the disks were sent, metadata apart, that is the volume's; 1 if nobody else's."""
+    if part.arrivals is None or own.arrivals is None:
         return None
     ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0
-    ours = 1.0 if ours > 1 - OTHERS else ours
-    return Stream(max(0.0, own.ios - metadata) * ours, part.bytes)
+    return 1.0 if ours > 1 - OTHERS else ours

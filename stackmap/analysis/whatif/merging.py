@@ -8,8 +8,12 @@ where some did, more where pages stayed apart.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from stackmap.analysis.whatif.band import Band
-from stackmap.analysis.whatif.measured import Measured, Stand, Stream
+from stackmap.analysis.whatif.forced import SKEW
+from stackmap.analysis.whatif.measured import Measured, Stream
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.analysis.whatif.traffic import Traffic
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
@@ -24,35 +28,79 @@ CARRIED = {
     (False, True): (0.8, 1.2),
     (False, False): (1.0, None),
 }
-SKEW = 0.02  # counters of several layers are not read at one instant (as in ``parity``)
 
 
-Fragments = tuple[float | None, float | None]  # of reads, of writes; None where nothing tells
+@dataclass(frozen=True, slots=True)
+class Fragments:
+    """Those of reads, of what is read for parity, and of writes; None where nothing tells."""
+
+    read: float | None
+    caused: float | None
+    write: float | None
 
 
 def fragments(found: Measured, now: Traffic, place: Stand) -> Fragments:
-    """Return the fragments on the present layout."""
+    """
+    Return the fragments on the present layout.
+
+    What is read for parity lies beside what is written, so where nothing is
+    read for it now, it will merge as writes do.
+    """
     flushed = now.flushes if place.flushes_counted else 0.0
-    return (
-        _fragments(found.disks_read, now.read_whole, 0.0),
-        _fragments(found.disks_write, now.write_whole, flushed),
-    )
+    read = _fragments(found.disks_read, now.read_whole + now.caused_whole, 0.0)
+    write = _fragments(found.disks_write, now.write_whole, flushed)
+    return Fragments(read, read if now.caused_whole else write, write)
 
 
 def _fragments(done: Stream | None, whole: float, flushed: float) -> float | None:
     return None if done is None else ratio(max(0.0, done.requests - flushed), whole)
 
 
-def at_disks(whole: float, measured: float | None, layout: Layout, present: Layout | None) -> Band:
+@dataclass(frozen=True, slots=True)
+class Merging:
     """
-    Return the requests at the disks of *layout*, of which *whole* would be if no two merged.
+    How requests merge at the disks of ``layout``, by the ``fragments`` on the ``present`` one.
 
-    Without parity nothing is cut to pages, and that is the most there can be.
+    ``joined``: the share of writes that is one with another on any layout, as
+    it is now. ``queue``: how many of the volume's requests are under way at once.
     """
-    before = present is not None and present.parity > 0
-    here = 1.0 if measured is None else measured
-    least, most = CARRIED[before, layout.parity > 0]
-    likely, high = here, 1.0 if most is None else here * most
-    if not layout.parity:
-        likely, high = min(1.0, here), min(1.0, high)
-    return Band(min(likely, here * least), likely, high).scaled(whole).widened(SKEW)
+
+    layout: Layout
+    present: Layout | None
+    fragments: Fragments
+    joined: float
+    queue: float
+
+    def read(self, way: Traffic) -> Band:
+        """Return what the disks do of *way*'s reads."""
+        own = self._band(way.read_whole, self.fragments.read)
+        return own + self._band(way.caused_whole, self.fragments.caused, self._apart(way))
+
+    def written(self, way: Traffic) -> Band:
+        """Return what they do of its writes."""
+        return self._band(way.write_whole, self.fragments.write, self._apart(way), self.joined)
+
+    def _apart(self, way: Traffic) -> float:
+        """
+        Return the fragments at most, where nothing measured says how pages merge.
+
+        A page merges with the last one that was sent to its disk (block/blk-merge.c:
+        blk_attempt_plug_merge). That is its neighbour where md takes requests one
+        after another; where it takes pages of all that are under way in any order,
+        it is as often as they are few.
+        """
+        return 1 + (way.pages - 1) * (1 - 1 / self.queue)
+
+    def _band(
+        self, whole: float, measured: float | None, apart: float = 1.0, joined: float = 0.0
+    ) -> Band:
+        """Return what the disks do of *whole* requests; without parity nothing is cut, and that is the most."""
+        before = self.present is not None and self.present.parity > 0
+        here = 1.0 if measured is None else measured
+        least, most = CARRIED[before, self.layout.parity > 0]
+        likely, high = here, 1.0 if most is None else here * most
+        if not self.layout.parity:
+            likely, high = min(1.0, here), min(1.0, high, max(here, 1.0 - joined))
+        elif not before:
+            high = max(high, here * apart)
+        return Band(min(likely, here * least), likely, high).scaled(whole).widened(SKEW)

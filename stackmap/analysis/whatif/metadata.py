@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.band import exactly, over
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
-from stackmap.analysis.whatif.measured import Measured, Stand
-from stackmap.analysis.whatif.pattern import Pattern, page_writes, sets_on, within_chance
+from stackmap.analysis.whatif.measured import Measured
+from stackmap.analysis.whatif.pattern import Pattern, sets_on
 from stackmap.analysis.whatif.projection import Added, Region
+from stackmap.analysis.whatif.setting import page_writes, within_chance
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.model.raid import Layout
 
 REGION_LVM, REGION_MD = 2 << 20, 64 << 20  # lvm.conf(5): raid_region_size; mdadm(8): --bitmap-chunk
@@ -38,21 +40,25 @@ def metadata_on(
     """
     Return what *bitmap* adds under the load *found*, an interval of the window that is *whole*.
 
-    The ends: within chance, for a window as long; at least as if those of the
-    writes in flight that set a bit did so together, and at most with the marks
-    of superblocks that pauses between them leave.
+    The ends: within chance, for a window as long; at least as if all that were under way at once
+    shared a page's write, and at most each by itself, with the marks of superblocks that pauses
+    between writes leave.
     """
     scale = found.write.requests / whole.write.requests if whole.write.requests else 0.0
     pause = place.writes_of_a_page * (whole.metadata_wait or 0.0) / 1000
-    ways = [
-        (sets, bits.page_writes(bits.shared(sets, pause)))
-        for sets in sets_on(pattern, found.write.bytes, scale, bitmap)
-    ]
-    setting = (whole.in_flight or 0.0) / (pattern.touches * scale or 1.0)
-    least = min(writes / (1 + setting * sets) for sets, writes in ways)
-    most = max(writes for _, writes in ways) + _marks(layout, whole, place, pattern) * scale
+    touches = pattern.touches * scale
+
+    def written(sets: float, depth: float) -> float:
+        both = bits.together(sets, touches, depth, bitmap.pages)
+        return bits.page_writes(bits.shared(both, pause))
+
+    ways = sets_on(pattern, found.write.bytes, scale, bitmap)
+    least = min(written(sets, whole.deepest) for sets in ways)
+    most = max(written(sets, 1.0) for sets in ways) + _marks(layout, whole, place, pattern) * scale
     ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
-    each = over(ends if found.write.requests else (), ways[0][1]).scaled(layout.members)
+    # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
+    likely = written(ways[0], whole.depth if layout.parity else 1.0)
+    each = over(ends if found.write.requests else (), likely).scaled(layout.members)
     sent = place.writes_of_a_page
     carried = each.scaled(bitmap.page_bytes)
     return Metadata(
@@ -72,7 +78,7 @@ def _marks(layout: Layout, whole: Measured, place: Stand, pattern: Pattern) -> f
     if place.bitmap is not None and counted is not None:
         sets = sets_on(pattern, whole.write.bytes, 1.0, place.bitmap)[0]
         now = max(0.0, counted - bits.page_writes(sets))
-    return now if layout.parity else max(now, bits.marks(pattern.touches))
+    return now if layout.parity else max(now, bits.marks(pattern.groups))
 
 
 def present_metadata(found: Measured, place: Stand) -> Metadata | None:

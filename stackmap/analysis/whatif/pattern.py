@@ -3,31 +3,28 @@ How the measured writes lie: how much arrives at once, how much follows on what 
 over how much of the volume the rest is spread.
 
 No counter says so. What tells of it: rows of parity that hold more than one page, reads for parity that
-the stripe cache spared, how much larger requests are at the disks than at the volume, and how often the
-bitmap's bits are set. What these leave open is carried through as hypotheses, the likely one first.
+the stripe cache spared, how much larger requests are at the disks than at the volume, a journal's commits,
+and how often the bitmap's bits are set. What these leave open is carried through as hypotheses, the likely one first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import sqrt
 
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
-from stackmap.analysis.whatif.measured import Measured, Stand
-from stackmap.analysis.whatif.rows import Cost, cold_reads, run_of, scattered, sequential
-from stackmap.model.raid import PAGE, Layout
+from stackmap.analysis.whatif.journal import Journal, journal_of
+from stackmap.analysis.whatif.measured import Measured
+from stackmap.analysis.whatif.rows import Cost, run_of, scattered, sequential
+from stackmap.analysis.whatif.setting import Sets, sets_of
+from stackmap.analysis.whatif.stand import Stand
+from stackmap.model.raid import Layout
 
-SURE = 2.0  # standard deviations either way
-OFFSET = 3 / 8  # Anscombe's
 SPARED = (
     0.05  # pages read a page written: less than this between cold and cached rows tells nothing
 )
-
-# Rows in md's stripe cache (KERNEL 2.4), or as many as four chunks have pages (raid5.c: raid5_run).
-STRIPE_CACHE, STRIPES_OF_CHUNKS = 256, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,14 @@ class Hypothesis:
 class Pattern:
     """
     ``run``: bytes of a write that arrive at once. ``touches``: runs a second. ``rows``: what a page
-    written cost on the present parity layout, None on others. ``told``: what told, in words.
+    written cost on the present parity layout, None on others. ``journal``: a file system's, None if
+    nothing tells of one. ``told``: what told, in words.
     """
 
     run: float
     touches: float
     rows: Cost | None
+    journal: Journal | None
     hypotheses: tuple[Hypothesis, ...]
     told: tuple[str, ...]
 
@@ -59,32 +58,39 @@ class Pattern:
         """The hypothesis with most evidence."""
         return self.hypotheses[0]
 
+    @property
+    def groups(self) -> float:
+        """At how many instants a second writes arrive, at least: a commit waits for those before it."""
+        return _groups(self.touches, self.journal)
 
-@dataclass(frozen=True, slots=True)
-class Sets:
-    """How often bits of the present bitmap are set a second: by its ``likely`` count, and by the ends."""
-
-    bitmap: Bitmap
-    low: float
-    likely: float
-    high: float
+    @property
+    def joined(self) -> float:
+        """The share of the writes that is one with another at the disks, whatever the layout."""
+        return 0.0 if self.journal is None else self.journal.joined
 
 
 def pattern_of(found: Measured, place: Stand) -> Pattern:
     """Return how the writes of *found*, the average of a window, lie."""
-    rows = _rows(found, place)
+    layout, rows = place.present, _rows(found, place)
     run, why = _run(found, place, rows)
-    layout = place.present
+    by_rows = None if rows is None or layout is None else _by_rows(layout, rows, run)
+    journal = journal_of(found, layout, by_rows)
+    if journal is not None and not why:
+        run = journal.run
     least = run if layout is None or layout.stripe is None else min(run, layout.stripe)
     # What arrives at once sets one bit: of full stripes, no more is known than that they are full.
     touches = found.write.bytes / least if least else 0.0
-    sets = _sets(found, place, touches)
-    shares, told = _sequential(found, place, rows, run, touches, sets)
+    sets = sets_of(found, place, touches, _groups(touches, journal))
+    shares, told = _sequential(found, by_rows, journal, touches, sets)
     spans = [
         Hypothesis(share, _span(found, touches, share, each, sets, place.size))
-        for share, each in product(shares, [None] if sets is None else _ends(sets))
+        for share, each in product(shares, [None] if sets is None else sets.ways)
     ]
-    return Pattern(run, touches, rows, tuple(dict.fromkeys(spans)), (*why, *told))
+    return Pattern(run, touches, rows, journal, tuple(dict.fromkeys(spans)), (*why, *told))
+
+
+def _groups(touches: float, journal: Journal | None) -> float:
+    return touches if journal is None else min(touches, journal.commits)
 
 
 def _rows(found: Measured, place: Stand) -> Cost | None:
@@ -117,63 +123,23 @@ def _run(found: Measured, place: Stand, rows: Cost | None) -> tuple[float, list[
     return size, []
 
 
-def _sets(found: Measured, place: Stand, touches: float) -> Sets | None:
-    """Return how often bits are set; None where nothing tells."""
-    writes, bitmap = page_writes(found, place), place.bitmap
-    if writes is None or bitmap is None:
-        return None
-    low, high = within_chance(writes, found.seconds)
-    low, likely, high = map(bits.sets_of, (low, writes, high))
-    pause = place.writes_of_a_page * (found.metadata_wait or 0.0) / 1000
-    # At most, those in flight that set a bit did so together.
-    together = high * (1 + (found.in_flight or 0.0) * high / touches) if touches else high
-    most = max(high, min(together, touches))
-    return Sets(bitmap, low, bits.apart(likely, pause, most), most)
-
-
-def page_writes(found: Measured, place: Stand) -> float | None:
-    """Return how often the bitmap's page is written at each member; None where nothing tells."""
-    keepers = len(place.metadata) or len(place.members)
-    if found.metadata is None or not keepers:
-        return None
-    return found.metadata.requests / place.writes_of_a_page / keepers
-
-
-def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:
-    """
-    Return between which rates what was counted at *rate* a second may truly happen, two deviations either way.
-
-    The root of a count has a deviation of a half, whatever the count (Anscombe).
-    """
-    span = seconds or 1.0
-    root = sqrt(rate * span + OFFSET)
-    low, high = max(0.0, root - SURE / 2), root + SURE / 2
-    return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span
-
-
-def _ends(sets: Sets) -> Iterator[float]:
-    # So few that there may be none at all: nothing speaks against writes all over the volume.
-    first, last = (sets.likely, sets.high) if sets.low else (sets.high, sets.likely)
-    yield from (first, sets.low, last)
-
-
 def _sequential(
     found: Measured,
-    place: Stand,
-    rows: Cost | None,
-    run: float,
+    by_rows: float | None,
+    journal: Journal | None,
     touches: float,
     sets: Sets | None,
 ) -> tuple[list[float], list[str]]:
     """Return the share of the bytes that are sequential, the likely one first, and what told."""
-    if not found.write.bytes:
+    written = found.write.bytes
+    if not written:
         return [0.0], []
-    by_rows = None if rows is None or place.present is None else _by_rows(place.present, rows, run)
     if by_rows is not None:
         return [by_rows], ["reads for parity that the stripe cache spared"]
-    if sets is None:
-        return [0.0, 1.0], []
-    return _by_bits(found.write.bytes, touches, sets)
+    shares, told = ([0.0, 1.0], []) if sets is None else _by_bits(written, touches, sets)
+    if journal is None:
+        return shares, told
+    return [journal.bytes / written, *shares], ["a journal's commits and what was sent with them"]
 
 
 def _by_bits(written: float, touches: float, sets: Sets) -> tuple[list[float], list[str]]:
@@ -233,36 +199,3 @@ def _scattered_sets(touches: float, span: float | None, bitmap: Bitmap) -> float
     if span is None:
         return touches  # nothing bounds the regions: each write finds a clean one
     return bits.scattered_sets(touches, max(1e-3, span / bitmap.covers))
-
-
-def row_costs(pattern: Pattern, place: Stand, layout: Layout) -> list[Cost]:
-    """Return what a page written would cost *layout*, which has parity, by each hypothesis."""
-    present, chunk = place.present, layout.chunk or pattern.run
-    if pattern.rows is not None and present is not None and _alike(present, layout):
-        return [_carried(pattern.rows, present, layout)]
-    run = pattern.run / chunk
-    apart = scattered(layout.data, layout.parity, run)
-    passing = sequential(layout.data, layout.parity, run)
-    return [
-        apart.mixed(passing, each.sequential if _stays(each.sequential, chunk) else 0.0)
-        for each in pattern.hypotheses
-    ]
-
-
-def _alike(present: Layout, layout: Layout) -> bool:
-    """Whether the same pages share a row in both."""
-    return (present.data, present.chunk) == (layout.data, layout.chunk)
-
-
-def _carried(rows: Cost, present: Layout, layout: Layout) -> Cost:
-    """Return what rows that were measured on *present* cost where they are the same but for parity."""
-    pages = 1 / rows.updates
-    before = cold_reads(present.data, present.parity, pages)
-    reads = rows.reads * cold_reads(layout.data, layout.parity, pages) / before if before else 0.0
-    return Cost(reads, 1 + layout.parity * rows.updates, rows.updates)
-
-
-def _stays(share: float, chunk: float) -> bool:
-    """Whether the stripe cache still has a row when a stream comes back to it, a chunk later."""
-    pages = chunk / PAGE
-    return pages <= max(STRIPE_CACHE, STRIPES_OF_CHUNKS * pages) * share

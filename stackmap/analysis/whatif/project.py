@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import repeat
 
 from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.band import Band, exactly, over
 from stackmap.analysis.whatif.levels import levels
-from stackmap.analysis.whatif.measured import Measured, Stand, Stream, measured, stand
-from stackmap.analysis.whatif.merging import Fragments, at_disks, fragments
+from stackmap.analysis.whatif.measured import Measured, Stream, measured
+from stackmap.analysis.whatif.merging import Fragments, Merging, fragments
 from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_metadata, regions
-from stackmap.analysis.whatif.pattern import Pattern, pattern_of, row_costs
+from stackmap.analysis.whatif.parity import row_costs
+from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import Added, At, Levels, Projection, Side
 from stackmap.analysis.whatif.rows import Cost
+from stackmap.analysis.whatif.stand import Stand, stand
 from stackmap.analysis.whatif.traffic import Traffic, traffic
 from stackmap.analysis.whatif.unmodelled import unmodelled
 from stackmap.errors import InputError
@@ -27,24 +28,19 @@ from stackmap.model.topology import Topology
 
 
 def project(
-    topology: Topology,
-    intervals: Iterable[Interval],
-    name: str,
-    layout: LayoutRequest,
-    counts: Iterable[int] = repeat(1),
+    topology: Topology, intervals: Iterable[Interval], name: str, layout: LayoutRequest
 ) -> Projection:
     """
     Return what the load of the volume *name* would be on the *layout* that is asked for.
 
-    *intervals* as they come from a source: they are corrected here. *counts*:
-    of how many each of them is the average. Where
+    *intervals* as they come from a source: they are corrected here. Where
     *name* has no layout of its own, the first device below it that has one is
     meant. ``LayoutError`` where no array can be so, ``InputError`` where the
     volume's own requests are not among the figures.
     """
     place = stand(topology, name)
     asked = layout.on(place.present, lvm=place.lvm)
-    window = _window(topology, zip(intervals, counts, strict=False), place)
+    window = _window(topology, intervals, place)
     model = _model(window.whole, place, asked)
     now, projected = _now(window.whole, place), model.at(window.whole)
     data = projected.disks.data or exactly(0.0)
@@ -80,17 +76,17 @@ class _Window:
     events: tuple[str, ...]
 
 
-def _window(topology: Topology, intervals: Iterable[tuple[Interval, int]], place: Stand) -> _Window:
+def _window(topology: Topology, intervals: Iterable[Interval], place: Stand) -> _Window:
     average = Average()
     parts: list[Measured] = []
     counts: list[int] = []
-    for interval, count in intervals:
-        average.add(interval, count)
+    for interval in intervals:
+        average.add(interval)
         right, _ = corrected(topology, interval)
         part = measured(topology, right.loads, place, right.seconds)
         if part is not None:  # a rule may know less of a second than of them all
             parts.append(part)
-            counts.append(count)
+            counts.append(interval.count)
     found = average.result()
     result, done = (None, ()) if found is None else corrected(topology, found)
     whole = None if result is None else measured(topology, result.loads, place, result.seconds)
@@ -111,20 +107,15 @@ class _Model:
     whole: Measured
     pattern: Pattern
     costs: tuple[Cost | None, ...]
-    fragments: Fragments
+    merging: Merging
 
     def at(self, found: Measured) -> Side:
         """Return the side of the projection under the load *found*."""
         ways = [self._traffic(found, cost) for cost in self.costs]
         sent, layout, place = ways[0], self.layout, self.place
         flushed = sent.flushes if place.flushes_counted else 0.0
-        read, write = (
-            over((end for way in done for end in (way.low, way.high)), done[0].likely)
-            for done in (
-                [self._done(way.read_whole, self.fragments[0]) for way in ways],
-                [self._done(way.write_whole, self.fragments[1]) for way in ways],
-            )
-        )
+        reads = _spanned([self.merging.read(way) for way in ways])
+        writes = _spanned([self.merging.written(way) for way in ways])
         bitmap = bitmap_on(layout, place)
         added = None
         if bitmap is not None:
@@ -141,8 +132,8 @@ class _Model:
             ),
             disks=At(
                 layout.members,
-                read,
-                write + exactly(flushed),
+                reads,
+                writes + exactly(flushed),
                 sent.read.bytes,
                 sent.write.bytes,
                 None if added is None else added.disks,
@@ -153,16 +144,19 @@ class _Model:
     def _traffic(self, found: Measured, cost: Cost | None) -> Traffic:
         return traffic(self.layout, found, self.place, self.pattern, cost)
 
-    def _done(self, whole: float, measured: float | None) -> Band:
-        return at_disks(whole, measured, self.layout, self.place.present)
+
+def _spanned(ways: list[Band]) -> Band:
+    """Return the band of all *ways*, of which the first is the likely one."""
+    return over((end for way in ways for end in (way.low, way.high)), ways[0].likely)
 
 
 def _model(whole: Measured, place: Stand, layout: Layout) -> _Model:
     pattern = pattern_of(whole, place)
     costs = tuple(row_costs(pattern, place, layout)) if layout.parity else (None,)
     present = traffic(place.present, whole, place, pattern, pattern.rows) if place.present else None
-    found = (None, None) if present is None else fragments(whole, present, place)
-    return _Model(place, layout, whole, pattern, costs, found)
+    found = Fragments(None, None, None) if present is None else fragments(whole, present, place)
+    merging = Merging(layout, place.present, found, pattern.joined, whole.queue)
+    return _Model(place, layout, whole, pattern, costs, merging)
 
 
 def _now(found: Measured, place: Stand) -> Side:

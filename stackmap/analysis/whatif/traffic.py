@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stackmap.analysis.whatif.measured import NONE, Measured, Stand, Stream
+from stackmap.analysis.whatif.measured import NONE, Measured, Stream
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.rows import Cost
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.model.raid import PAGE, Layout
 
 SECTOR = 512
@@ -23,16 +24,20 @@ class Traffic:
     """
     What members take, a second: ``read`` and ``write`` that carry data, ``flushes``, which do not.
 
-    ``read_whole`` and ``write_whole``: the requests at the disks where all
-    that md cut of one request, page by page, is one again there, and no two
-    requests merge. On layouts that cut no pages they are those at the members.
+    ``read_whole``, ``caused_whole`` and ``write_whole``: the requests at the
+    disks of what was to be read, of what is read for parity, and of writes,
+    where all that md cut of one request, page by page, is one again there, and
+    no two requests merge. On layouts that cut no pages they are those at the
+    members. ``pages``: what one of these is cut into, 1 where none is.
     """
 
     read: Stream
     write: Stream
     flushes: float
     read_whole: float
+    caused_whole: float
     write_whole: float
+    pages: float
 
     @property
     def written(self) -> float:
@@ -68,7 +73,7 @@ def traffic(
     flushes = found.flushes * layout.members
     if cost is None:
         write = pieces(found.write, layout.chunk, place.cuts).scaled(layout.copies)
-        return Traffic(read, write, flushes, read.requests, write.requests)
+        return Traffic(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
     # Less than a page is a row of its own all the same.
     carried = found.write.requests * max(found.write.size, PAGE) if found.write.requests else 0.0
     caused, written = _in_pages(carried * cost.reads), _in_pages(carried * cost.writes)
@@ -77,8 +82,10 @@ def traffic(
         read + caused,
         written,
         flushes,
-        read.requests + caused.bytes / piece,
+        read.requests,
+        caused.bytes / piece,
         written.bytes / piece,
+        piece / PAGE,
     )
 
 

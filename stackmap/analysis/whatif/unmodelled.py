@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.whatif.measured import Measured, Stand
+from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.model.raid import Layout
 
 ALWAYS = (

@@ -1,0 +1,82 @@
+"""
+How often bits of the present bitmap are set, by how often it is written.
+
+Not all that is written there are bits: superblocks are marked, in the same place and often as large. How
+often that may be, how the writes are spaced says (``bitmap.marks``), and that no counter tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from stackmap.analysis.whatif import bitmap as bits
+from stackmap.analysis.whatif.bitmap import Bitmap
+from stackmap.analysis.whatif.measured import Measured
+from stackmap.analysis.whatif.stand import Stand
+
+SURE = 2.0  # standard deviations either way
+OFFSET = 3 / 8  # Anscombe's
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """
+    How often bits of the present bitmap are set a second: by its ``likely`` count, and by the ends.
+
+    ``few``: chance alone may have made all that was counted.
+    """
+
+    bitmap: Bitmap
+    low: float
+    likely: float
+    high: float
+    few: bool
+
+    @property
+    def ways(self) -> tuple[float, float, float]:
+        """All three, the likely one first; of so few that there may be none, nothing speaks for less."""
+        first, last = (self.high, self.likely) if self.few else (self.likely, self.high)
+        return first, self.low, last
+
+
+def sets_of(found: Measured, place: Stand, touches: float, groups: float) -> Sets | None:
+    """
+    Return how often bits are set by *touches* a second; None where nothing tells.
+
+    *groups*: at how many instants a second they arrive, at least.
+    """
+    writes, bitmap = page_writes(found, place), place.bitmap
+    if writes is None or bitmap is None:
+        return None
+    pause = place.writes_of_a_page * (found.metadata_wait or 0.0) / 1000
+
+    def told(written: float, depth: float) -> float:
+        alone = bits.apart(bits.sets_of(written), pause, max(written, touches))
+        return bits.one_by_one(alone, touches, depth, bitmap.pages)
+
+    least, most = within_chance(writes, found.seconds)
+    low = bits.sets_of(max(0.0, least - bits.marks(groups)))
+    # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
+    depth = found.depth if place.present and place.present.parity else 1.0
+    return Sets(bitmap, low, told(writes, depth), told(most, found.deepest), few=not least)
+
+
+def page_writes(found: Measured, place: Stand) -> float | None:
+    """Return how often the bitmap's page is written at each member; None where nothing tells."""
+    keepers = len(place.metadata) or len(place.members)
+    if found.metadata is None or not keepers:
+        return None
+    return found.metadata.requests / place.writes_of_a_page / keepers
+
+
+def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:
+    """
+    Return between which rates what was counted at *rate* a second may truly happen, two deviations either way.
+
+    The root of a count has a deviation of a half, whatever the count (Anscombe).
+    """
+    span = seconds or 1.0
+    root = sqrt(rate * span + OFFSET)
+    low, high = max(0.0, root - SURE / 2), root + SURE / 2
+    return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span

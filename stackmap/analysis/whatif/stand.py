@@ -1,0 +1,90 @@
+"""Where a volume stands: its layout, its members and disks, and what of the machine a projection must know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stackmap.analysis.layers import carriers
+from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.raid import RAID_LEVELS, Layout
+from stackmap.model.topology import Topology
+
+# A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
+# (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
+WRITES_OF_A_PAGE = {"lvm": 2, "md": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """
+    Where a volume stands: what the projection must know of the machine.
+
+    ``members``, ``metadata`` and ``disks`` by kernel name. ``size``: bytes of
+    the volume. ``region``: bytes that a bit of the present bitmap stands for,
+    None where there is none or nothing tells. ``cuts``: the size at which the
+    present layout cuts requests before they are counted, None where it does
+    not. ``flushes_counted``: whether its disks have a write cache, so that an
+    empty flush is a request there. ``lvm``: who makes its layouts. ``trouble``:
+    what else its members are at work for, "" if nothing.
+    """
+
+    device: Device
+    present: Layout | None
+    members: tuple[str, ...]
+    metadata: tuple[str, ...]
+    disks: tuple[str, ...]
+    size: int | None
+    region: int | None
+    flushes_counted: bool
+    lvm: bool
+    trouble: str = ""
+
+    @property
+    def writes_of_a_page(self) -> int:
+        """Requests that one write of the bitmap's page is, at a member."""
+        return WRITES_OF_A_PAGE["lvm" if self.lvm else "md"]
+
+    @property
+    def bitmap(self) -> Bitmap | None:
+        """The bitmap there is; None where there is none, or nothing tells how large its regions are."""
+        if self.present is None or not self.region:
+            return None
+        return bitmap_of(self.present, self.region, self.size)
+
+    @property
+    def cuts(self) -> int | None:
+        """Bytes at which requests are cut before they are counted (KERNEL 1.2, 1.3)."""
+        layout = self.present
+        if layout is None or not layout.chunk or (layout.parity and not self.lvm):
+            return None
+        return layout.chunk
+
+
+def stand(topology: Topology, name: str) -> Stand:
+    """Return where the volume *name* stands; or the first below it that has a layout of its own."""
+    device = next(filter(_spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
+    edges = topology.below(device.name)
+    members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
+    metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
+    data = carriers(topology, device.name)
+    disks = tuple(n for n in topology.stack(device.name) if n in data and not topology.below(n))
+    caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
+    return Stand(
+        device=device,
+        present=device.layout if _spreads(device) else None,
+        members=members,
+        metadata=metadata,
+        disks=disks,
+        size=device.size,
+        region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
+        flushes_counted="write through" not in caches,
+        lvm=device.kind is not Kind.ARRAY,
+        trouble="" if device.state in (None, "active") else device.state,
+    )
+
+
+def _spreads(device: Device) -> bool:
+    """Whether *device* is an array or a volume with a layout over several members."""
+    layout = device.layout
+    return layout is not None and layout.level in RAID_LEVELS and layout.level != "linear"
