@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(NamedTuple):
     """Totals since group and device are both there: requests and bytes."""
 
     reads: int = 0
@@ -19,8 +18,7 @@ class Charge:
 Charges = Mapping[tuple[str, str], Charge]  # by group ("/system.slice/x.service") and device number
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLoad:
+class GroupLoad(NamedTuple):
     """
     What *group* sent to the device with *number*, a second.
 

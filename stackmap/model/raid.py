@@ -8,14 +8,14 @@ arithmetic over the line, not a class.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # Bytes that md's parity levels read and write of a member at once, a row of their stripe cache
 # (md/stripe_size; 4096 unless the machine's pages are larger).
 PAGE = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class RaidLevel:
+class RaidLevel(NamedTuple):
     """
     What a level promises.
 

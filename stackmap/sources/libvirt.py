@@ -8,8 +8,7 @@ one is wrapped in its status.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.sources.sysfs import names_in
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 FOLDERS = ("/run/libvirt/qemu", "/etc/libvirt/qemu")
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(NamedTuple):
     """A virtual machine: its name, the devices and files it has as disks, and where that is said."""
 
     name: str

@@ -12,7 +12,7 @@ hidden LV is told by its name's ending, which LVM reserves, or by its uuid
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.device import Role
 
@@ -48,8 +48,7 @@ ROLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LvName:
+class LvName(NamedTuple):
     """
     A device of LVM's, by name.
 
