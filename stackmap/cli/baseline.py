@@ -64,9 +64,10 @@ def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
 
 
 def _text(topology: Topology, path: str) -> Iterator[Interval]:
+    from stackmap.cli import tell
     from stackmap.sources import statistics
 
     with open(path, "rb") as text:
-        reports = statistics.intervals(iter(partial(text.read, CHUNK), b""), path)
+        reports = statistics.intervals(iter(partial(text.read, CHUNK), b""), path, tell)
         for interval in average(reports):
             yield resolved(topology, interval)[0]

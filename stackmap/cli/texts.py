@@ -27,12 +27,14 @@ MOST_NAMED = 5  # of the names that nobody bears
 
 def intervals(topology: Topology, text: BinaryIO | Looked) -> Iterator[Interval]:
     """Yield the intervals of *text* as they come, under kernel names; say what is strange about it."""
+    from stackmap.cli import tell
+
     names = Names(topology)
     told = Another(topology.machine)
     # read1 gives what a pipe has, and does not wait for more.
     chunks = iter(partial(text.read1, CHUNK), b"")  # type: ignore[union-attr]  # click's are buffered
     try:
-        for interval in statistics.intervals(chunks, text.name):
+        for interval in statistics.intervals(chunks, text.name, tell):
             told.tell(interval.machine)
             yield names.resolved(interval)
     finally:

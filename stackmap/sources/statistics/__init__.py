@@ -58,14 +58,18 @@ STRANGERS = (
 )
 
 
-def intervals(chunks: Iterable[bytes], name: str) -> Iterator[Interval]:
+def intervals(
+    chunks: Iterable[bytes], name: str, tell: Callable[[str], None] | None = None
+) -> Iterator[Interval]:
     """
     Yield the intervals of the text *name*, as soon as each is known to be complete.
 
-    ``InputError`` at the end if there was no device in it.
+    *tell* takes a line where a packed text ends before its end. ``InputError``
+    at the end if there was no device in it.
     """
+    told = tell and (lambda what: tell(f"{name}: {what}"))
     try:
-        yield from _intervals(Lines(chunks))
+        yield from _intervals(Lines(chunks, told))
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 

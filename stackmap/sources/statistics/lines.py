@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import length_hint
 from typing import NamedTuple, TypeVar
 
@@ -46,11 +46,12 @@ class Lines:
     Lines one after the other; the last one can be put back, and its number told.
 
     ``paragraph``: the text of the whole paragraph that the last line is of, ""
-    where it did not come as a whole.
+    where it did not come as a whole. *tell* takes a line where what is packed
+    ends before its end.
     """
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks))))
+    def __init__(self, chunks: Iterable[bytes], tell: Callable[[str], None] | None = None) -> None:
+        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks, tell or _to_nobody))))
         self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
         self.paragraph = ""
@@ -105,7 +106,11 @@ class Lines:
         self._lines = iter(paragraph.text.split("\n") + [""] * paragraph.whole)
 
 
-def _unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _to_nobody(what: str) -> None:
+    """Leave *what* unsaid."""
+
+
+def _unpacked(chunks: Iterable[bytes], tell: Callable[[str], None]) -> Iterator[bytes]:
     """Yield the chunks, unpacked if they are gzip; a file cut short gives what it holds."""
     start = b""
     chunks = iter(chunks)
@@ -117,10 +122,10 @@ def _unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield start
         yield from chunks
         return
-    yield from _gunzip(start, chunks)
+    yield from _gunzip(start, chunks, tell)
 
 
-def _gunzip(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _gunzip(start: bytes, chunks: Iterator[bytes], tell: Callable[[str], None]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(wbits=31)
     packed, any_came = start, False
     try:
@@ -136,6 +141,10 @@ def _gunzip(start: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     except zlib.error as error:
         if not any_came:
             raise InputError(f"not a gzip file, though it begins as one: {error}") from error
+        tell("a damaged gzip file: what stands before the damage was read")
+        return
+    if not unpacker.eof:
+        tell("a gzip file that was cut short: what there is of it was read")
 
 
 def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:

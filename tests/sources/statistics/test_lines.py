@@ -40,6 +40,21 @@ def test_gzip():
     assert next(iter(Lines([packed[:-9]]))) == "two"
 
 
+@pytest.mark.parametrize("end", ["cut", "written over"])
+def test_a_gzip_that_ends_early_is_said(end):
+    """Once, at its end; one that is whole needs no word."""
+    packed = gzip.compress(b"".join(b"%d\n" % (number**7) for number in range(9999)))
+    told = []
+    assert len(list(Lines([packed], told.append))) == 9999
+    assert told == []
+
+    damaged = packed[:-900] + (b"" if end == "cut" else bytes(900))
+    chunks = [damaged[place : place + 500] for place in range(0, len(damaged), 500)]
+    assert len(list(Lines(chunks, told.append))) > 9000
+    (line,) = told
+    assert "gzip file" in line
+
+
 def test_not_gzip():
     """What only begins like gzip is refused."""
     with pytest.raises(InputError, match="not a gzip file"):
