@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -67,6 +69,84 @@ def test_what_was_written_over_ends_it(tmp_path):
         for junk in (bytes(500), bytes(range(250)) * 2):
             found = list(log.Frames(content[:start] + junk + content[start + 500 :]))
             assert found == whole[: len(found)]
+
+
+def damaged(long, tmp_path, number, how):
+    """A copy of which one segment is damaged, and what it tells."""
+    shutil.copytree(long, tmp_path / "damaged")
+    path = sorted((tmp_path / "damaged" / "log").iterdir())[number]
+    content = path.read_bytes()
+    path.write_bytes(how(content))
+    told = []
+    return CapturedHost(str(tmp_path / "damaged"), told.append), told
+
+
+def halved(content):
+    return content[: len(content) // 2]
+
+
+def overwritten(content):
+    half = len(content) // 2
+    return content[:half] + bytes(999) + content[half + 999 :]
+
+
+@pytest.mark.parametrize("how", [halved, overwritten, lambda _: b"", lambda _: b"junk" * 99])
+def test_a_damaged_segment_is_said_and_the_next_is_read(long, tmp_path, how):
+    """Once, with what is left out; of the samples after it each is what it was."""
+    whole = counters(CapturedHost(str(long)), Window())
+    host, told = damaged(long, tmp_path, 1, how)
+    found = counters(host, Window())
+    assert found == counters(host, Window())
+    assert [time for time, _ in found if time < START + 600] == [START + n for n in range(600)]
+    assert [each for each in found if each[0] >= START + 1200] == whole[1200:]
+    assert [each for each in whole if each in found] == found
+    assert len(found) < len(whole)
+    (line,) = told
+    assert re.search(
+        r"/log/\S+: damaged: what was recorded from \S+Z to 2025-11-20T01:20:00Z", line
+    )
+
+
+def test_a_log_that_ends_in_the_middle_is_whole(long, tmp_path):
+    """Its last segment ends where the power did; of what was written over there, that is said."""
+    host, told = damaged(long, tmp_path, 3, halved)
+    assert START + 1800 < host.span()[1] < START + SPAN
+    assert told == []
+
+
+def test_the_end_of_a_log_that_was_written_over_is_said(long, tmp_path):
+    host, told = damaged(long, tmp_path, 3, overwritten)
+    host.span()
+    assert re.search(r"damaged: what was recorded from \S+Z on is left out", told[0])
+
+
+def test_what_is_damaged_is_no_capture_for_who_is_not_told(long, tmp_path):
+    """Nothing is left out without a word."""
+    damaged(long, tmp_path, 1, halved)
+    with pytest.raises(CaptureError, match="damaged"):
+        counters(CapturedHost(str(tmp_path / "damaged")), Window())
+
+
+def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
+    """The kernel may have told of a device in it: one that was replaced has no figures across."""
+    steps = [nothing] * 12
+    steps[6] = replace_quickly
+    path = tmp_path / "c"
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        RecordingHost(with_volume(steps, listens=True), str(path)) as host,
+    ):
+        patch.setattr(log, "SPAN", 4.0)
+        watched(host, 11)
+    second = sorted((path / "log").iterdir())[1]
+    second.write_bytes(halved(second.read_bytes()))
+    host = CapturedHost(str(path), [].append)
+    across = [
+        interval
+        for _, interval in Watch(host, discover(host), discover).reports(1.0, None)
+        if interval.seconds > 1
+    ]
+    assert [interval.loads.keys() for interval in across] == [{"sda"}]
 
 
 @pytest.mark.parametrize(
