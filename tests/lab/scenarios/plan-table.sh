@@ -1,6 +1,7 @@
 # Every conversion from and to striped types that `plan` believes lvconvert to make, once, and the content after
 # each. For test_plan.py.
-. /lab/plans.sh
+. /lab/guest.sh
+modprobe -a dm_raid raid456 raid10 raid1 raid0
 set -e
 pvcreate -q -ff -y /dev/sd{a,b,c,d,e,f,g,h}; vgcreate -q vg /dev/sd{a,b,c,d,e,f,g,h}
 dd if=/dev/urandom of=/tmp/content bs=1M count=24 status=none
