@@ -146,6 +146,14 @@ def test_writes_all_over_raid10_are_told_by_their_bitmap():
     assert found.projected.members.read.likely == pytest.approx(64 * 4 * 2)
 
 
+def test_few_writes_with_pauses_may_be_a_stream_or_anywhere():
+    """Two a second, and two pages of the bitmap: bits, or marks of superblocks after each pause."""
+    few = interval(moved(write=did(2, 16 * KIB)), did(0, 1), did(1, 16 * KIB), rmeta=4.0)
+    shares = [w.sequential for w in projected(machine("raid10"), few, "raid5").pattern.hypotheses]
+
+    assert (shares[0], max(shares)) == (0.0, 1.0)
+
+
 def test_what_nothing_tells_is_a_range():
     """RAID0 has neither rows nor a bitmap: members between a stream and writes at random."""
     found = stream("raid0", read=did(0, PAGE), write=did(16, 16 * KIB))
@@ -391,6 +399,17 @@ def test_pages_of_requests_that_are_under_way_at_once_may_stay_apart(depth, most
     found = at_once("raid10", depth, "raid5", read=did(0, 1), write=did(20, 16 * KIB), rmeta=20.0)
 
     assert found.projected.disks.write.high == pytest.approx(80 * most * 1.02)
+
+
+def test_what_copies_make_of_writes_at_once_is_said_to_be_open():
+    """Of one at a time there is nothing to say."""
+    page = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2.4}
+    said = {
+        depth: any("at once share" in each for each in at_once("raid5", depth, "raid10", **page).unmodelled)
+        for depth in (1.0, 8.0)
+    }  # fmt: skip
+
+    assert said == {1.0: False, 8.0: True}
 
 
 def test_parity_writes_the_bitmap_for_all_that_is_under_way():

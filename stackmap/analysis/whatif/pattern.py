@@ -146,11 +146,13 @@ def _by_bits(written: float, touches: float, sets: Sets) -> tuple[list[float], l
     """Return the share by which is nearer, as a ratio: a stream, or writes all over the volume."""
     stream = written / sets.bitmap.covers
     everywhere = bits.scattered_sets(touches, sets.bitmap.regions or bits.MOST_REGIONS)
-    if sets.low <= stream <= sets.high or stream < sets.likely < sqrt(stream * everywhere):
+    if sets.counted <= stream <= sets.high or stream < sets.likely < sqrt(stream * everywhere):
         return [1.0], ["the bitmap's bits, set about as often as by a stream"]
     if sets.likely < stream:
         return [0.0, 1.0], ["the bitmap's bits, set less often than by a stream"]
     most = (everywhere - sets.likely) / (everywhere - stream) if everywhere > stream else 0.0
+    if sets.low <= stream:
+        most = 1.0  # all beside it may be marks
     return [0.0, min(1.0, max(0.0, most))], ["the bitmap's bits, set more often than by a stream"]
 
 

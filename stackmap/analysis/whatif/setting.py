@@ -24,19 +24,19 @@ class Sets:
     """
     How often bits of the present bitmap are set a second: by its ``likely`` count, and by the ends.
 
-    ``few``: chance alone may have made all that was counted.
+    ``counted``: the least, if all that was counted are bits; ``low``: if some are marks.
     """
 
     bitmap: Bitmap
     low: float
+    counted: float
     likely: float
     high: float
-    few: bool
 
     @property
     def ways(self) -> tuple[float, float, float]:
         """All three, the likely one first; of so few that there may be none, nothing speaks for less."""
-        first, last = (self.high, self.likely) if self.few else (self.likely, self.high)
+        first, last = (self.likely, self.high) if self.counted else (self.high, self.likely)
         return first, self.low, last
 
 
@@ -56,10 +56,10 @@ def sets_of(found: Measured, place: Stand, touches: float, groups: float) -> Set
         return bits.one_by_one(alone, touches, depth, bitmap.pages)
 
     least, most = within_chance(writes, found.seconds)
-    low = bits.sets_of(max(0.0, least - bits.marks(groups)))
+    low, counted = bits.sets_of(max(0.0, least - bits.marks(groups))), bits.sets_of(least)
     # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
     depth = found.depth if place.present and place.present.parity else 1.0
-    return Sets(bitmap, low, told(writes, depth), told(most, found.deepest), few=not least)
+    return Sets(bitmap, low, counted, told(writes, depth), told(most, found.deepest))
 
 
 def page_writes(found: Measured, place: Stand) -> float | None:

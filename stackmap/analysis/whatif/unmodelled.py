@@ -13,6 +13,7 @@ ALWAYS = (
     "how long requests take: only how many there are, and how large",
     "the load following: what is served faster may ask for more",
 )
+SEVERAL = 1.5  # writes under way at once, on average, from which on that matters
 FULL = 0.9  # of the chunk: a mean size from here on is that of pieces, not of requests
 
 
@@ -32,7 +33,12 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
             "pieces, so with a larger chunk, or in rows of parity, they may become fewer"
         )
     if layout.parity and pattern.rows is None:
-        yield "how well md's pages merge at these disks: the band is the lab's"
+        yield (
+            "how well md's pages merge at these disks: the band is the lab's, and wider where several "
+            "requests are under way at once"
+        )
+    if found.depth > SEVERAL and layout.copies > 1 and not layout.parity:
+        yield "whether writes that come at once share a write of the bitmap: the band holds both"
     if (
         found.metadata is None
         and place.present is not None
