@@ -24,19 +24,25 @@ WORKLOADS = (
     "seq128k-read",
     "rand8k-fsync",
     "database",
+    "rand4k-deep",
+    "database-deep",
     "ext4-fsync",
 )
 LAYOUTS = {"r5": "raid5", "r10": "raid10", "r6": "raid6:members=5"}
 WAYS = (("r5", "r10"), ("r5", "r6"), ("r10", "r5"))
-JOURNAL = "ext4-fsync"
-# Of copies no counter tells a journal that is written on and on from writes at random, and which of both
-# it was decides what RAID5 reads for them: here the answer is a range, not a number.
-OPEN = {("r10", "r5", JOURNAL)}
+# Where the recording cannot tell, the truth is held to be in the band, and the band to have the room it needs:
+# its middle is not held to be near.
+UNTOLD = {
+    # RAID10 writes the bitmap for each of the eight by itself, or once for all that one plug holds
+    # (raid1-10.c: raid1_prepare_flush_writes). On RAID5 these are the same: raid5d collects them either way.
+    ("r5", "r10", "rand4k-deep"),
+    # Pages of eight requests at once merge one and all, or hardly, as they come to be taken: of this very load
+    # 6.1 and 6.12 differed by two thirds on RAID5. RAID10 cuts no pages.
+    ("r10", "r5", "database-deep"),
+}
 
 MEMBERS = 0.05
 MIDDLE = 0.20
-# A journal's few regions and a file's many share what is told of the bitmap: how, is not told.
-MIDDLE_OF_JOURNAL = 0.50
 
 
 @pytest.fixture(params=KERNELS)
@@ -46,7 +52,7 @@ def kernel(request):
 
 @pytest.fixture
 def runs(lab, kernel):
-    return judged.measured(lab("migrate", kernel=kernel, disks=5, timeout=3600))
+    return judged.measured(lab("migrate", kernel=kernel, disks=5, timeout=5400))
 
 
 def test_every_load_ran(runs):
@@ -61,12 +67,9 @@ def test_the_load_is_predicted_on_the_other_layout(runs, kernel, request, way, n
     """Members' requests within 5 %, the disks' within the band, its middle within 20 %."""
     found = predict(runs, way, name)
     request.node.user_properties.append((PREDICTION, found.row(kernel)))
-    if (*way, name) in OPEN:
-        assert found.least <= found.members_counted <= found.most * (1 + MEMBERS)
-    else:
-        assert abs(found.members_off) <= MEMBERS
-    assert abs(found.middle_off) <= (MIDDLE_OF_JOURNAL if name == JOURNAL else MIDDLE)
-    assert found.in_band or name == JOURNAL
+    assert abs(found.members_off) <= MEMBERS
+    assert found.in_band
+    assert abs(found.middle_off) <= MIDDLE or (*way, name) in UNTOLD
 
 
 @pytest.mark.parametrize("volume", LAYOUTS)
