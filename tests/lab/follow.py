@@ -202,7 +202,7 @@ def read_again(writer: Writer) -> list[str]:
 def outlived(dying: list[str], writer: Writer) -> dict[str, object]:
     """Let disks die; return whether they are, and what is damaged, once more is written, too."""
     for disk in dying:
-        Path(f"/sys/block/{disk}/device/state").write_text("offline")
+        Path(f"/sys/block/{disk}/device/state").write_text("offline\n")
     deaf = [ran(["dd", f"if=/dev/{disk}", "of=/dev/null", "count=1", "iflag=direct"])["status"] != 0
             for disk in dying]  # fmt: skip
     failure = ""
@@ -214,7 +214,7 @@ def outlived(dying: list[str], writer: Writer) -> dict[str, object]:
         damaged, failure = ["not read"], str(error)
     said = asked("dmsetup status --target raid; cat /proc/mdstat")
     for disk in dying:
-        Path(f"/sys/block/{disk}/device/state").write_text("running")
+        Path(f"/sys/block/{disk}/device/state").write_text("running\n")
     return {"disks": dying, "dead": deaf, "damaged": damaged, "failure": failure, "said": said}
 
 
