@@ -25,7 +25,7 @@ from stackmap.cli import stackmap
 pytestmark = pytest.mark.lab("all")
 
 SCENARIOS = {
-    name: {"disks": 8, "size": "256M", "timeout": 1800}
+    name: {"disks": 8, "size": "256M", "timeout": 2700}
     for name in ("plan-lvm", "plan-convert", "plan-bare", "plan-layers", "plan-crypt", "plan-refused")
 }  # fmt: skip
 CASES = {
