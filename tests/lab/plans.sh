@@ -3,13 +3,6 @@
 modprobe -a raid456 raid10 raid1 raid0 dm_raid dm_mirror dm_snapshot dm_thin_pool dm_cache dm_cache_smq \
     dm_writecache dm_integrity dm_crypt ext4
 rm -rf ./*/ cases.txt refusals.txt
-# Most of what a plan takes here is Python starting. libblockdev's bindings go along.
-bindings=$(python -c 'import gi; print(gi.__path__[0])')
-cp -rL "$bindings" /tmp/gi
-in_memory dmsetup lvm
-cp -r /tmp/gi "$bindings"
-echo "$SECONDS s: in memory"
-
 # lvm_state, md_state NAME: what is true after each step, for the test to judge
 lvm_state='lvs --all --reportformat=json --options=lv_name,segtype,lv_attr,sync_percent,raid_sync_action,stripes,data_stripes,stripe_size,devices vg'
 md_state() { echo "mdadm --detail $1; cat /proc/mdstat"; }
