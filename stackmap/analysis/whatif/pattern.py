@@ -43,11 +43,14 @@ class Pattern:
     """
     ``run``: bytes of a write that arrive at once. ``touches``: runs a second. ``rows``: what a page
     written cost on the present parity layout, None on others. ``journal``: a file system's, None if
-    nothing tells of one. ``told``: what told, in words.
+    nothing tells of one. ``groups``: at how many instants a second writes arrive, at least: those that
+    are under way at once, and those that a commit waits for, may have come together. ``told``: what
+    told, in words.
     """
 
     run: float
     touches: float
+    groups: float
     rows: Cost | None
     journal: Journal | None
     hypotheses: tuple[Hypothesis, ...]
@@ -57,11 +60,6 @@ class Pattern:
     def likely(self) -> Hypothesis:
         """The hypothesis with most evidence."""
         return self.hypotheses[0]
-
-    @property
-    def groups(self) -> float:
-        """At how many instants a second writes arrive, at least: a commit waits for those before it."""
-        return _groups(self.touches, self.journal)
 
     @property
     def joined(self) -> float:
@@ -80,17 +78,15 @@ def pattern_of(found: Measured, place: Stand) -> Pattern:
     least = run if layout is None or layout.stripe is None else min(run, layout.stripe)
     # What arrives at once sets one bit: of full stripes, no more is known than that they are full.
     touches = found.write.bytes / least if least else 0.0
-    sets = sets_of(found, place, touches, _groups(touches, journal))
+    groups = min(touches, journal.commits) if journal is not None else touches / found.deepest
+    sets = sets_of(found, place, touches, groups)
     shares, told = _sequential(found, by_rows, journal, touches, sets)
     spans = [
         Hypothesis(share, _span(found, touches, share, each, sets, place.size))
         for share, each in product(shares, [None] if sets is None else sets.ways)
     ]
-    return Pattern(run, touches, rows, journal, tuple(dict.fromkeys(spans)), (*why, *told))
-
-
-def _groups(touches: float, journal: Journal | None) -> float:
-    return touches if journal is None else min(touches, journal.commits)
+    hypotheses = tuple(dict.fromkeys(spans))
+    return Pattern(run, touches, groups, rows, journal, hypotheses, (*why, *told))
 
 
 def _rows(found: Measured, place: Stand) -> Cost | None:
