@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.findings.parity import PARTIAL_STRIPE
 from stackmap.analysis.findings.sizes import SMALL_CHUNK
+from stackmap.analysis.findings.state import UNSYNCED
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import Plan
 from stackmap.analysis.plan.ways import Outcome, is_there, outcomes, refusals
@@ -27,6 +28,8 @@ from stackmap.model.raid import Layout
 # The findings that are of a layout, and of which layouts they are not; no other layout mends the rest.
 MENDED_BY: Mapping[str, Callable[[Layout], bool]] = {
     PARTIAL_STRIPE.id: lambda layout: not layout.parity,
+    # What is made anew is synced; in place LVM does nothing with what never was.
+    UNSYNCED.id: lambda _: True,
     SMALL_CHUNK.id: lambda layout: (layout.chunk or 0) > SMALL_CHUNK.limits["chunk"],
 }
 

@@ -8,6 +8,10 @@ from enum import StrEnum
 
 from stackmap.model.raid import Layout
 
+NEVER_SYNCED = (
+    "never synced"  # a fact of an array whose redundancy nobody worked out when it was made
+)
+
 
 class Kind(StrEnum):
     """What a device is to the people who run it; ``dm`` is any target without a kind of its own."""

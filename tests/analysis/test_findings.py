@@ -13,7 +13,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli import stackmap
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.limit import Limit
 from stackmap.model.raid import layout
@@ -151,6 +151,23 @@ def found(parts, loads, **more):
 
 
 RAID10 = raid_volume("vm", "raid10", 8)
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "facts", "told"),
+    [
+        ("raid5", 5, {NEVER_SYNCED: "--nosync"}, True),
+        ("raid4", 5, {NEVER_SYNCED: "--nosync"}, True),
+        ("raid5", 4, {NEVER_SYNCED: "--nosync"}, False),
+        ("raid5", 5, {}, False),
+        ("raid10", 6, {NEVER_SYNCED: "--nosync"}, False),
+    ],
+)
+def test_parity_that_nobody_worked_out(level, members, facts, told):
+    """It matters where small writes go on from it: not with three chunks in a stripe, not without parity."""
+    known = ("never-synced", "vm") in found([raid_volume("vm", level, 8, members, facts=facts)], {})
+
+    assert known == told
 
 
 def on_disks(awaits, rate=100.0):

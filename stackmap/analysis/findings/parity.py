@@ -56,7 +56,8 @@ PARTIAL_STRIPE = Rule(
     Severity.WARNING,
     says="Each byte written to {device} costs {cost} bytes at its disks, where full stripes would "
     "cost {ideal}: its writes do not fill a stripe, so old data and parity are read and parity "
-    "is written again. That is {extra} of disk traffic for {written} written. {payers}",
+    "is written again. That is {extra} at the disks that full "
+    "stripes would spare, for {written} written. {payers}",
     against="How many of the writes were partial cannot be told from counters, only what they cost. "
     "A larger stripe cache may spare the reads, not the writes.",
     advice="Write larger or in sequence, or put this load on a layout without parity "

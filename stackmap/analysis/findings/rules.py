@@ -37,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     siblings.UNEQUAL,
     *saturation.RULES,
     *concurrency.RULES,
+    state.UNSYNCED,
     *settings.RULES,
     *counters.RULES,
     sizes.MERGED,

@@ -202,14 +202,13 @@ SLOW_MEMBER = Rule(
     "SM202",
     "slow-member",
     Severity.WARNING,
-    says="{device} takes {took} a {what}, its siblings in {array} ({siblings}) {others}: {ratio} "
-    "times as long for about as many, {rate}.",
+    says="{device} takes {took} a {what}, its siblings in {array} ({siblings}) {others} in "
+    "the median: {ratio} times as long for about as many, {rate}.",
     against="One of another model, firmware or port, or one that also serves something the others "
     "do not, is slower without being ill. Where all are at the limit of what they can do, the one "
-    "that gets a little more queues first: it is not told where all do the same in every part of "
-    "the interval, and none is ever without a queue.",
-    advice="Compare smartctl -a and the cable of {device} with a sibling's; every write to {array} "
-    "waits for it. If it stays the slowest, replace it.",
+    "that gets a little more queues first; where all do just the same and always queue, this is not said.",
+    advice="Compare smartctl -a and the cable of {device} with a sibling's: each request to {array} "
+    "that has a part on it waits for it. If it stays the slowest, replace it.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde; leave-one-out "
     "ratio, since quartiles of four say nothing",
     find=slow_member,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from stackmap.analysis.background import WORK
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
-from stackmap.model.device import Device, Role
+from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
 
 # Words of a state that mean that data, or its redundancy, is at risk now.
@@ -91,6 +91,16 @@ def _explained(raid: Device, load: Load) -> float | None:
     return plus(read, caused)
 
 
+def never_synced(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
+    """Yield arrays whose parity nobody ever worked out, and small writes do not either."""
+    for device in context.topology:
+        layout = device.layout
+        if layout is None or not layout.parity or layout.data < limits["data"]:
+            continue
+        if NEVER_SYNCED in device.facts:
+            yield Seen(device.name, context.evidence(device.name, data=(layout.data, "count")))
+
+
 BROKEN_DEVICE = Rule(
     "SM301",
     "broken",
@@ -132,5 +142,22 @@ UNASKED = Rule(
     limits={"share": 0.05, "bytes": 102400},
     units={"share": "share", "bytes": "bytes/s"},
     yields_to=("SM301", "SM302"),
+)
+UNSYNCED = Rule(
+    "SM304",
+    "never-synced",
+    Severity.WARNING,
+    says="{device} was made with --nosync: its parity was never worked out. With {data} chunks of data "
+    "in a stripe a small write goes on from the parity that is there, right or wrong; where it is wrong, "
+    "the death of a disk gives back other data than was written.",
+    against="Where its disks held nothing but zeros, parity was right from the start; and a row that "
+    "was written whole has its own.",
+    advice="Keep a backup that was read back. When nobody uses it, lvchange --resync works parity out; "
+    "lvchange --syncaction check then says whether it agrees.",
+    source="Linux drivers/md/dm-raid.c, nosync; drivers/md/raid5.c, handle_stripe_dirtying: old data and "
+    "parity are read where that is less than all other data; measured on 6.1",
+    find=never_synced,
+    limits={"data": 4},
+    units={"data": "count"},
 )
 RULES = (BROKEN_DEVICE, AT_WORK, UNASKED)

@@ -91,6 +91,9 @@ def _exchanged(group: str, name: str, size: int) -> list[Step]:
     awake = f"lvchange --activate y {quoted}"
     written = f"lvchange --activate n {quoted} && lvchange --permission rw {quoted} && {awake}"
     undo = f"{written}; start its users"
+    new_name, old_name = shlex.quote(name + NEW), shlex.quote(name + OLD)
+    named = f"lvrename {shlex.quote(group)} {old_name} {shlex.quote(name)}"
+    aside = f"lvrename {shlex.quote(group)} {shlex.quote(name)} {new_name}"
     return [
         Step(("lvchange", "--activate", "n", old), "proves that nobody uses it: else this fails",
              undo=awake, online=False),
@@ -106,10 +109,9 @@ def _exchanged(group: str, name: str, size: int) -> list[Step]:
         Step(("lvchange", "--activate", "n", old),
              "takes the old LV away, so that no UUID is there twice", undo=undo, online=False),
         Step(("lvrename", group, name, name + OLD), "the old LV steps aside",
-             undo=f"lvrename {shlex.quote(group)} {shlex.quote(name + OLD)} {shlex.quote(name)}",
-             online=False),
+             undo=f"{named} && {undo}", online=False),
         Step(("lvrename", group, name + NEW, name), "the new one takes its name",
              "what is written from here on is on the new LV alone",
-             "stop the users, rename both back, activate the old one; "
+             f"stop its users; lvchange --activate n {quoted} && {aside} && {named} && {undo}; "
              "what was written since stays on the new one", online=False),
     ]  # fmt: skip

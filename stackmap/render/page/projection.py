@@ -171,5 +171,6 @@ def capacity(projection: Projection) -> str:
     return (
         f"It takes more space: {plural(then.members.count, 'member')} as large as now "
         f"({size(need.member_bytes)}) would hold {size(then.usable)} of the {size(now.usable)} that there "
-        f"are; for all of it, it takes {need.members} of them, or larger ones."
+        f"are; for all of it, it takes {need.members} of them, or larger ones: "
+        f"{size(need.members * need.member_bytes)} of disks for {size(now.members.count * need.member_bytes)}."
     )

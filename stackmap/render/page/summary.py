@@ -8,6 +8,8 @@ from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.finding import Finding, Severity
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
+from stackmap.analysis.whatif.projection import Projection
+from stackmap.model.load import Load
 from stackmap.render.filled import filled, shown, title, words_of
 from stackmap.render.page import methods
 from stackmap.render.page.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
@@ -26,6 +28,7 @@ from stackmap.render.page.projection import capacity, change, gives, to
 from stackmap.render.units import number, percent, rate
 
 GRAVE = (Severity.CRITICAL, Severity.WARNING)
+OTHERS = 1.05  # times what a stack's disks do for it: from there on others matter
 MOST_TOLD = 4  # findings in the summary
 NOTHING_PROPOSED = (
     "Nothing. This page tells what is; stackmap report NAME --to LAYOUT adds what another layout would "
@@ -70,7 +73,7 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
     if cost is not None and cost.cost_bytes_per_byte is not None:
         spared = wasted(stack)
         ideal = f"{number(cost.ideal_bytes_per_byte, 2)} with full stripes"
-        more = f"; {percent(spared)} of it avoidable" if spared else ""
+        more = f", {percent(spared)} less" if spared else ""
         yield Tile(
             "disk bytes for a byte written", number(cost.cost_bytes_per_byte, 2), ideal + more
         )
@@ -136,14 +139,36 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
             yield Paragraph(f"{to(each)} is what {name} has already.", f"What is proposed{mark}:")
             continue
         yield Paragraph(f"{name} as {to(each)}{_way(each)}.", f"What is proposed{mark}:")
+        yield from _mended(report, each, mark)
         if each.projection is None:
             yield Paragraph(
                 f"Nothing was projected: {each.unprojected}.", f"What it will give{mark}:"
             )
         else:
-            yield Paragraph(gives(each.projection), f"What it will give{mark}:")
-        yield from _mended(report, each, mark)
+            given = (gives(each.projection), _on_shared_disks(report, each.projection))
+            yield Paragraph(" ".join(filter(None, given)), f"What it will give{mark}:")
         yield Paragraph(_risk(report, each), f"What it risks{mark}:")
+
+
+def _on_shared_disks(report: Report, projection: Projection) -> str:
+    """Return what the disks do for others too, now and then; "" where they serve nobody else."""
+    now, then = projection.now.disks.requests, projection.projected.disks.requests
+    disks = [
+        name
+        for name in report.topology.stack(projection.device.name)
+        if not report.topology.below(name)
+    ]
+    rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
+    if now is None or then is None or None in rates:
+        return ""
+    every = sum(rate or 0.0 for rate in rates)
+    if every < OTHERS * now.likely:
+        return ""
+    left = every - now.likely + then.likely
+    return (
+        f"With all else that they serve, these disks do {short(every)} a second now, and on them it would "
+        f"be about {short(left)}: {change(every, left, 'fewer')}."
+    )
 
 
 def _way(proposal: Proposal) -> str:
@@ -167,8 +192,8 @@ def _mended(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
 def _not_mended(left: list[str]) -> Iterator[str]:
     if left:
         yield (
-            f"{listed(left)} {'is' if len(left) == 1 else 'are'} not of this layout alone: at most the load "
-            "that it spares relieves that. Look there first."
+            f"It does not mend {listed(left)}: on the same disks it is at most less load that helps. "
+            "Look there first."
         )
 
 
@@ -181,9 +206,7 @@ def _risk(report: Report, proposal: Proposal) -> str:
     plan, found = proposal.plan, proposal.projection
     parts = ["" if plan is None else f"While that is done, the volume {safety(plan)}."]
     if plan is not None and plan.unchecked:
-        parts.append(
-            f"{plural(len(plan.unchecked), 'thing')} could not be checked, as the plan says."
-        )
+        parts += [f"NOT CHECKED: {each}." for each in plan.unchecked]
     if found is not None:
         parts.append(capacity(found))
         parts.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stackmap.model.device import Role
+from stackmap.model.device import NEVER_SYNCED, Role
 from stackmap.model.raid import Layout, layout
 from stackmap.sources.dm_targets.mapping import pairs
 from stackmap.sources.dm_targets.segment import (
@@ -65,11 +65,12 @@ def raid_layout(segment: Segment) -> Layout | None:
 
 
 def raid_facts(segment: Segment) -> dict[str, str]:
-    """Return which members are kept from reads, and the region the bitmap counts in."""
+    """Return which members are kept from reads, the region the bitmap counts in, what was never synced."""
     words = segment.words
     spared = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "write_mostly"]
     region = _after(words, "region_size")
     facts = {"write mostly": " ".join(spared)} if spared else {}
+    facts |= {NEVER_SYNCED: "--nosync"} if "nosync" in words else {}
     return facts | ({"region": str(sectors(region))} if region else {})
 
 
