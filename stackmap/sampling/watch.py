@@ -79,6 +79,7 @@ class Watch:
         self._host = host
         self._again = again
         self._listening = listen
+        self._hears = False
         self._count: str | None = None  # so that the first look is at every device
         self._there: frozenset[str] = frozenset()
         self._settling = False
@@ -169,8 +170,10 @@ class Watch:
             except SourceError:
                 self._listening = False
             else:
-                # Some containers hear nothing, so the count is looked at as well.
-                return told or self._by_count()
+                self._hears |= bool(told.touched or told.other)
+                if told or self._hears:
+                    return told
+        # Some containers hear nothing, so the count is looked at as well.
         return self._by_count()
 
     def _by_count(self) -> Told:

@@ -1,0 +1,272 @@
+"""A topology that takes many samples to be read: they go on, and none of their figures is another device's."""
+
+import contextlib
+import random
+import signal
+import threading
+import time
+from functools import partial
+from itertools import pairwise
+
+import pytest
+
+from stackmap.cli.record import UNREAD, samples
+from stackmap.discover import discover
+from stackmap.errors import ParseError, SourceMissing
+from stackmap.host.capture import CapturedHost
+from stackmap.host.recording import RecordingHost
+from stackmap.host.threaded import Threaded
+from stackmap.sampling.watch import UNSURE, Watch
+from stackmap.sources import uevent
+from stackmap.sources.diskstats import PATH
+from tests.test_watch import Machine, nothing, replace_quickly
+
+TICKS = 60
+
+
+class Later:
+    """What *ask* returned when it was asked, or returns when it is taken; ready when the machine's *due* is come."""
+
+    def __init__(self, machine, ask, due, *, early):
+        self.machine, self.due = machine, due
+        self.found = ask() if early else None
+        self.ask = (lambda: self.found) if early else ask
+
+    def ready(self, _):
+        return self.machine.tick >= self.due
+
+    def result(self):
+        return self.ask()
+
+
+class Slow(Machine):
+    """Each look takes *delay* ticks; it sees what there is when it begins (*early*), or when it ends."""
+
+    def __init__(self, steps=(), *, delay=5, early=False, listens=True):
+        super().__init__(steps, listens=listens)
+        self.delay, self.early, self.tick = delay, early, 0
+        self.add_volume(0, "vg/lv")
+        self.files = {**self.files, PATH: ""}
+
+    def aside(self, ask):
+        return Later(self, partial(ask, self), self.tick + self.delay, early=self.early)
+
+    def ticks(self, interval, count):
+        for self.tick, at in enumerate(super().ticks(interval, count)):
+            yield at
+
+
+def rows(host, count):
+    """Every interval's topology, rates by name, and events."""
+    with contextlib.suppress(SourceMissing):
+        uevent.read(host)
+    watch = Watch(host, discover(host), discover)
+    return [
+        (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
+        for topology, interval in watch.reports(1.0, count)
+    ]
+
+
+def at(number, step):
+    return [*[nothing] * number, step]
+
+
+def test_samples_go_on_while_it_is_read():
+    """A device that stays has its rate in every interval, one of a second each."""
+    found = rows(Slow(at(3, replace_quickly), delay=7), 20)
+    assert [rates["sda"] for _, rates, _ in found] == [7] * 20
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_who_was_told_of_has_no_figures_until_it_is_known(early):
+    """Replaced at the fourth sample, known at the eleventh; its counters are higher than the other's."""
+    found = rows(Slow(at(3, replace_quickly), delay=7, early=early), 20)
+    rates = [rates.get("dm-0") for _, rates, _ in found]
+
+    assert rates[:2] == [7, 7]
+    assert rates[2:9] == [None] * 7
+    assert rates[-5:] == [7] * 5
+    assert set(rates) == {7, None}
+    assert [t["dm-0"].title for t, _, _ in found[:10]] == ["vg/lv"] * 10
+    assert found[-1][0]["dm-0"].title == "vg/other"
+
+
+def test_one_that_is_replaced_while_it_is_read_is_read_again():
+    """What began before it knows nothing of it."""
+    steps = at(3, lambda m: m.rename("dm-0", "vg/named"))
+    steps += at(2, replace_quickly)
+    found = rows(Slow(steps, delay=6, early=True), 30)
+    rates = [rates.get("dm-0") for _, rates, _ in found]
+
+    assert {*rates[:5]} == {*rates[-5:]} == {7}
+    assert rates[5:12] == [None] * 7
+    assert found[-1][0]["dm-0"].title == "vg/other"
+
+
+def test_where_nobody_tells_who_none_has_figures():
+    """The count of events says that something changed: until it is known what, no rate is sure."""
+    found = rows(Slow(at(3, replace_quickly), delay=4, listens=False), 20)
+    blank = [number for number, (_, rates, _) in enumerate(found) if not rates]
+
+    assert blank == [2, 3, 4, 5, 6]
+    assert all(UNSURE in found[number][2] for number in blank)
+    assert set(found[-1][1]) == {"sda", "dm-0"}
+
+
+def churn(seed):
+    """Volumes that come, go, are renamed and replaced at random."""
+    rng = random.Random(seed)  # noqa: S311 - the same each time
+
+    def step(machine):
+        if rng.random() < 0.6:
+            return
+        number = rng.randrange(1, 5)
+        name = f"dm-{number}"
+        if name not in machine.reads:
+            machine.add_volume(number, f"vg/new{machine.born}")
+        elif rng.random() < 0.3:
+            machine.rename(name, f"vg/named{machine.born}")
+        else:
+            machine.remove(name)
+            if rng.random() < 0.5:
+                machine.add_volume(number, f"vg/other{machine.born}")
+
+    return [*[step] * (TICKS - 25), *[nothing] * 25]
+
+
+@pytest.mark.parametrize("listens", [True, False])
+@pytest.mark.parametrize("delay", [0, 1, 3, 9])
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_rate_is_ever_of_two_devices(seed, early, delay, listens, tmp_path):
+    """
+    Each does 7 a second, whatever happens; another's counters would make thousands.
+
+    At the end all there are have figures. The replay of its recording, up to
+    wherever that was ended, says what was said live.
+    """
+    machine = Slow(churn(seed), delay=delay, early=early, listens=listens)
+    with RecordingHost(machine, str(tmp_path / "c")) as host:
+        live = rows(host, TICKS)
+
+    assert {rate for _, rates, _ in live for rate in rates.values()} == {7}
+    assert set(live[-1][1]) == set(machine.reads)
+    assert {d.name: d.title for d in live[-1][0]} == {d.name: d.title for d in discover(machine)}
+
+    replayed = rows(CapturedHost(str(tmp_path / "c")), None)
+    assert [(t.devices, rates, set(said)) for t, rates, said in replayed] == [
+        (t.devices, rates, set(said)) for t, rates, said in live
+    ]
+
+
+def test_a_recording_that_is_killed_meanwhile_has_no_wrong_rate(tmp_path):
+    """Cut anywhere: who was told of has no figures from then on, for the answers never came."""
+    with RecordingHost(Slow(at(5, replace_quickly), delay=9), str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 12):
+            pass
+    (segment,) = (tmp_path / "c" / "log").iterdir()
+    content = segment.read_bytes()
+    for cut in range(len(content) // 8, len(content), 31):
+        segment.write_bytes(content[:cut])
+        host = CapturedHost(str(tmp_path / "c"))
+        watch = Watch(host, discover(host), discover)
+        for _, interval in watch.reports(1.0, None):
+            assert {load.read.ios for load in interval.loads.values()} <= {7}
+
+
+def test_a_window_that_begins_while_it_is_read_knows_it_at_last(tmp_path):
+    """Its begin has the topology before; who began to look later looks again when the answers are there."""
+    from stackmap.host.timeline import Window
+
+    with RecordingHost(Slow(at(5, replace_quickly), delay=9), str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 30):
+            pass
+    host = CapturedHost(str(tmp_path / "c"))
+    host.show(Window(since=1008.0))
+    found = rows(host, None)
+    assert found[0][0]["dm-0"].title == "vg/lv"
+    assert found[-1][0]["dm-0"].title == "vg/other"
+
+
+def test_the_last_sample_waits_for_it(tmp_path, capsys):
+    """A recording that ends meanwhile has what there is then; if that takes too long, it says so."""
+
+    class Waits(Later):
+        def ready(self, seconds):
+            return seconds >= 10 or super().ready(seconds)
+
+    class Patient(Slow):
+        def aside(self, ask):
+            return Waits(self, partial(ask, self), self.tick + self.delay, early=False)
+
+    for kind, title in ((Patient, "vg/other"), (Slow, "vg/lv")):
+        out = str(tmp_path / kind.__name__)
+        with RecordingHost(kind(at(5, replace_quickly), delay=99), out) as host:
+            for _ in samples(host, 1.0, 9):
+                pass
+        topologies = [topology for topology, _, _ in rows(CapturedHost(out), None)]
+        assert topologies[-1]["dm-0"].title == "vg/lv"
+        host = CapturedHost(out)
+        for _ in host.ticks(1.0, None):
+            pass
+        assert discover(host)["dm-0"].title == title
+    assert capsys.readouterr().err == f"{UNREAD}\n"
+
+
+def test_what_goes_wrong_there_is_not_lost():
+    """It is raised when it is known, as if it had been asked for then."""
+    machine = Slow(at(3, replace_quickly), delay=4)
+    taken = []
+
+    def again(_):
+        raise ParseError("what no kernel says")
+
+    watch = Watch(machine, discover(machine), again)
+    with pytest.raises(ParseError, match="no kernel"):
+        taken.extend(watch.moments(1.0, 20))
+    assert len(taken) >= 4
+
+
+def test_a_thread_that_works_blocks_no_signal_of_ours():
+    """It answers when it has, raises what was raised, and takes no signal that the main thread defers."""
+    go = threading.Event()
+
+    def ask():
+        go.wait()
+        return signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+    answer = Threaded(ask)
+    assert not answer.ready(0.01)
+    go.set()
+    assert answer.ready(5)
+    assert {signal.SIGINT, signal.SIGTERM} <= answer.result()
+
+    failed = Threaded(lambda: 1 // 0)
+    assert failed.ready(5)
+    with pytest.raises(ZeroDivisionError):
+        failed.result()
+
+
+def test_record_goes_on_sampling(tmp_path):
+    """With a real thread and a real clock: a look that takes a second costs no sample of a tenth."""
+
+    class Clocked(Slow):
+        def aside(self, ask):
+            return Threaded(partial(self.slowly, ask))
+
+        def slowly(self, ask):
+            time.sleep(1.0)
+            return ask(self)
+
+        def ticks(self, interval, count):
+            for at in super().ticks(interval, count):
+                time.sleep(interval)
+                yield at
+
+    started = time.monotonic()
+    with RecordingHost(Clocked(at(3, replace_quickly)), str(tmp_path / "c")) as host:
+        times = [time.monotonic() - started for _ in samples(host, 0.1, 40)]
+    gaps = [b - a for a, b in pairwise(times)]
+    assert max(gaps) < 0.9
+    host = CapturedHost(str(tmp_path / "c"))
+    assert rows(host, None)[-1][0]["dm-0"].title == "vg/other"
