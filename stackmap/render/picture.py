@@ -7,6 +7,7 @@ what is folded there is folded here.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from stackmap.model.device import Device, Kind, Role
@@ -64,8 +65,12 @@ class Picture:
     arrows: tuple[Arrow, ...]
 
 
-def picture(topology: Topology, *, expand: bool = False) -> Picture:
-    """Return the picture of *topology*; *expand* with a box for each hidden LV."""
+def picture(topology: Topology, *, expand: bool = False, accused: Collection[str] = ()) -> Picture:
+    """
+    Return the picture of *topology*; *expand* with a box for each hidden LV.
+
+    *accused*: devices that are marked as if they said themselves that they are not in order.
+    """
     drawn = [row for row in rows(topology, expand=expand) if not row.again]
     keys = {device.name: f"n{place}" for place, row in enumerate(drawn) for device in row.devices}
     arrows = dict.fromkeys(
@@ -73,7 +78,7 @@ def picture(topology: Topology, *, expand: bool = False) -> Picture:
         for edge in topology.edges
     )
     return Picture(
-        tuple(Box(keys[row.device.name], _lines(row), _fill(row)) for row in drawn),
+        tuple(Box(keys[row.device.name], _lines(row), _fill(row, accused)) for row in drawn),
         tuple(arrow for arrow in arrows if arrow.above != arrow.below),
     )
 
@@ -96,6 +101,7 @@ def _is_fine(row: Row) -> bool:
     return all(device.state in describe.FINE for device in row.devices)
 
 
-def _fill(row: Row) -> str:
+def _fill(row: Row, accused: Collection[str]) -> str:
     first: Device = row.device
-    return FILLS.get(first.kind, PLAIN) if _is_fine(row) else TROUBLE
+    fine = _is_fine(row) and not any(device.name in accused for device in row.devices)
+    return FILLS.get(first.kind, PLAIN) if fine else TROUBLE

@@ -93,6 +93,11 @@ class Finding:
         return self.seen.severity or self.rule.severity
 
     @property
+    def is_grave(self) -> bool:
+        """Whether something is to be done about it."""
+        return self.severity in (Severity.CRITICAL, Severity.WARNING)
+
+    @property
     def device(self) -> str:
         """The kernel name of the device it is about."""
         return self.seen.device

@@ -95,7 +95,7 @@ def _exchanged(group: str, name: str, size: int) -> list[Step]:
     named = f"lvrename {shlex.quote(group)} {old_name} {shlex.quote(name)}"
     aside = f"lvrename {shlex.quote(group)} {shlex.quote(name)} {new_name}"
     return [
-        Step(("lvchange", "--activate", "n", old), "proves that nobody uses it: else this fails",
+        Step(("lvchange", "--activate", "n", old), "proves that nobody uses it, and fails else: stop its users first",
              undo=awake, online=False),
         Step(("lvchange", "--permission", "r", old), "protects the old LV from being written to",
              undo=f"lvchange --permission rw {quoted} && {awake}", online=False),
@@ -110,7 +110,7 @@ def _exchanged(group: str, name: str, size: int) -> list[Step]:
              "takes the old LV away, so that no UUID is there twice", undo=undo, online=False),
         Step(("lvrename", group, name, name + OLD), "the old LV steps aside",
              undo=f"{named} && {undo}", online=False),
-        Step(("lvrename", group, name + NEW, name), "the new one takes its name",
+        Step(("lvrename", group, name + NEW, name), "the new one takes its name: start its users",
              "what is written from here on is on the new LV alone",
              f"stop its users; lvchange --activate n {quoted} && {aside} && {named} && {undo}; "
              "what was written since stays on the new one", online=False),

@@ -16,8 +16,8 @@ from stackmap.render.plan import numbers
 NONE_ASKED = "No way was looked for: no other layout was asked for (--to LAYOUT)."
 INTRO = (
     "The commands for this very stack, in their order, to be read before they are run: stackmap ran none "
-    "of them, and what it read may have changed since. A backup that was read back is no step below, and "
-    "comes before the first."
+    "of them, and what it read may have changed since. Before the first of them "
+    "comes a backup that was read back."
 )
 LATER = "days later"
 

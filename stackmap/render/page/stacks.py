@@ -15,7 +15,7 @@ def section(report: Report) -> Section:
     intro = Paragraph(
         "What is used stands on the left, the disks on the right; a line leads from a device to what "
         "it stands on, dashed where that holds no data but metadata, a journal or a cache. What LVM "
-        "made for its own use is folded into one box. A red box is not in order."
+        "made for its own use is folded into one box. A red box is not in order, or a finding speaks of it."
     )
     return Section("stack", "The stack", (intro, *(_drawn(report, s) for s in report.stacks)))
 
@@ -23,4 +23,5 @@ def section(report: Report) -> Section:
 def _drawn(report: Report, stack: StackFigures) -> Block:
     part = report.topology.only(report.topology.stack(stack.top.name))
     title = what_it_is(report.topology, stack)
-    return Stack(picture(part), render_tree(part), title)
+    accused = {each.device for each in report.findings if each.is_grave}
+    return Stack(picture(part, accused=accused), render_tree(part), title)

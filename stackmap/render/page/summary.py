@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures
-from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
@@ -27,7 +27,6 @@ from stackmap.render.page.plan import safety
 from stackmap.render.page.projection import capacity, change, gives, to
 from stackmap.render.units import number, percent, rate
 
-GRAVE = (Severity.CRITICAL, Severity.WARNING)
 OTHERS = 1.05  # times what a stack's disks do for it: from there on others matter
 MOST_TOLD = 4  # findings in the summary
 NOTHING_PROPOSED = (
@@ -94,7 +93,7 @@ def _per_request(stack: StackFigures) -> str:
 
 def _wrong(report: Report) -> Iterator[Block]:
     """Yield what the rules found that matters, and how much else they did."""
-    grave = [each for each in report.findings if each.severity in GRAVE]
+    grave = [each for each in report.findings if each.is_grave]
     rest = len(report.findings) - len(grave)
     remarks = f"{plural(rest, 'more remark')} under Findings." if rest else ""
     if not grave:
@@ -180,7 +179,7 @@ def _way(proposal: Proposal) -> str:
 
 def _mended(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     """Yield which findings the proposed layout mends, and which of the stack's it does not."""
-    grave = [each for each in report.findings_of(proposal.top) if each.severity in GRAVE]
+    grave = [each for each in report.findings_of(proposal.top) if each.is_grave]
     if not grave:
         return
     mended = [_short(report, each) for each in grave if proposal.mends(each)]
