@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.step import Step, script
+from stackmap.analysis.plan.step import NO_WAY, Step, script
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import RAID_LEVELS, Layout
 
@@ -64,6 +64,6 @@ def removal(name: str, what: str) -> Step:
         ("lvremove", "--yes", name),
         f"gives {what} back, days later, when all has proved itself",
         "there is no way back from here but a backup",
-        "none",
+        NO_WAY,
         later=True,
     )

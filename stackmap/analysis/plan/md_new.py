@@ -6,7 +6,7 @@ import shlex
 
 from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.placement import disks
-from stackmap.analysis.plan.step import Step, script
+from stackmap.analysis.plan.step import NO_WAY, Step, script
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import RAID_LEVELS, Layout
@@ -157,5 +157,5 @@ def dropped(ground: Ground) -> list[Step]:
         Step(("mdadm", "--stop", path), "takes the old array down, days later",
              undo=shlex.join(["mdadm", "--assemble", path, *names]), later=True),
         Step(("mdadm", "--zero-superblock", *names), "gives its disks free",
-             "there is no way back from here but a backup", "none", later=True),
+             "there is no way back from here but a backup", NO_WAY, later=True),
     ]  # fmt: skip

@@ -9,6 +9,7 @@ from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
+NO_WAY = "none"  # back, but a backup
 
 # Left to the reader by every way that changes how data is spread.
 GEOMETRY = (
@@ -34,6 +35,11 @@ class Step:
     online: bool = True
     redundant: bool = True
     later: bool = False
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is no way back from after it."""
+        return self.undo == NO_WAY
 
     @property
     def line(self) -> str:

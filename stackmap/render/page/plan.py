@@ -75,7 +75,7 @@ def _step(step: Step, place: int, number: int) -> Card:
     if step.undo != NOTHING:
         blocks.append(Paragraph(step.undo, "To go back:"))
     tone = "info" if step.online and step.redundant else "warning"
-    tone = "critical" if step.undo == NOTHING and step.later else tone
+    tone = "critical" if step.is_final else tone
     label = ", ".join(marks) or "online"
     return Card(tone, f"{place}. {step.does}", tuple(blocks), f"step-{number}-{place}", label)
 
