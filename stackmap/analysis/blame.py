@@ -150,12 +150,15 @@ def _senders(topology: Topology, loads: Mapping[str, Load], name: str) -> Iterat
     replaced by theirs: their own counters tell them apart. Below one that
     makes requests of its own they would not, nor its data from its metadata.
     """
+    gone: set[str] = set()  # a device of several segments here is above more than once
     for edge in topology.above(name):
         tops, _, _ = _whose(topology, loads, edge.above)
         between = (edge, *topology.above(edge.above))
         told = all(passes(topology[each.above]) for each in between)
         if len(tops) > 1 and told and not divides(topology, edge):
-            yield from _senders(topology, loads, edge.above)
+            if edge.above not in gone:
+                yield from _senders(topology, loads, edge.above)
+            gone.add(edge.above)
         else:
             yield edge
 

@@ -51,7 +51,7 @@ class Sending:
         """
         mine = self._forwarded(edge.above, portion, unknown)
         if not divides(self._topology, edge):
-            return mine
+            return self._part(edge, direction, mine, mine)
         whole = self._all_sent(edge.above, direction)
         return self._part(edge, direction, mine, mine if whole is None else whole)
 

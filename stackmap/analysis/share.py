@@ -28,6 +28,10 @@ class Amount:
     def __add__(self, other: Amount) -> Amount:
         return Amount(plus(self.arrivals, other.arrivals), plus(self.bytes, other.bytes))
 
+    def times(self, factor: float) -> Amount:
+        """Return *factor* of it."""
+        return Amount(*(None if n is None else n * factor for n in (self.arrivals, self.bytes)))
+
 
 @dataclass(frozen=True, slots=True)
 class Portion:
@@ -74,6 +78,17 @@ class Portion:
             return both
         (low, high), (low_there, high_there) = self.ends, other.ends
         return replace(both, least=low + low_there, most=high + high_there)
+
+    def times(self, factor: float) -> Portion:
+        """Return *factor* of it."""
+        if factor == 1:
+            return self
+        arrivals, ios, moved, wait = (
+            None if n is None else n * factor
+            for n in (self.arrivals, self.ios, self.bytes, self.wait)
+        )
+        least, most = (end and end.times(factor) for end in (self.least, self.most))
+        return Portion(arrivals, ios, moved, wait, least, most)
 
     def known(self) -> Portion:
         """Return it as no estimate: what it is in parts is not known, what it is together is."""

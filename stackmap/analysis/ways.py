@@ -48,10 +48,11 @@ def down(
     """
     Return what of *portion* went down *edge*, with its range if that is not known.
 
-    *portion* is some or all of the *whole* that the device above passed on.
+    *portion* is some or all of the *whole* that the device above passed on. Of
+    several segments on one device each has its part, by length.
     """
     if not divides(topology, edge):
-        return portion
+        return portion.times(_segment(topology, edge))
     there, (low, high) = rooms(), portion.ends
     lengths, segment = _lengths(topology, edge), _segment(topology, edge)
 

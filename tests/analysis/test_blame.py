@@ -141,6 +141,39 @@ def test_segments_on_one_disk_add_up():
     assert [found[d].part.arrivals for d in ("sda", "sdb")] == [20, 20]
 
 
+def test_segments_on_one_disk_alone_add_up():
+    """An LV that was extended has two pieces on its disk: what it sent went there once."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA, start, 1000) for start in (0, 5000)])
+    loads = {name: moved(did(23, 4096), did(29, 512)) for name in ("lv", "sda")}
+    (found,) = targets(topology(parts), loads, "lv")
+    whose = blame(topology(parts), loads, "sda")
+
+    assert (found.part.arrivals, found.part.bytes) == (52, 23 * 4096 + 29 * 512)
+    assert not found.estimated
+    assert [each.arrivals for each in whose.loaders if each.tops] == [52]
+    assert whose.closure == 1.0
+
+
+def test_volumes_above_two_segments_are_told_once():
+    """Below a crypt of two volumes lies an LV that was extended: 13 and 29, not twice so many."""
+    parts = (
+        [passing("luks", Kind.CRYPT, "crypt"), passing("root"), passing("home"), passing("lv")],
+        [
+            Edge("root", "luks", Role.DATA),
+            Edge("home", "luks", Role.DATA),
+            Edge("luks", "lv", Role.DATA),
+            *(Edge("lv", "sda", Role.DATA, start, 1000) for start in (0, 5000)),
+        ],
+    )
+    counts = (("root", 13), ("home", 29), ("luks", 42), ("lv", 42), ("sda", 42))
+    found = blame(topology(parts), {n: moved(did(ios, 512)) for n, ios in counts}, "sda")
+
+    assert [(each.tops, each.arrivals) for each in found.loaders[:2]] == [
+        (("home",), 29),
+        (("root",), 13),
+    ]
+
+
 def test_a_partition_hands_on_what_arrived():
     """Merges count at both: 20 arrivals, not the 5 that were completed."""
     parts = (
