@@ -4,12 +4,24 @@ disks=(/dev/sd{a,b,c,d,e,f,g,h})
 # A sync would give way to the load, and take hours of an emulated CPU.
 echo 50000 > /proc/sys/dev/raid/speed_limit_min
 
-# made LEVEL MEMBERS OPTIONS...: the array /dev/md/x of the first disks, small and in sync
+# made LEVEL MEMBERS OPTIONS...: the array /dev/md/x of the first disks, small and in sync. Its chunks are large:
+# mdadm backs up each stretch that it rewrites, which is many chunks or one thirty-second of a member.
+size=16M chunk=1024
 made() {
     local level=$1 count=$2; shift 2
-    [ "$level" = 0 ] || set -- --size=32M "$@"
-    yes | mdadm --create /dev/md/x --quiet --run --level="$level" --raid-devices="$count" "$@" "${disks[@]:0:count}"
+    [ "$level" = 1 ] || set -- --chunk=$chunk "$@"
+    yes | mdadm --create /dev/md/x --quiet --run --level="$level" --raid-devices="$count" --size=$size "$@" \
+        "${disks[@]:0:count}"
     settled
+}
+# raid0: of two disks; only from another level can it be made of parts of them
+raid0() {
+    made 10 4
+    mdadm --quiet --grow /dev/md/x --level=0
+    settled
+    for disk in "${disks[@]}"; do mdadm --quiet --zero-superblock "$disk" 2> /dev/null; done
+    udevadm settle
+    files /dev/md/x
 }
 settled() {
     udevadm settle

@@ -2,19 +2,19 @@
 # test_plan.py.
 . /lab/mds.sh
 how=(--fio --kill)
-array 5 3 --chunk=64 --bitmap=internal
+array 5 3 --bitmap=internal
 md md-raid5-raid10 raid10 --way grow --onto sde --onto sdf
-array 10 4 --chunk=64 --bitmap=internal
+array 10 4 --bitmap=internal
 md md-raid10-raid5 raid5 --way grow --onto sdf
-array 0 2 --chunk=64
+raid0
 md md-raid0-raid5 raid5 --way grow --onto sdf
-array 0 2 --chunk=64
+raid0
 md md-raid0-raid10 raid10 --way grow --onto sdf --onto sdg
-array 5 3 --chunk=64
+array 5 3
 md md-raid5-raid0 raid0 --way grow
-array 10 4 --chunk=64
+array 10 4
 md md-raid10-raid0 raid0 --way grow
 how=(--fio --back "2 1")
-array 0 2 --chunk=64
+raid0
 md md-raid0-raid10-back raid10 --way grow --onto sdf --onto sdg
 exit 0

@@ -1,12 +1,13 @@
 # md arrays for which there is no plan. For test_plan.py.
 . /lab/mds.sh
+size=32M chunk=64
 modprobe -a btrfs
 new=(--onto sdd --onto sde --onto sdf --onto sdg)
 slow() { echo "$1" > /proc/sys/dev/raid/speed_limit_min; echo "$1" > /proc/sys/dev/raid/speed_limit_max; }
 wiped() { umount /mnt 2> /dev/null; wipefs -qa "$@"; udevadm settle; }
 
 # Disks that are not to be had.
-made 5 3 --chunk=64 --bitmap=internal
+made 5 3 --bitmap=internal
 refused md-no-disks /dev/md/x raid6
 refused md-member /dev/md/x raid6 --onto sdb
 refused md-few /dev/md/x raid10:members=4 --way array-copy --onto sdd
@@ -65,30 +66,30 @@ gone
 made 1 1 --force
 refused md-one /dev/md/x raid5 --way grow --onto sdd --onto sde
 gone
-made 5 3 --chunk=64 --layout=la
+made 5 3 --layout=la
 refused md-rotation /dev/md/x raid10 --way grow --onto sdd --onto sde
 gone
-made 6 4 --chunk=64
+made 6 4
 refused md-raid6-raid10 /dev/md/x raid10 --way grow "${new[@]}"
 refused md-fewer /dev/md/x raid5:members=2 --way grow
 gone
-made 10 4 --chunk=64 --layout=f2
+made 10 4 --layout=f2
 refused md-far /dev/md/x raid0 --way grow
 gone
-made 10 3 --chunk=64
+made 10 3
 refused md-odd /dev/md/x raid0 --way grow
 refused md-raid10-chunk /dev/md/x raid10:chunk=128k --way grow
 gone
-made 5 3 --chunk=64 --size=32832
+size=32832 made 5 3
 refused md-chunk-rest /dev/md/x raid5:chunk=128k --way grow
 gone
-made 5 3 --chunk=64 --consistency-policy=ppl
+made 5 3 --consistency-policy=ppl
 refused md-ppl /dev/md/x raid6 --way grow --onto sdd
 gone
-made 5 3 --chunk=64 --metadata=0.90
+made 5 3 --metadata=0.90
 refused md-old /dev/md/x raid6 --way grow --onto sdd
 gone
-made 4 3 --chunk=64
+made 4 3
 refused md-raid4 /dev/md/x raid6 --way grow --onto sdd
 gone
 printf '%s\n' 'size=100M' | sfdisk -q --label gpt /dev/sda; udevadm settle
