@@ -54,9 +54,8 @@ class Average:
         self._notes: dict[str, None] = {}
         self.count = 0
 
-    def add(self, interval: Interval, count: int | None = None) -> None:
-        """Take one more interval in, or several that are one: *count* of them, if not as many as it says."""
-        count = count or interval.count
+    def add(self, interval: Interval) -> None:
+        """Take one more interval in, or several that are one."""
         self._events.update(dict.fromkeys(interval.events))
         rank = _rank(interval)
         if rank < self._rank:
@@ -64,9 +63,9 @@ class Average:
         if rank > self._rank or interval.summary:
             self._begin()
         self._rank, self._last = rank, interval
-        weight = interval.seconds or float(count)
+        weight = interval.seconds or float(interval.count)
         self._weight += weight
-        self.count += count
+        self.count += interval.count
         if interval.notes:
             self._notes.update(dict.fromkeys(interval.notes))
         held = self._held.get(id(interval.loads))

@@ -76,7 +76,12 @@ class Commands(click.Group):
 
 
 class Session:
-    """What every command is given: the host to ask, and how to look."""
+    """
+    What every command is given: the host to ask, and how to look.
+
+    ``most``: of a recording of more samples only about so many are read, where
+    nothing said how far ``apart``, in seconds.
+    """
 
     def __init__(
         self, capture: str | None, color: str, window: tuple[str | None, ...] = (None,) * 3
@@ -84,6 +89,8 @@ class Session:
         self._capture = capture
         self._window = window
         self._host: Host | None = None
+        self.most: int | None = None
+        self.apart: float | None = None
         self.color = {"always": True, "never": False}.get(color)
 
     @property
@@ -132,10 +139,10 @@ class Session:
         from stackmap.host.capture import CapturedHost
 
         host = CapturedHost(self._capture, tell)
-        if any(self._window):
+        if any(self._window) or self.most:
             from stackmap.cli.window import narrow
 
-            narrow(host, *self._window)
+            self.apart = narrow(host, self._window, self.most)
         return host
 
 

@@ -109,7 +109,8 @@ def _source(session: Session, word: str, opened: ExitStack) -> Source:
     if os.path.isdir(path) or path.endswith(TARS):
         from stackmap.cli import Session as Anew
 
-        there = Anew(path, "auto", (*window, _every(path, *window)))
+        there = Anew(path, "auto", (*window, None))
+        there.most = MOST  # counters hold what was between: a week is read as fast
         topology, looked = at(there, None)
     elif any(window):
         raise click.UsageError(f"{word}: a part can be taken of a capture, not of a text")
@@ -122,20 +123,6 @@ def _source(session: Session, word: str, opened: ExitStack) -> Source:
     first = next(reports)
     tops = heads(topology, first[1].loads)
     return Source(word, topology, chain([first], reports), tops)
-
-
-def _every(path: str, since: str | None, until: str | None) -> str | None:
-    """Return how far apart samples are wanted: counters hold what was between, a week is read as fast."""
-    from stackmap.cli.window import instant
-    from stackmap.host.capture import CapturedHost
-
-    span = CapturedHost(path).span()
-    if span is None:
-        return None
-    begin = span[0] if since is None else instant(since, span, span[1], later=False)
-    end = span[1] if until is None else instant(until, span, begin, later=True)
-    apart = (min(end, span[1]) - max(begin, span[0])) / MOST
-    return f"{apart:.3f}" if apart > 0 else None
 
 
 def _split(word: str) -> tuple[str, tuple[str | None, str | None]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from math import ceil
 from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.errors import InputError
+from stackmap.host.timeline import Window, written
 
 if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
@@ -21,26 +23,46 @@ TIME = "a time is 2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the 
 Span = tuple[float, float]
 
 
-def narrow(host: CapturedHost, since: str | None, until: str | None, every: str | None) -> None:
-    """Have *host* show no more than the window; ``click.UsageError`` for words that say none."""
-    from stackmap.host.timeline import Window
+def narrow(host: CapturedHost, words: tuple[str | None, ...], most: int | None) -> float | None:
+    """
+    Have *host* show no more than the window that *words* say, and about *most* samples of it.
 
+    Return how many seconds these are apart then; None where each is shown, or
+    *words* say how far. ``click.UsageError`` for words that say no window.
+    """
+    since, until, every = words
     span = host.span()
     if span is None:
-        raise click.UsageError(
-            f"--since, --until and --every choose from samples: {host.path} has none"
-        )
+        if any(words):
+            raise click.UsageError(
+                f"--since, --until and --every choose from samples: {host.path} has none"
+            )
+        return None
     begin = None if since is None else instant(since, span, span[1], later=False)
     end = None if until is None else instant(until, span, begin or span[0], later=True)
     try:
         host.show(Window(begin, end, None if every is None else length(every)))
     except InputError as error:
-        raise InputError(f"{error}; it has {' to '.join(map(_written, span))}") from error
+        raise InputError(f"{error}; it has {' to '.join(map(written, span))}") from error
+    if every is not None or most is None:
+        return None
+    seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
+    apart = _apart(seconds, host.pace(), most)
+    if apart is not None:
+        host.show(Window(begin, end, apart))
+    return apart
 
 
-def _written(time: float) -> str:
-    """Return an instant as the reports have it."""
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _apart(seconds: float, pace: float | None, most: int) -> float | None:
+    """
+    Return how far apart *most* samples of so many *seconds* are, by whole paces; None if there are no more.
+
+    >>> _apart(86400.0, 1.0, 7200), _apart(100.0, 1.0, 60), _apart(3600.0, 1.0, 7200)
+    (12.0, 2.0, None)
+    """
+    if not pace or seconds <= most * pace:
+        return None
+    return ceil(round(seconds / most / pace, 6)) * pace
 
 
 def instant(text: str, span: Span, near: float, *, later: bool) -> float:

@@ -81,6 +81,10 @@ class CapturedHost:
         """Return the instants of the first and the last frame; None without frames."""
         return self._timeline.span()
 
+    def pace(self) -> float | None:
+        """Return the seconds between the first two frames; None if there are no two."""
+        return self._timeline.pace()
+
     def show(self, window: Window) -> None:
         """Answer from *window* alone; ``InputError`` if there is no frame in it."""
         self._window = window

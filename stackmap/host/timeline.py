@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
@@ -82,6 +83,9 @@ class Timeline(Protocol):
     def span(self) -> tuple[float, float] | None:
         """Return the instants of the first and the last frame, None if there is none."""
 
+    def pace(self) -> float | None:
+        """Return the seconds between the first two frames, None if there are no two."""
+
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:
         """
         Move from frame to frame of *window*.
@@ -108,6 +112,10 @@ class Numbered:
     def span(self) -> tuple[float, float] | None:
         """Return the first and the last instant."""
         return (self._times[0], self._times[-1]) if self._times else None
+
+    def pace(self) -> float | None:
+        """Return it."""
+        return _pace(self._times)
 
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:  # noqa: ARG002 - nothing is known of any stretch
         """Move through the window."""
@@ -161,6 +169,10 @@ class Logged:
             if last is not None:
                 return self._starts[0], last
         return None
+
+    def pace(self) -> float | None:
+        """Return it, by reading the begin of the first segment."""
+        return _pace([time for time, _ in islice(self._frames(0), 2)] if self._names else [])
 
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:
         """Move through the window, from segment to segment."""
@@ -259,6 +271,10 @@ class Logged:
             until = self._starts[place + 1]
             span = f"from {written(last)} " + ("on" if until == inf else f"to {written(until)}")
             self._tell(f"{self._names[place]}: damaged: what was recorded {span} is left out")
+
+
+def _pace(times: list[float]) -> float | None:
+    return times[1] - times[0] if len(times) > 1 else None
 
 
 def written(time: float) -> str:
