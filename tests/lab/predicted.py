@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 PREDICTION = "prediction"  # a property of a test, a row of the table
 PREDICTED = (
-    "kernel", "layouts", "workload", "members", "counted", "off %",
+    "kernel", "layouts", "workload", "members", "low … high", "counted", "off %",
     "disks: low", "high", "counted", "middle off %", "",
 )  # fmt: skip
 
@@ -56,8 +56,9 @@ class Prediction:
         """Return its line in the table."""
         figures = (self.members, self.members_counted, self.low, self.high, self.disks_counted)
         members, members_counted, low, high, disks_counted = (f"{each:.3f}" for each in figures)
+        ends = f"{self.least:.3f} … {self.most:.3f}" if self.most > self.least * 1.001 else ""
         return (
-            kernel, self.way, self.workload, members, members_counted, f"{self.members_off:+.1%}",
+            kernel, self.way, self.workload, members, ends, members_counted, f"{self.members_off:+.1%}",
             low, high, disks_counted, f"{self.middle_off:+.1%}", "" if self.in_band else "OUT",
         )  # fmt: skip
 
