@@ -188,7 +188,10 @@ def in_sync() -> None:
 
 def disks(name: str) -> set[str]:
     """Return the disks that a device stands on, by their names in /sys."""
-    below = [path.name for path in Path(f"/sys/class/block/{name}/slaves").iterdir()]
+    folder = Path(f"/sys/class/block/{name}").resolve()
+    if (folder / "partition").exists():
+        return {folder.parent.name}
+    below = [path.name for path in (folder / "slaves").iterdir()]
     return set().union(*map(disks, below)) if below else {name}
 
 

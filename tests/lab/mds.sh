@@ -40,6 +40,7 @@ gone() {
     [ ! -e /dev/mapper/safe ] || cryptsetup close safe
     vgchange -qan > /dev/null 2>&1; vgremove -q -ff -y vg > /dev/null 2>&1
     udevadm settle
-    mdadm --stop --scan > /dev/null 2>&1; wipefs -qa "${disks[@]}"; rm -f /var/tmp/*.mdadm
+    mdadm --stop --scan > /dev/null 2>&1; wipefs -qa /dev/sd?[0-9] 2> /dev/null
+    wipefs -qa "${disks[@]}"; rm -f /var/tmp/*.mdadm
     udevadm settle
 }

@@ -1,4 +1,4 @@
-# md arrays for which there is no plan. For test_plan.py.
+# md arrays for which there is no plan. For test_plan_md.py.
 . /lab/mds.sh
 size=32M chunk=64
 modprobe -a btrfs

@@ -1,5 +1,5 @@
 # Plans for md arrays that outlive a disk throughout, followed as they are printed while an ext4 on them is written
-# to. For test_plan.py.
+# to. For test_plan_md.py.
 . /lab/mds.sh
 how=(--fio --kill)
 array 5 3 --bitmap=internal
