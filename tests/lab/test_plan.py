@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.plan.takeover import RESHAPES, STRIPED, TAKEOVERS
+from stackmap.analysis.plan.takeover import RESHAPES, STRIPED, TAKEOVERS, canonical
 from stackmap.cli import stackmap
 
 pytestmark = pytest.mark.lab("all")
@@ -207,7 +207,7 @@ def test_the_way_back_leads_back(followed):
     assert {} == {s["line"]: s["said"] for s in followed.done["back"] if s["status"]}
 
     before, after = (
-        {row["lv_name"]: (row["segtype"], row["devices"].split("(")[0])
+        {row["lv_name"]: (canonical(row["segtype"]), row["devices"].split("(")[0])
          for row in json.loads(state)["report"][0]["lv"] if "_rmeta" not in row["lv_name"]}
         for state in (followed.done["before"], followed.done["back"][-1]["after"])
     )  # fmt: skip
