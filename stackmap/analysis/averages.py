@@ -128,6 +128,8 @@ class Average:
             load = held.loads.get(name, IDLE)
             weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + held.weight
         before = [] if self._sums is None else [(self._sums.get(name, IDLE), 1.0)]
+        if all(load is IDLE for load, _ in (*before, *weights.values())):
+            return IDLE
         return _weighted([*before, *weights.values()])
 
 

@@ -131,6 +131,11 @@ class Session:
         for reason in topology.unknown:
             tell(f"not known: {reason}")
 
+    def tell_apart(self) -> None:
+        """Say on stderr that samples were left out, where nobody asked for it."""
+        if self.apart is not None:
+            tell(f"a sample every {self.apart:g} s is read of so long a recording; --every has others")
+
     def _open(self) -> Host:
         if self._capture is None:
             from stackmap.host.live import LiveHost

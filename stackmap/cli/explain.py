@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 COUNT = 10  # of a live machine: ten seconds, of which each one is looked at
+MOST = 1800  # samples of a recording: the intervals are all held, 100 KB each of 200 devices
 
 
 @click.command()
@@ -72,9 +73,11 @@ def command(
         return
     names, seconds, count = split_words(words)
     again = partial(discover, geometry=True)
+    session.most = MOST
     if text is None and not boot:
         listen(session.host)
     topology = again(session.host)
+    session.tell_apart()
     part = topology.select(find_all(topology, names)) if names else topology
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stackmap.sampling.watch import Report
 
 LONGEST = 366 * 86400.0  # seconds
+MOST = 7200  # samples of a recording, for who looks at each interval: two hours of seconds
 SECONDS = 1.0  # of an interval, where nothing is said
 
 Command = TypeVar("Command", bound=Callable[..., Any])

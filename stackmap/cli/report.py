@@ -12,7 +12,7 @@ import click
 
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
-from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import writing
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.find import find_all
@@ -80,7 +80,9 @@ def command(
     if wishes and not names:
         raise click.UsageError("--to is proposed for a NAME")
     asked = {wish: parse(wish) for wish in wishes}
+    session.most = MOST
     topology, looked = at(session, text, repeated=True, geometry=True)
+    session.tell_apart()
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.stand import stand
-from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import width
 from stackmap.find import find_all
 from stackmap.model.layout_request import parse
@@ -19,6 +21,8 @@ from stackmap.render.whatif_json import whatif_json
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
+    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
 
 COUNT = 10  # of a live machine: ten seconds, as ``explain`` has it
 
@@ -57,20 +61,32 @@ def command(
     if not names:
         raise click.UsageError("whose load? whatif takes a NAME")
     asked = parse(wish)
+    session.most = MOST
     topology, looked = at(session, text)
+    session.tell_apart()
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
-    intervals = list(wanted.intervals(session, topology))
+    intervals = _repeatable(wanted, session, topology)
     columns = width()
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(stand(topology, name).device.name for name in chosen)
     for number, name in enumerate(devices):
-        projection = project(topology, intervals, name, asked)
+        projection = project(topology, intervals(), name, asked)
         if as_json:
             click.echo(json.dumps(whatif_json(projection)))
             continue
         gap = "\n" if number else ""
         click.echo(gap + whatif_text(projection, heading=not no_heading, width=columns), nl=False)
     sys.exit(status)
+
+
+def _repeatable(
+    wanted: Wanted, session: Session, topology: Topology
+) -> Callable[[], Iterable[Interval]]:
+    """Return what gives the intervals, as often as they are wanted: a recording is read again, not held."""
+    if session.recorded is not None and wanted.text is None:
+        return partial(wanted.intervals, session, topology)
+    taken = list(wanted.intervals(session, topology))
+    return lambda: taken

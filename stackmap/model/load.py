@@ -49,7 +49,7 @@ class Flow:
 
     def scaled(self, factor: float) -> Flow:
         """Return this flow times *factor*."""
-        if self is NONE:
+        if self is NONE or self is ZERO:
             return self
         return Flow(
             None if self.ios is None else self.ios * factor,
@@ -61,6 +61,8 @@ class Flow:
     def __add__(self, other: Flow) -> Flow:
         if self is NONE or other is NONE:
             return NONE
+        if self is ZERO or other is ZERO:
+            return other if self is ZERO else self
         return Flow(
             None if self.ios is None or other.ios is None else self.ios + other.ios,
             None if self.merges is None or other.merges is None else self.merges + other.merges,
@@ -114,6 +116,8 @@ class Load:
     @property
     def idle(self) -> bool:
         """Nothing read or written; a load that says nothing is not idle."""
+        if self is IDLE:
+            return True
         return self.total.ios == 0 and not self.total.bytes
 
     def without_merges(self) -> Load:
