@@ -150,6 +150,15 @@ def test_who_was_never_stopped_in_a_lab_is_said():
         assert says == any(f"{use.who} ({use.how}): how it lets go" in text for text in unchecked)
 
 
+def test_a_sync_after_a_reshape_is_let_run():
+    """mdadm leaves it a limit at which it would stop for ever; a new array has none."""
+    waits = [s.line for s in grow("raid5", 3, "raid10", "de").steps if s.command[0] == "sh"]
+
+    assert 2 == len(waits)
+    assert all('echo max > "$md/sync_max"' in line and line.count("free;") == 2 for line in waits)
+    assert "sync_max" not in waiting("/dev/md0", layout("raid1", 2)).line
+
+
 DETAIL = """/dev/md0:
         Raid Level : {level}
       Raid Devices : {members}

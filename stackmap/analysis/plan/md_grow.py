@@ -136,7 +136,8 @@ def _steps(path: str, change: Change, *, passing: bool) -> list[Step]:
     spared = change.added and change.before.level != "raid0"
     first = [_spares(path, change.added)] if spared else []
     return [
-        replace(each, redundant=not bare) for each in (*first, step, waiting(path, change.after))
+        replace(each, redundant=not bare)
+        for each in (*first, step, waiting(path, change.after, reshaped=True))
     ]
 
 

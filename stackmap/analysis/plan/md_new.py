@@ -108,21 +108,40 @@ def made(path: str, layout: Layout, chosen: tuple[Device, ...], clear: str) -> l
     return [create, *([waiting(path, layout)] if redundant else [])]
 
 
-def waiting(path: str, after: Layout) -> Step:
-    """Return the step that waits until an array is in sync, and fails unless it is whole and laid out as *after*."""
+def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
+    """
+    Return the step that waits until an array is in sync, and fails unless it is whole and laid out as *after*.
+
+    *reshaped*: whether mdadm may have left it a limit.
+    """
     # Not mdadm --wait: it fails where the sync has ended before it looks. Twice quiet, for a
     # reshape ends before the sync that follows it begins, and before mdadm changes the level.
     detail = shlex.join(["mdadm", "--detail", path])
+    free = "free; " if reshaped else ""
     loop = (
         f"busy() {{ {detail} | grep -qE '{BUSY}'; }}; "
-        f"while sleep {PAUSE}; busy || {{ sleep {PAUSE}; busy; }}; do :; done; "
+        f"while sleep {PAUSE}; {free}busy || {{ sleep {PAUSE}; {free}busy; }}; do :; done; "
     )
     lines = ["State : [a-z-]+ ?", f"Raid Level : {after.level}", f"Raid Devices : {after.members}"]
     lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
     proof = f"""[ "$({detail} | grep -cE '({"|".join(lines)})$')" = {len(lines)} ]"""
     return Step(
-        script(loop + proof),
+        script((_unlimited(path) if reshaped else "") + loop + proof),
         f"waits until it is in sync, and fails unless md has made it a whole {after.level}: then stop here",
+    )
+
+
+def _unlimited(path: str) -> str:
+    """
+    Return a shell function that lets a sync of an array run to its end.
+
+    mdadm raises sync_max stretch by stretch while it reshapes (progress_reshape in Grow.c), and has been
+    seen to set it once more when all was done: a sync after that stops there for ever, without a word.
+    """
+    return (
+        f'md="/sys/class/block/$(basename "$(readlink -f {shlex.quote(path)})")/md"; '
+        'free() { [ ! -e "$md/sync_max" ] || grep -qE "reshape|frozen" "$md/sync_action" || '
+        'echo max > "$md/sync_max"; }; '
     )
 
 
