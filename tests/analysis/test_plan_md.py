@@ -129,6 +129,22 @@ def test_a_raid0_in_zones_is_not_converted():
         WAYS["grow"].plan(replace(ground, topology=Topology(devices, ground.topology.edges)))
 
 
+@pytest.mark.parametrize(("level", "members", "wanted", "fits"),
+                         [("raid5", 3, "raid6", True), ("raid10", 4, "raid5", False)])  # fmt: skip
+def test_a_disk_is_large_enough_for_what_will_be(level, members, wanted, fits):
+    """A member may be more than md uses of it; what was a raid10 uses all of it as a raid0."""
+    ground = md_ground(level, members, wanted, onto=("sdg",))
+    devices = [replace(d, size=256 * MIB) if d.name == "sdg" else d
+               for d in ground.topology.devices.values()]  # fmt: skip
+    ground = replace(ground, topology=Topology(devices, ground.topology.edges))
+
+    if fits:
+        assert WAYS["grow"].plan(ground)
+    else:
+        with pytest.raises(PlanRefused, match="too small"):
+            WAYS["grow"].plan(ground)
+
+
 def test_what_is_written_on_a_disk_is_left_alone():
     """mdadm asks nobody; where udev tells nothing, the reader has to look."""
     ground = md_ground("raid5", 3, "raid6", onto=("sdd",), written={"sdd": "ext4"})

@@ -86,7 +86,10 @@ def _fresh(ground: Ground) -> Iterator[Device]:
     topology, target = ground.topology, ground.target
     carriers = [e.below for e in topology.below(target.name) if e.role is Role.DATA]
     taken = {disk for name in carriers for disk in disks(topology, name)}
-    least = ground.components.get(target.name)
+    present = target.layout.level if target.layout else ""
+    # A raid10 that becomes a raid0 takes all of each disk (raid0.c, create_strip_zones).
+    whole = present == "raid10" != ground.wanted.level
+    least = None if whole else ground.components.get(target.name)
     spares = [e.below for e in topology.below(target.name) if e.role is Role.SPARE]
     for name in (*spares, *ground.onto):
         device = topology[name]
