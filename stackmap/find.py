@@ -40,6 +40,11 @@ def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
     return list(found)
 
 
+def still(topology: Topology, names: Iterable[str]) -> list[str]:
+    """Return what those of *names* mean that some device bears; it may be nothing, where others did before."""
+    return list(dict.fromkeys(found for name in names for found in find(topology, name)))
+
+
 def missing(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return those of *names* that no device bears."""
     return [name for name in names if not find(topology, name)]

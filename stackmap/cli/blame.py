@@ -11,7 +11,7 @@ import click
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.find import find, find_all
+from stackmap.find import find_all, still
 from stackmap.model.charge import charged
 from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
 from stackmap.render.notes import notes
@@ -77,8 +77,7 @@ def command(
 
 def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
     """Return what *names* mean now, of it the disks, and the rest; without names, all disks."""
-    there = [name for name in names if find(topology, name)]
-    chosen = find_all(topology, there)
+    chosen = still(topology, names)
     if not names:
         chosen = [device.name for device in topology if not topology.below(device.name)]
     disks = [name for name in chosen if not topology.below(name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,10 +12,11 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, split_words
 from stackmap.cli.output import STDOUT, writing
-from stackmap.find import find, find_all
+from stackmap.find import find_all, still
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
+    from stackmap.model.topology import Topology
     from stackmap.sampling.watch import Report
 
 
@@ -56,12 +58,15 @@ def command(session: Session, /, words: tuple[str, ...], form: str | None, out: 
 
 
 def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
+    from stackmap.cli.spill import Spill
     from stackmap.render.openmetrics import courses, openmetrics
 
-    found = courses(reports)
-    with writing(out or STDOUT), click.open_file(out or "-", "w", encoding="utf-8") as file:
-        for part in openmetrics(found):
-            file.write(part)
+    # Beside what is written there is room for it; in a /tmp of memory there may be none.
+    folder = None if out is None else os.path.dirname(out) or "."
+    with writing(out or STDOUT), Spill(folder) as store:
+        found = courses(reports, store)
+        with click.open_file(out or "-", "w", encoding="utf-8") as file:
+            file.writelines(openmetrics(found, store))
 
 
 def _parquet(out: str, reports: Iterator[Report]) -> None:
@@ -74,9 +79,11 @@ def _parquet(out: str, reports: Iterator[Report]) -> None:
 
 def _right(reports: Iterator[Report], names: tuple[str, ...]) -> Iterator[Report]:
     """Yield *reports* with their counters corrected, of what *names* mean at the time of each."""
+    last: Topology | None = None
     for topology, interval in reports:
         if interval.summary:  # the average that an interrupt ends a live report with
             continue
-        right, _ = corrected(topology, interval)
-        meant = find_all(topology, [name for name in names if find(topology, name)])
-        yield (topology.only(meant) if names else topology), right
+        if topology is not last:
+            last = topology
+            part = topology.only(still(topology, names)) if names else topology
+        yield part, corrected(topology, interval)[0]

@@ -14,7 +14,7 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.cli.output import width
-from stackmap.find import find_all, missing
+from stackmap.find import find_all, still
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -102,8 +102,7 @@ def _pages(
     for topology, interval in reports:
         if topology is not last:
             last = topology
-            lost = set(missing(topology, names))
-            chosen = find_all(topology, [name for name in names if name not in lost])
+            chosen = still(topology, names)
             shown = show(topology, chosen)
         if chosen or not names:
             yield from shown(interval)

@@ -3,8 +3,10 @@ Figures over time as OpenMetrics text, from the one table of metrics.
 
 All are gauges: rates and means of the interval that ends at the sample's
 timestamp. What is unknown has no sample. The specification has a family's
-samples in one place, and in it those of one device, in order of time; so
-everything is held until the end, eight bytes a figure.
+samples in one place, and in it those of one device, in order of time; the
+figures come instant by instant. So they are turned: eight bytes a figure, in a
+store from where they are read device by device. Reading a recording once for
+each family would take as many times as long, and would not do for a live one.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan
+from typing import Protocol
 
 from stackmap.model.interval import Interval
+from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS, Metric
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
@@ -29,22 +33,64 @@ UNITS = {
     "share": ("ratio", 1.0),
 }
 END = "# EOF\n"
+SIZE = 8  # bytes of a figure
+HELD = 2_000_000  # figures, until they are stored: 16 MB
+
+
+class Store(Protocol):
+    """Where figures wait: a file, or memory."""
+
+    def put(self, content: bytes) -> int:
+        """Keep *content*, and return its place."""
+
+    def get(self, place: int, size: int) -> bytes:
+        """Return *size* bytes from *place* on."""
 
 
 @dataclass(slots=True)
 class Course:
-    """The figures of a device: the instants, and for each metric a value at each, NaN where unknown."""
+    """
+    The figures of a device: the instants, and for each metric a value at each, NaN where unknown.
+
+    ``stored``: the places of those that came first, and of how many instants
+    each is; ``times`` and ``values``: the others.
+    """
 
     times: array[float] = field(default_factory=lambda: array("d"))
     values: list[array[float]] = field(default_factory=lambda: [array("d") for _ in METRICS])
+    stored: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, time: float, load: Load) -> None:
+        """Take what the device did until *time*."""
+        self.times.append(time)
+        for values, metric in zip(self.values, METRICS, strict=True):
+            value = metric.value(load)
+            values.append(nan if value is None else value)
+
+    def put(self, store: Store) -> None:
+        """Have *store* keep what is held."""
+        content = b"".join(column.tobytes() for column in (self.times, *self.values))
+        self.stored.append((store.put(content), len(self.times)))
+        for column in (self.times, *self.values):
+            del column[:]
+
+    def of(self, metric: int, store: Store) -> Iterator[tuple[array[float], array[float]]]:
+        """Yield the instants and the values of a metric, in parts."""
+        for place, count in self.stored:
+            size = count * SIZE
+            found = array("d", store.get(place, size)), array("d")
+            found[1].frombytes(store.get(place + (1 + metric) * size, size))
+            yield found
+        yield self.times, self.values[metric]
 
 
 Courses = dict[str, Course]  # by the labels of a device
 
 
-def courses(reports: Iterable[tuple[Topology, Interval]]) -> Courses:
+def courses(reports: Iterable[tuple[Topology, Interval]], store: Store) -> Courses:
     """Gather what *reports* say of each device; one that is renamed begins anew under its name."""
     found: Courses = {}
+    held = 0
     for topology, interval in reports:
         for device in topology:
             load = interval.loads.get(device.name)
@@ -56,25 +102,27 @@ def courses(reports: Iterable[tuple[Topology, Interval]]) -> Courses:
                 "name": device.title,
                 "kind": str(device.kind),
             }
-            course = found.setdefault(labels(names), Course())
-            course.times.append(interval.time)
-            for values, metric in zip(course.values, METRICS, strict=True):
-                value = metric.value(load)
-                values.append(nan if value is None else value)
+            found.setdefault(labels(names), Course()).add(interval.time, load)
+            held += 1
+        if held * len(METRICS) > HELD:
+            held = 0
+            for course in found.values():
+                course.put(store)
     return found
 
 
-def openmetrics(found: Courses) -> Iterator[str]:
+def openmetrics(found: Courses, store: Store) -> Iterator[str]:
     """Yield the text, a family at a time, to its end."""
     for place, metric in enumerate(METRICS):
         name, unit, factor = named(metric)
         yield f"# TYPE {name} gauge\n# UNIT {name} {unit}\n# HELP {name} {escaped(metric.help)}\n"
         for of, course in found.items():
-            yield "".join(
-                f"{name}{of} {value * factor:.12g} {time:.6f}\n"
-                for time, value in zip(course.times, course.values[place], strict=True)
-                if not isnan(value)
-            )
+            for times, values in course.of(place, store):
+                yield "".join(
+                    f"{name}{of} {value * factor:.12g} {time:.6f}\n"
+                    for time, value in zip(times, values, strict=True)
+                    if not isnan(value)
+                )
     yield END
 
 

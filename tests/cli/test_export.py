@@ -13,10 +13,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pyarrow import parquet
 
 from stackmap.cli import stackmap
+from stackmap.cli.spill import Spill
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.metrics import METRICS
 from stackmap.model.topology import Topology
+from stackmap.render import openmetrics as rendering
 from stackmap.render.openmetrics import UNITS, courses, named, openmetrics
 from tests.drawn import passing
 
@@ -86,12 +88,48 @@ def test_names_from_the_system_are_read_back(name):
     """No name ends its label, a line or the text."""
     load = Load(Flow(2.0, 0.0, 3.0, 5.0), Flow(7.0, 0.0, 11.0, 13.0), aqu=17.0, busy=0.19)
     topology = Topology([passing("dm-0", label=name)])
-    text = "".join(openmetrics(courses([(topology, Interval({"dm-0": load}, time=23.5))])))
+    with Spill(None) as store:
+        found = courses([(topology, Interval({"dm-0": load}, time=23.5))], store)
+        text = "".join(openmetrics(found, store))
     families = list(text_string_to_metric_families(text))
 
     labels = {sample.labels["name"] for family in families for sample in family.samples}
     assert labels == {name.replace("\n", "\\n")}
     assert families[0].samples[0].value == 2.0
+
+
+def test_what_is_not_held_is_the_same(monkeypatch, tmp_path):
+    """Put away after every interval, and read back device by device: the same text, to the letter."""
+    held = run("export", "--openmetrics")
+    monkeypatch.setattr(rendering, "HELD", 1)
+    out = tmp_path / "x.txt"
+    run("export", "--openmetrics", "-o", str(out))
+
+    assert out.read_text() == held
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_memory_does_not_grow_with_the_recording(monkeypatch):
+    """A store is given every figure but the last ones."""
+
+    class Counting(Spill):
+        size = 0
+
+        def put(self, content):
+            self.size += len(content)
+            return super().put(content)
+
+    monkeypatch.setattr(rendering, "HELD", 10 * len(METRICS))
+    topology = Topology([passing("dm-0", label="vg/lv")])
+    load = Load(Flow(2.0, 0.0, 3.0, 5.0), Flow(7.0, 0.0, 11.0, 13.0), aqu=17.0, busy=0.19)
+    reports = ((topology, Interval({"dm-0": load}, time=float(n))) for n in range(1000))
+    with Counting(None) as store:
+        (course,) = courses(reports, store).values()
+        times = [time for part, _ in course.of(0, store) for time in part]
+
+    assert len(course.times) <= 10
+    assert store.size == (1000 - len(course.times)) * (1 + len(METRICS)) * 8
+    assert times == [float(number) for number in range(1000)]
 
 
 def test_parquet_has_every_figure(reports, tmp_path):
