@@ -134,7 +134,9 @@ class Session:
     def tell_apart(self) -> None:
         """Say on stderr that samples were left out, where nobody asked for it."""
         if self.apart is not None:
-            tell(f"a sample every {self.apart:g} s is read of so long a recording; --every has others")
+            tell(
+                f"a sample every {self.apart:g} s is read of so long a recording; --every has others"
+            )
 
     def _open(self) -> Host:
         if self._capture is None:
