@@ -1,10 +1,9 @@
-"""Samples, the intervals between them, and which are wanted."""
+"""Which of many intervals are wanted."""
 
 import pytest
 
 from stackmap.model.interval import Interval
-from stackmap.sampling import choose, intervals
-from stackmap.sources import diskstats
+from stackmap.sampling import choose
 
 
 @pytest.mark.parametrize("which", ["last", "all", "1"])
@@ -14,27 +13,3 @@ def test_a_texts_own_averages_are_reports_only_where_it_has_no_others(which):
 
     assert [interval] == list(choose([own, interval, own], which, "text"))
     assert [own] == list(choose([own], which, "text"))
-
-
-class Clock:
-    """A host that has only the time: a second a tick."""
-
-    def ticks(self, interval, count):
-        return (100.0 + interval * tick for tick in range(count))
-
-
-def test_each_sample_is_one_read_of_the_counters():
-    """Four intervals take five samples, and /proc/diskstats is read five times, no more."""
-
-    class Counting(Clock):
-        asked = 0
-
-        def read(self, path):
-            assert path == diskstats.PATH
-            self.asked += 1
-            return f"   8       0 sda {self.asked} 0 0 0 0 0 0 0 0 0 0\n"
-
-    host = Counting()
-
-    assert [1.0] * 4 == [each.loads["sda"].read.ios for each in intervals(host, 1.0, 4)]
-    assert host.asked == 5

@@ -181,7 +181,7 @@ def test_missed_events_are_said():
 
 
 def test_while_nothing_happens_no_device_is_looked_at(listens):
-    """A tick is the counters and a question or two."""
+    """A tick is one read of the counters and a question or two."""
     machine = with_volume([], listens=listens)
     if listens:
         uevent.read(machine)
@@ -191,6 +191,7 @@ def test_while_nothing_happens_no_device_is_looked_at(listens):
     machine.asked.clear()
     assert [moment.bearers is first.bearers for moment in taken] == [True] * 3
     assert set(machine.asked) == {PATH, SEQNUM}
+    assert machine.asked.count(PATH) == 3
 
 
 def test_figures_for_a_fixed_topology_are_of_its_devices(listens):

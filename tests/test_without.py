@@ -13,7 +13,7 @@ from stackmap.find import find
 from stackmap.host.capture import CapturedHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.layers_json import layers_json
-from stackmap.sampling import intervals
+from stackmap.sampling.watch import Watch
 
 SAMPLE = Path(__file__).parent.parent / "sample_topologies" / "vghdd"
 
@@ -74,7 +74,7 @@ def test_the_same_stack_is_counted(whole, taken):
     """Every figure of every layer is the same to the last digit."""
     host = HOSTS[taken]()
     topology = discover(host)
-    (span,) = list(intervals(CapturedHost(str(SAMPLE)), 1, 1))
+    _, span = next(Watch(CapturedHost(str(SAMPLE)), whole, discover).reports(1, 1))
     for name in ("vm-disk1", "vm-disk1-r10"):
         (top,) = find(topology, name)
         expected = layers_json([stack_figures(whole, span.loads, top)], span, [])["stacks"][0]

@@ -1,10 +1,10 @@
-"""Counters over time: samples of a host, the intervals between them, and which of those are wanted."""
+"""Counters over time: averages since boot, and which intervals of many are wanted."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import InputError
@@ -13,26 +13,13 @@ from stackmap.sources import diskstats, uptime
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.interval import Interval
-    from stackmap.sources.diskstats import Sample
 
 T = TypeVar("T")
 
 
-def samples(host: Host, interval: float, count: int | None) -> Iterator[Sample]:
-    """Yield *count* samples, *interval* seconds apart; each is one read of the counters."""
-    for time in host.ticks(interval, count):
-        yield diskstats.read(host, time)
-
-
-def intervals(host: Host, interval: float, count: int | None) -> Iterator[Interval]:
-    """Yield *count* intervals, which takes one sample more."""
-    taken = samples(host, interval, None if count is None else count + 1)
-    return (diskstats.between(earlier, later) for earlier, later in pairwise(taken))
-
-
 def since_boot(host: Host) -> Interval:
     """Return the averages since boot, which are no current rate and say so."""
-    sample = next(samples(host, 0, 1))
+    sample = diskstats.read(host, next(host.ticks(0, 1)))
     return diskstats.since_boot(sample, uptime.read(host))
 
 

@@ -10,9 +10,10 @@ import sys
 from itertools import cycle
 from pathlib import Path
 
+from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.model.load import Flow, Load
-from stackmap.sampling import intervals
+from stackmap.sampling.watch import Watch
 
 HEADING = (
     "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  "
@@ -28,9 +29,10 @@ KIB = 1024
 
 def reports(sample: Path) -> list[str]:
     """Return what ``iostat -x`` prints of each interval of *sample*, processors first."""
+    host = CapturedHost(str(sample))
     return [
         CPU + HEADING + "".join(_row(*row) for row in sorted(report.loads.items())) + "\n\n"
-        for report in intervals(CapturedHost(str(sample)), 1.0, None)
+        for _, report in Watch(host, discover(host), discover).reports(1.0, None)
     ]
 
 
