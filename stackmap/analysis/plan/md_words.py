@@ -15,7 +15,7 @@ RESTRIPE = (
     "every stripe is read and written; after a crash it goes on, with the backup file if that "
     "is asked for (mdadm --assemble --backup-file)"
 )
-FEWER = "as many disks less may die from then on"
+FEWER = "one disk less may die from then on"
 NO_WAY = "none in place: a new array, and a copy or pvmove"
 SYNCED = ", once it is in sync"
 

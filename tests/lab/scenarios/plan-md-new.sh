@@ -3,7 +3,7 @@
 size=32M
 # Of small partitions, which are in sync soon.
 parted() {
-    for disk in d e f g; do echo size=64M | sfdisk -q --label gpt /dev/sd$disk; done
+    for disk in d e f g; do sgdisk --new=0:0:+64M /dev/sd$disk > /dev/null; done
     udevadm settle
 }
 new=(--onto sdd1 --onto sde1 --onto sdf1 --onto sdg1)

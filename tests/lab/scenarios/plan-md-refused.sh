@@ -22,7 +22,7 @@ wiped /dev/sdd
 mkfs.btrfs -q -f /dev/sdd /dev/sde; udevadm settle; btrfs device scan > /dev/null; mount /dev/sdd /mnt
 refused md-btrfs-second /dev/md/x raid6 --onto sde
 wiped /dev/sdd /dev/sde
-for disk in d e f g; do printf '%s\n' 'size=24M' 'size=24M' 'size=100M' | sfdisk -q --label gpt /dev/sd$disk; done
+for disk in d e f g; do sgdisk --new=0:0:+24M --new=0:0:+24M /dev/sd$disk > /dev/null; done
 udevadm settle
 refused md-table /dev/md/x raid6 --onto sdd
 refused md-small /dev/md/x raid6 --onto sdd1
@@ -92,7 +92,7 @@ gone
 made 4 3
 refused md-raid4 /dev/md/x raid6 --way grow --onto sdd
 gone
-printf '%s\n' 'size=100M' | sfdisk -q --label gpt /dev/sda; udevadm settle
+sgdisk --new=0:0:+100M /dev/sda > /dev/null; udevadm settle
 yes | mdadm --create /dev/md/x --quiet --run --level=0 --raid-devices=2 --chunk=64 /dev/sda1 /dev/sdb; udevadm settle
 refused md-zones /dev/md/x raid10 --way grow --onto sdd --onto sde
 exit 0
