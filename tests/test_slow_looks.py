@@ -16,9 +16,12 @@ from stackmap.errors import ParseError, SourceMissing
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.threaded import Threaded
-from stackmap.sampling.watch import UNSURE, Watch
+from stackmap.sampling import watch as watch_module
+from stackmap.sampling.moments import UNSURE
+from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH
+from stackmap.sources.mountinfo import PATH as MOUNTS
 from tests.test_watch import Machine, nothing, replace_quickly
 
 TICKS = 60
@@ -46,7 +49,11 @@ class Slow(Machine):
         super().__init__(steps, listens=listens)
         self.delay, self.early, self.tick = delay, early, 0
         self.add_volume(0, "vg/lv")
-        self.files = {**self.files, PATH: ""}
+        self.files = {**self.files, PATH: "", MOUNTS: ""}
+
+    def mount(self, number):
+        line = f"31 1 254:0 / /mnt/{number} rw - ext4 /dev/mapper/vg-lv rw\n"
+        self.files = {**self.files, MOUNTS: line}
 
     def aside(self, ask):
         return Later(self, partial(ask, self), self.tick + self.delay, early=self.early)
@@ -103,6 +110,27 @@ def test_one_that_is_replaced_while_it_is_read_is_read_again():
     assert found[-1][0]["dm-0"].title == "vg/other"
 
 
+def test_what_takes_a_command_is_asked_aside():
+    """A file system is mounted, and no event: it is seen when it was asked for, no figure is lost meanwhile."""
+    steps = at(45, lambda machine: machine.mount(1))
+    machine = Slow(steps, delay=7)
+    found = rows(machine, 90)
+
+    assert [rates for _, rates, _ in found] == [{"sda": 7, "dm-0": 7}] * 90
+    mounted = [[use.who for use in t["dm-0"].uses] for t, _, _ in found]
+    assert mounted == [[]] * 67 + [["/mnt/1"]] * 23
+    assert machine.asked.count(MOUNTS) < 12
+
+
+def test_one_that_is_replaced_while_that_is_asked_has_no_rate_across():
+    steps = at(31, replace_quickly)
+    found = rows(Slow(steps, delay=9), 70)
+    rates = [rates.get("dm-0") for _, rates, _ in found]
+    assert set(rates) == {7, None}
+    assert rates[29:31] == [7, None]
+    assert rates[-5:] == [7] * 5
+
+
 def test_where_nobody_tells_who_none_has_figures():
     """The count of events says that something changed: until it is known what, no rate is sure."""
     found = rows(Slow(at(3, replace_quickly), delay=4, listens=False), 20)
@@ -118,6 +146,8 @@ def churn(seed):
     rng = random.Random(seed)  # noqa: S311 - the same each time
 
     def step(machine):
+        if rng.random() < 0.2:
+            machine.mount(machine.born)
         if rng.random() < 0.6:
             return
         number = rng.randrange(1, 5)
@@ -138,13 +168,14 @@ def churn(seed):
 @pytest.mark.parametrize("delay", [0, 1, 3, 9])
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_rate_is_ever_of_two_devices(seed, early, delay, listens, tmp_path):
+def test_no_rate_is_ever_of_two_devices(seed, early, delay, listens, tmp_path, monkeypatch):
     """
     Each does 7 a second, whatever happens; another's counters would make thousands.
 
     At the end all there are have figures. The replay of its recording, up to
     wherever that was ended, says what was said live.
     """
+    monkeypatch.setattr(watch_module, "SELDOM", 4.0)
     machine = Slow(churn(seed), delay=delay, early=early, listens=listens)
     with RecordingHost(machine, str(tmp_path / "c")) as host:
         live = rows(host, TICKS)

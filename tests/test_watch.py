@@ -6,7 +6,8 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.sampling.changes import events
-from stackmap.sampling.watch import Watch, of_the_same
+from stackmap.sampling.moments import of_the_same
+from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH
 from stackmap.sources.uevent import NOTHING

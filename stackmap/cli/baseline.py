@@ -49,7 +49,7 @@ def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
     from stackmap.cli.measuring import ends
     from stackmap.discover import discover
     from stackmap.host.capture import CapturedHost
-    from stackmap.sampling.watch import of_the_same
+    from stackmap.sampling.moments import of_the_same
 
     host = CapturedHost(path, tell)
     before = discover(host)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load
     from stackmap.model.topology import Topology
-    from stackmap.sampling.watch import Report
+    from stackmap.sampling.moments import Report
 
 
 @click.command()

@@ -27,7 +27,7 @@ from stackmap.render.compare_json import compare_json
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-    from stackmap.sampling.watch import Report
+    from stackmap.sampling.moments import Report
 
 Pairs = list[tuple[str, str]]
 

@@ -17,7 +17,7 @@ from stackmap.find import find_all, still
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-    from stackmap.sampling.watch import Report
+    from stackmap.sampling.moments import Report
 
 
 @click.command()

@@ -15,8 +15,9 @@ from stackmap.analysis.averages import average
 from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.sampling import choose, picked, since_boot
+from stackmap.sampling.moments import of_the_same
 from stackmap.sampling.stretches import stretches
-from stackmap.sampling.watch import Again, Watch, of_the_same
+from stackmap.sampling.watch import Again, Watch
 from stackmap.sources import uevent
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.sampling.watch import Report
+    from stackmap.sampling.moments import Report
 
 LONGEST = 366 * 86400.0  # seconds
 MOST = 7200  # samples of a recording, for who looks at each interval: two hours of seconds

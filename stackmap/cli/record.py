@@ -16,8 +16,9 @@ from stackmap.errors import CaptureError, SourceError
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.text import safe
+from stackmap.sampling.moments import Moment
 from stackmap.sampling.stretches import counted_on
-from stackmap.sampling.watch import Moment, Watch
+from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
             before = moment
             yield moment.sample.time
     finally:
-        if watch.is_looking:
+        if watch.is_behind:
             click.echo(UNREAD, err=True)
 
 

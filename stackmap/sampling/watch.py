@@ -1,52 +1,31 @@
 """
-A topology kept true while it is watched, and the intervals of each time with the topology of that time.
+A topology kept true while it is watched: samples, and who bore each name then.
 
-A rate is of one device: at both ends of an interval the name must have been
-borne by the same one. What bore it *at* a sample is known from the look
-before it and the look after it, and from what the kernel told in between.
+What bore a name *at* a sample is known from the look before it and the look
+after it, and from what the kernel told in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
-from stackmap.model.interval import Interval
-from stackmap.sampling.changes import Identities, events, identities, unseen
+from stackmap.sampling.changes import Identities, events, identities
+from stackmap.sampling.moments import Moment, between
 from stackmap.sources import activity, diskstats, uevent
 from stackmap.sources.uevent import ANYTHING, NOTHING, Told
 
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host
     from stackmap.model.topology import Topology
+    from stackmap.sampling.moments import Report
     from stackmap.sources.diskstats import Sample
 
 SELDOM = 30.0  # seconds between questions that take a command
 PATIENCE = 0.5  # seconds that a sample waits for a topology that is being read
-UNSURE = "devices came, went or changed; until it is known which, there are no figures"
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """
-    A sample, the topology right after it, which device bore each name, what had happened and was told.
-
-    ``bearers``: None while it is not known of any; ``topology`` is the one
-    before as long as the next is being read.
-    """
-
-    sample: Sample
-    topology: Topology
-    bearers: Identities | None
-    events: tuple[str, ...] = ()
-    told: Told = NOTHING
-
-
-Report = tuple["Topology", Interval]
 
 
 Again = Callable[["Host"], "Topology"]
@@ -84,17 +63,18 @@ class Watch:
         self._there: frozenset[str] = frozenset()
         self._settling = False
         self._patience = 0.0
-        self._coming: Answer[Look] | None = None
-        self._told = NOTHING  # before that look began, or what none has looked at yet
+        self._asked: float | None = None  # what takes a command; None: with the last look
+        self._coming: Answer[Look | None] | None = None
+        self._told = NOTHING  # before what is coming was asked for
         self._late = NOTHING  # since
-        self._sampled: frozenset[str] = frozenset()  # meanwhile
+        self._sampled: frozenset[str] = frozenset()  # since
         self._last: Sample | None = None
-        self._take(_with_work(host, topology))
+        self._take(_looked(host, topology))
 
     @property
-    def is_looking(self) -> bool:
-        """Whether the topology is being read again."""
-        return self._coming is not None
+    def is_behind(self) -> bool:
+        """Whether devices changed, and what they are now is still being read."""
+        return self._coming is not None and bool(self._told or self._late)
 
     def moments(
         self, interval: float, count: int | None, *, linger: float = 0.0
@@ -104,8 +84,9 @@ class Watch:
 
         *linger*: how long the last one waits for the topology, if that is being read.
         """
+        usual = min(PATIENCE, interval / 2)
         for number, time in enumerate(self._host.ticks(interval, count), 1):
-            self._patience = min(PATIENCE, interval / 2) if number != count else linger
+            self._patience = max(usual, linger) if number == count else usual
             yield self.moment(time)
 
     def reports(self, interval: float, count: int | None) -> Iterator[Report]:
@@ -117,24 +98,54 @@ class Watch:
     def moment(self, time: float) -> Moment:
         """Take a sample at *time*, and see whether anything changed."""
         sample = diskstats.read(self._host, time)
-        told = self._hear()
+        self._ask(self._hear(), time)
+        look = self._answer()
+        if look is not None:
+            return self._arrived(sample, look)
+        if self._told or self._late:
+            return self._meanwhile(sample)
+        self._last = sample
+        return Moment(sample, self.topology, self._bearers)
+
+    def _ask(self, told: Told, time: float) -> None:
+        """Begin to look, or to ask what takes a command, where it is time to; only one at once."""
         if self._coming is not None:
             self._late += told
-        elif told or self._told or self._settling or self._moved(time):
-            self._told += told
-            self._coming = self._host.aside(self._look)
-        else:
-            self._last = sample
-            return Moment(sample, self.topology, self._bearers)
-        if self._coming.ready(self._patience):
-            return self._arrived(sample, self._coming.result())
-        return self._meanwhile(sample)
+        elif told or self._told or self._settling or self._moved():
+            self._begin(told)
+        elif self._asked is None:
+            self._asked = time
+        elif time - self._asked >= SELDOM:
+            self._asked = time
+            self._coming = self._host.aside(self._look_if_other)
+
+    def _answer(self) -> Look | None:
+        """Return the look that was asked for, if it is there."""
+        if self._coming is None or not self._coming.ready(self._patience):
+            return None
+        coming, self._coming = self._coming, None
+        look = coming.result()
+        if look is None and self._late:
+            # At once: a replay takes the answers to be there where nothing is asked for.
+            late, self._late = self._late, NOTHING
+            self._begin(late)
+            return self._answer()
+        return look
+
+    def _begin(self, told: Told) -> None:
+        self._told += told
+        self._coming = self._host.aside(self._look)
 
     def _look(self, host: Host) -> Look:
-        return _with_work(host, self._again(host))
+        return _looked(host, self._again(host))
+
+    def _look_if_other(self, host: Host) -> Look | None:
+        """Look, if a volume is at other work than it was, or another file system is mounted."""
+        same = activity.of_volumes(host, self.topology) == self._now.seldom
+        return None if same else self._look(host)
 
     def _meanwhile(self, sample: Sample) -> Moment:
-        """Return the moment of a sample before the look that is under way: who was told of is not known."""
+        """Return the moment of a sample of which it is not known yet who those are that were told of."""
         if self._last is not None:
             self._sampled |= {*diskstats.names(self._last), *diskstats.names(sample)}
         self._last = sample
@@ -149,7 +160,7 @@ class Watch:
         sampled, self._sampled = self._sampled, frozenset()
         # udev is told when we are: a name may only come a moment later.
         self._settling = bool(told)
-        self._coming, self._told, self._late, self._last = None, late, NOTHING, sample
+        self._told, self._late, self._last = late, NOTHING, sample
         self._take(look)
         bearers: Identities | None = None
         if not late.unknown:
@@ -160,8 +171,7 @@ class Watch:
     def _take(self, look: Look) -> None:
         self.topology, self._now = look.topology, look
         self._bearers = identities(self.topology, self.topology)
-        self._asked: float | None = None
-        self._seldom: Answer[tuple[str, ...]] | None = None
+        self._asked = None
 
     def _hear(self) -> Told:
         if self._listening:
@@ -195,81 +205,12 @@ class Watch:
             if device.diskseq
         )
 
-    def _moved(self, time: float) -> bool:
-        """Whether something is at other work than it was."""
-        if activity.of_arrays(self._host, self._now.attributes) != self._now.at_work:
-            return True
-        if self._asked is None:  # it was with the look
-            self._asked = time
-        if self._seldom is None and time - self._asked >= SELDOM:
-            self._asked = time
-            self._seldom = self._host.aside(partial(activity.of_volumes, topology=self.topology))
-        if self._seldom is None or not self._seldom.ready(self._patience):
-            return False
-        answer, self._seldom = self._seldom, None
-        return answer.result() != self._now.seldom
+    def _moved(self) -> bool:
+        """Whether an array is at other work than it was."""
+        return activity.of_arrays(self._host, self._now.attributes) != self._now.at_work
 
 
-def _with_work(host: Host, topology: Topology) -> Look:
+def _looked(host: Host, topology: Topology) -> Look:
     attributes = activity.arrays(topology)
     at_work = activity.of_arrays(host, attributes)
     return Look(topology, attributes, at_work, activity.of_volumes(host, topology))
-
-
-def between(earlier: Moment, later: Moment) -> Interval:
-    """Return the interval of two moments, of the devices that are known to be the same at both."""
-    interval = diskstats.between(earlier.sample, later.sample)
-    gone = dict(_dropped(earlier, later, interval.loads))
-    loads = interval.loads
-    if gone:
-        loads = {n: load for n, load in loads.items() if n not in gone}
-    said = [*interval.events, *gone.values()]
-    if later.told:
-        sampled = frozenset(diskstats.names(later.sample))
-        said += unseen(later.told, later.topology, sampled, said)
-    titled = (_titled(event, earlier, later) for event in said)
-    return replace(interval, loads=loads, events=tuple(dict.fromkeys((*titled, *later.events))))
-
-
-def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Interval]:
-    """Yield the intervals of *reports* with the figures of those devices that *topology* knows, and no others."""
-    last, others = topology, frozenset[str]()
-    for current, interval in reports:
-        if current is not last:
-            now = identities(topology, current)
-            others = frozenset(n for n, same in now.items() if same is None and n in topology)
-            last = current
-        lost = sorted(others & interval.loads.keys())
-        if not lost:
-            yield interval
-            continue
-        loads = {n: load for n, load in interval.loads.items() if n not in others}
-        said = dict.fromkeys((*interval.events, *map(_replaced, lost)))
-        yield replace(interval, loads=loads, events=tuple(said))
-
-
-def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names that are not known to be borne by one device, and what to say of each."""
-    if earlier.bearers is None or later.bearers is None:
-        yield from ((name, UNSURE) for name in names)
-        return
-    if earlier.bearers is later.bearers:
-        return
-    for name in names:
-        was, now = earlier.bearers.get(name, ""), later.bearers.get(name, "")
-        if was is None or was != now:
-            new = name not in earlier.topology.devices
-            yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)
-
-
-def _titled(event: str, earlier: Moment, later: Moment) -> str:
-    """Return an event of the counters with the name that people use."""
-    name, _, rest = event.partition(" ")
-    for topology in (later.topology, earlier.topology):
-        if rest and name in topology and topology[name].label:
-            return f"{name} ({topology[name].label}) {rest}"
-    return event
-
-
-def _replaced(name: str) -> str:
-    return f"{name}: replaced by another device of that name; no figures for it"

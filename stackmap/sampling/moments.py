@@ -1,0 +1,101 @@
+"""
+Samples with who bore each name then, and the intervals between them.
+
+A rate is of one device: at both ends of an interval the name must have been
+borne by the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stackmap.model.interval import Interval
+from stackmap.sampling.changes import Identities, identities, unseen
+from stackmap.sources import diskstats
+from stackmap.sources.uevent import NOTHING, Told
+
+if TYPE_CHECKING:
+    from stackmap.model.topology import Topology
+    from stackmap.sources.diskstats import Sample
+
+UNSURE = "devices came, went or changed; until it is known which, there are no figures"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """
+    A sample, the topology right after it, which device bore each name, what had happened and was told.
+
+    ``bearers``: None while it is not known of any; ``topology`` is the one
+    before as long as the next is being read.
+    """
+
+    sample: Sample
+    topology: Topology
+    bearers: Identities | None
+    events: tuple[str, ...] = ()
+    told: Told = NOTHING
+
+
+Report = tuple["Topology", Interval]
+
+
+def between(earlier: Moment, later: Moment) -> Interval:
+    """Return the interval of two moments, of the devices that are known to be the same at both."""
+    interval = diskstats.between(earlier.sample, later.sample)
+    gone = dict(_dropped(earlier, later, interval.loads))
+    loads = interval.loads
+    if gone:
+        loads = {n: load for n, load in loads.items() if n not in gone}
+    said = [*interval.events, *gone.values()]
+    if later.told:
+        sampled = frozenset(diskstats.names(later.sample))
+        said += unseen(later.told, later.topology, sampled, said)
+    titled = (_titled(event, earlier, later) for event in said)
+    return replace(interval, loads=loads, events=tuple(dict.fromkeys((*titled, *later.events))))
+
+
+def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Interval]:
+    """Yield the intervals of *reports* with the figures of those devices that *topology* knows, and no others."""
+    last, others = topology, frozenset[str]()
+    for current, interval in reports:
+        if current is not last:
+            now = identities(topology, current)
+            others = frozenset(n for n, same in now.items() if same is None and n in topology)
+            last = current
+        lost = sorted(others & interval.loads.keys())
+        if not lost:
+            yield interval
+            continue
+        loads = {n: load for n, load in interval.loads.items() if n not in others}
+        said = dict.fromkeys((*interval.events, *map(_replaced, lost)))
+        yield replace(interval, loads=loads, events=tuple(said))
+
+
+def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names that are not known to be borne by one device, and what to say of each."""
+    if earlier.bearers is None or later.bearers is None:
+        yield from ((name, UNSURE) for name in names)
+        return
+    if earlier.bearers is later.bearers:
+        return
+    for name in names:
+        was, now = earlier.bearers.get(name, ""), later.bearers.get(name, "")
+        if was is None or was != now:
+            new = name not in earlier.topology.devices
+            yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)
+
+
+def _titled(event: str, earlier: Moment, later: Moment) -> str:
+    """Return an event of the counters with the name that people use."""
+    name, _, rest = event.partition(" ")
+    for topology in (later.topology, earlier.topology):
+        if rest and name in topology and topology[name].label:
+            return f"{name} ({topology[name].label}) {rest}"
+    return event
+
+
+def _replaced(name: str) -> str:
+    return f"{name}: replaced by another device of that name; no figures for it"
