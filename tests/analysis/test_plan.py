@@ -73,6 +73,16 @@ def test_only_raid0_meta_goes_up():
     ]
 
 
+@pytest.mark.parametrize(("wanted", "said"), [("raid6", False), ("raid6:layout=n_6", True)])
+def test_a_leg_that_was_not_tried_is_said(wanted, said):
+    """A plan is as sure as its least sure leg."""
+    ground = lv_ground("raid5", 4, wanted)
+    found = plan(ground, "convert").unchecked
+
+    assert said == any("was not tried" in line for line in found)
+    assert takeover.UNTRIED < takeover.TAKEOVERS | takeover.RESHAPES
+
+
 def test_no_path_leads_out_of_mirrors():
     """raid1 and linear have a way of their own, and none in this table."""
     assert takeover.path("raid5_ls", "raid1") is None

@@ -14,7 +14,16 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
-from stackmap.analysis.plan.takeover import PLAIN, STRIPED, Leg, canonical, members, names, path
+from stackmap.analysis.plan.takeover import (
+    PLAIN,
+    STRIPED,
+    UNTRIED,
+    Leg,
+    canonical,
+    members,
+    names,
+    path,
+)
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Role
@@ -52,7 +61,8 @@ def convert(ground: Ground) -> Plan:
     added = _added(ground, legs, data)
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
     steps = (*wrap.before, *_steps(name, legs, data, added), *wrap.after)
-    return Plan(printable(steps), result, _checked(ground, added), (*wrap.unchecked, GEOMETRY))
+    unchecked = (*wrap.unchecked, *_untried(legs), GEOMETRY)
+    return Plan(printable(steps), result, _checked(ground, added), unchecked)
 
 
 def _require_members(legs: tuple[Leg, ...], data: int) -> None:
@@ -213,6 +223,14 @@ def _conversion(
         f"lvconvert --type {leg.before} {shlex.quote(name)}, once it is in sync",
         redundant=not bare,
     )
+
+
+def _untried(legs: tuple[Leg, ...]) -> list[str]:
+    return [
+        f"lvconvert from {leg.before} to {leg.after} was not tried on a real kernel"
+        for leg in legs
+        if (leg.before, leg.after) in UNTRIED
+    ]
 
 
 def _risks(leg: Leg, *, adds: bool, bare: bool) -> str:
