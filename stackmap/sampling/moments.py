@@ -49,7 +49,7 @@ def between(earlier: Moment, later: Moment) -> Interval:
     loads = interval.loads
     if gone:
         loads = {n: load for n, load in loads.items() if n not in gone}
-    said = [*interval.events, *gone.values()]
+    said = [*interval.events, *filter(None, gone.values())]
     if later.told:
         sampled = frozenset(diskstats.names(later.sample))
         said += unseen(later.told, later.topology, sampled, said)
@@ -75,7 +75,7 @@ def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Inter
 
 
 def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the names that are not known to be borne by one device, and what to say of each."""
+    """Yield the names that are not known to be borne by one device, and what to say of each; "" if it was said."""
     if earlier.bearers is None or later.bearers is None:
         yield from ((name, UNSURE) for name in names)
         return
@@ -83,7 +83,9 @@ def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[t
         return
     for name in names:
         was, now = earlier.bearers.get(name, ""), later.bearers.get(name, "")
-        if was is None or was != now:
+        if was is None:
+            yield name, "" if now is None else f"{name} is known from here on; no figures before"
+        elif was != now:
             new = name not in earlier.topology.devices
             yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)
 

@@ -39,14 +39,22 @@ SADC = "/usr/lib/sysstat/sadc"
 SHARE = 0.1  # of iostat's CPU
 SECOND = 1.0  # for a window of an hour
 HOUR = 3600
-# What to do with it, and how many seconds that may take; CPU, so that a busy machine does not decide.
-OPENED = {
-    ("tree",): SECOND,
-    ("--every", "60", "iostat", "-J", "--report", "all"): SECOND,
-    ("--every", "1h", "iostat"): SECOND,
-    ("iostat",): SECOND,
-    ("iostat", "--per-layer"): SECOND,
+# What to do with an hour of it, which may take SECOND; CPU, so that a busy machine does not decide.
+OPENED = (
+    ("tree",),
+    ("iostat",),
+    ("iostat", "--per-layer"),
+    ("--every", "60", "iostat", "-J", "--report", "all"),
+)
+# And with all of it, and in how many seconds.
+WHOLE = {
+    ("iostat",): 5.0,
+    ("whatif", "vg/lv3", "--to", "raid10"): 60.0,
+    ("explain",): 60.0,
+    ("report", "-o", "/dev/null", "--markdown"): 120.0,
+    ("--every", "60", "export", "--openmetrics", "-o", "/dev/null"): 60.0,
 }
+HELD = 256.0  # MB
 
 
 def costs() -> bool:
@@ -185,21 +193,27 @@ def windows(hours: int = 24) -> bool:
         window = ["--from", out, "--since", f"@{since}", "--until", f"@{since + HOUR}"]
         commands = {" ".join(words): [STACKMAP, *window, *words] for words in OPENED}
         costs = measure.compare(commands, 3)
-        rows, fine = [], True
-        for (words, budget), cost in zip(OPENED.items(), costs.values(), strict=True):
-            taken = cost.median / 1000
-            fine &= budget is None or taken < budget
-            verdict = "" if budget is None else "ok" if taken < budget else "TOO SLOW"
-            rows.append((" ".join(words), taken, budget, verdict))
-        size = _size(Path(out)) / 1e6
-        heading = [
-            f"an hour of {hours} h at 1 s x 200 devices, {size:.0f} MB",
-            "CPU s",
-            "at most",
-            "",
+        rows = [
+            (" ".join(words), cost.median / 1000, SECOND, cost.memory / 1e6)
+            for words, cost in zip(OPENED, costs.values(), strict=True)
         ]
-        print(tabulate(rows, heading, floatfmt=".2f"))
-        return fine
+        size = _size(Path(out)) / 1e6
+        fine = _told(f"an hour of {hours} h at 1 s x 200 devices, {size:.0f} MB", rows)
+        rows = []
+        for words, budget in WHOLE.items():
+            taken, memory = measure.cpu([STACKMAP, "--from", out, *words])
+            rows.append((" ".join(words), taken / 1000, budget, memory / 1e6))
+        return _told(f"all of the {hours} h", rows) and fine
+
+
+def _told(what: str, rows: list[tuple[str, float, float, float]]) -> bool:
+    """Print what each took, in seconds and MB; return whether that is within its budget."""
+    fine = [taken < budget and memory < HELD for _, taken, budget, memory in rows]
+    verdicts = ["ok" if each else "TOO MUCH" for each in fine]
+    heading = [what, "CPU s", "at most", "RSS MB", ""]
+    told = [(*row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
+    print(tabulate(told, heading, floatfmt=(None, ".2f", ".0f", ".0f")))
+    return all(fine)
 
 
 if __name__ == "__main__":
