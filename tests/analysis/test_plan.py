@@ -527,12 +527,12 @@ def test_a_pv_moves_while_it_is_used():
     found = plan(moving(40), "move")
 
     assert [
-        "mdadm", "wait", "mdadm", "pvcreate", "vgextend", "pvmove", "vgreduce", "pvremove",
+        "mdadm", "wait", "wipefs", "mdadm", "pvcreate", "vgextend", "pvmove", "vgreduce", "pvremove",
         "mdadm", "mdadm",
     ] == verbs(found.steps)  # fmt: skip
     assert found.online
     assert found.redundant
-    assert [False] * 7 + [True] * 3 == [step.later for step in found.steps]
+    assert [False] * 8 + [True] * 3 == [step.later for step in found.steps]
 
 
 def test_a_pv_moves_only_where_it_fits():

@@ -38,9 +38,11 @@ device=
 gone() {
     umount /mnt
     [ ! -e /dev/mapper/safe ] || cryptsetup close safe
-    vgchange -qan > /dev/null 2>&1; vgremove -q -ff -y vg > /dev/null 2>&1
+    vgremove -q -ff -y vg > /dev/null 2>&1
     udevadm settle
     mdadm --stop --scan > /dev/null 2>&1; wipefs -qa /dev/sd?[0-9] 2> /dev/null
-    wipefs -qa "${disks[@]}"; rm -f /var/tmp/*.mdadm
+    # What a dead disk kept is not seen again on an array of the same members.
+    for disk in "${disks[@]}"; do wipefs -qa "$disk"; dd if=/dev/zero of="$disk" bs=1M count=6 conv=fsync status=none; done
+    rm -f /var/tmp/*.mdadm
     udevadm settle
 }

@@ -39,7 +39,7 @@ BACK = {
 REFUSED = {
     # Disks that are not to be had.
     "md-no-disks": "1 more disks are needed",
-    "md-member": "in use: x is on it",
+    "md-member": "in use: md127 is on it",
     "md-few": "--onto names 1",
     "md-pv": "in use: [LVM PV]",
     "md-written": "sdd has ext4 on it",
@@ -51,16 +51,16 @@ REFUSED = {
     "md-room": "raid10 2×2 of these disks",
     # What is on it.
     "md-move-room": "extents in use",
-    "md-lv": "vg/lv (volume) stands on x",
-    "md-upper": "upper (dm) stands on x",
+    "md-lv": "vg/lv (volume) stands on md127",
+    "md-upper": "upper (dm) stands on md127",
     "md-btrfs": "is btrfs",
     "md-var": "/var/tmp may be on it",
     # What is the matter with it.
-    "md-readonly": "x is read-only",
-    "md-check": "x is check",
-    "md-degraded": "x is degraded",
-    "md-recovering": "x is ",
-    "md-resync": "x is resync",
+    "md-readonly": "md127 is read-only",
+    "md-check": "md127 is check",
+    "md-degraded": "md127 is degraded",
+    "md-recovering": "md127 is ",
+    "md-resync": "md127 is resync",
     # What md cannot, or has not been tried.
     "md-one": "two members alone",
     "md-rotation": "laid out as la",

@@ -91,7 +91,7 @@ def variant_words(layout: Layout) -> tuple[str, ...]:
 
 
 def made(path: str, layout: Layout, chosen: tuple[Device, ...], clear: str) -> list[Step]:
-    """Return the steps that make a new array at *path*, and wait for its first sync."""
+    """Return the steps that make a new array at *path*, wait for its first sync, and have it empty."""
     chunk = (f"--chunk={(layout.chunk or 0) // 1024}",) if RAID_LEVELS[layout.level].stripes else ()
     redundant = layout.parity > 0 or layout.copies > 1
     names = tuple(path_of(device) for device in chosen)
@@ -105,7 +105,14 @@ def made(path: str, layout: Layout, chosen: tuple[Device, ...], clear: str) -> l
         f"whatever is on {', '.join(names)} is lost; the first sync takes I/O of these disks",
         clear,
     )  # fmt: skip
-    return [create, *([waiting(path, layout)] if redundant else [])]
+    # What an array on these disks held before may be in its place again; LVM makes that active at sight.
+    empty = Step(
+        ("wipefs", "--all", path),
+        "takes off what is left of former content; fails if something uses that: then stop here",
+        f"what was once on {path} is not found again",
+        clear,
+    )
+    return [create, *([waiting(path, layout)] if redundant else []), empty]
 
 
 def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:

@@ -28,10 +28,10 @@ pv
 loads=40 move md-move-load
 
 # Given up on the way.
-how=(--fio --back "7 6 5 4 1")
+how=(--fio --back "8 7 6 5 1")
 pv
 move md-move-back
-how=(--fio --back "8 1")
+how=(--fio --back "9 1")
 array 5 3 --bitmap=internal; parted
 device=/dev/md/x
 copy md-copy-back
