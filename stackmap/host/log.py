@@ -142,12 +142,12 @@ class Frames:
             self.ending = Ending.WHOLE
 
 
-def count_of(answer: str) -> tuple[int, int]:
+def count_of(answer: str, where: str) -> tuple[int, int]:
     """Return the frames before and the marks, as ``COUNT`` is answered; ``CaptureError`` if it is not."""
     try:
         before, marks = map(int, answer.split())
     except ValueError as error:
-        raise CaptureError(f"damaged: no count of frames: {answer[:60]!r}") from error
+        raise CaptureError(f"{where}: damaged: no count of frames: {answer[:60]!r}") from error
     return before, marks
 
 

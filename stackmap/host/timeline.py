@@ -247,14 +247,15 @@ class Logged:
         before, after = self._count(place), self._count(place + 1)
         if before is None or after is None or before[1] != after[1]:
             return 0
-        return after[0] - before[0]
+        return max(0, after[0] - before[0])
 
     def _count(self, place: int) -> tuple[int, int] | None:
         """Return what a segment's first frame says of frames and marks; None where it does not."""
         if place not in self._counts and place < len(self._names):
             entries = next((entries for _, entries in self._frames(place)), b"")
-            told = log.applied({}, entries, self._names[place]).get(log.COUNT)
-            self._counts[place] = None if told is None else log.count_of(told)
+            name = self._names[place]
+            told = log.applied({}, entries, name).get(log.COUNT)
+            self._counts[place] = None if told is None else log.count_of(told, name)
         return self._counts.get(place)
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:

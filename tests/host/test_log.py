@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from stackmap.cli import stackmap
 from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
@@ -107,6 +109,21 @@ def test_a_damaged_segment_is_said_and_the_next_is_read(long, tmp_path, how):
     )
 
 
+def test_the_command_line_says_what_is_left_out(long, tmp_path):
+    """One line on stderr, and the report of the rest; an average whose ends are whole lacks nothing."""
+    damaged(long, tmp_path, 1, halved)
+    command = ["--from", str(tmp_path / "damaged"), "iostat", "-J"]
+    every = CliRunner().invoke(stackmap, [*command, "--report", "all"])
+    average = CliRunner().invoke(stackmap, command)
+    whole = CliRunner().invoke(stackmap, ["--from", str(long), "iostat", "-J"])
+
+    (line,) = (line for line in every.stderr.splitlines() if "not known" not in line)
+    assert re.fullmatch(r"stackmap: .*/damaged/log/\S+: damaged: what was recorded .*", line)
+    assert every.exit_code == 0
+    assert 1200 < len(every.stdout.splitlines()) < SPAN
+    assert average.stdout == whole.stdout
+
+
 def test_a_log_that_ends_in_the_middle_is_whole(long, tmp_path):
     """Its last segment ends where the power did; of what was written over there, that is said."""
     host, told = damaged(long, tmp_path, 3, halved)
@@ -160,8 +177,9 @@ def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
         log.frame(1.0, [b'["=", "read /x", "y"]\n']),
         log.frame(1.0, [b"[" * 100_000 + b"\n"]),
         log.frame(1.0, [b'{"a": 1}\n']),
+        log.frame(1.0, [log.passing("count", "many")]) * 2,
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
     """What no recorder writes says where, and breaks nothing."""
@@ -170,7 +188,9 @@ def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
     (tmp_path / "log" / "1.0.gz").write_bytes(gzip.compress(unpacked))
 
     with pytest.raises(CaptureError, match=r"log/1\.0\.gz: damaged"):
-        list(CapturedHost(str(tmp_path)).ticks(1.0, None))
+        host = CapturedHost(str(tmp_path))
+        list(host.ticks(1.0, None))
+        list(host.ends())
 
 
 def test_entries_say_what_changed():
