@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -187,10 +188,9 @@ def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
     (tmp_path / "capture.json").write_text(json.dumps({"format": 2}))
     (tmp_path / "log" / "1.0.gz").write_bytes(gzip.compress(unpacked))
 
+    host = CapturedHost(str(tmp_path))
     with pytest.raises(CaptureError, match=r"log/1\.0\.gz: damaged"):
-        host = CapturedHost(str(tmp_path))
-        list(host.ticks(1.0, None))
-        list(host.ends())
+        list(chain(host.ticks(1.0, None), host.ends()))
 
 
 def test_entries_say_what_changed():
