@@ -63,6 +63,23 @@ def test_regions_are_told_from_what_they_set(regions):
     assert bits.regions_of(53, sets, regions / 2) == pytest.approx(regions / 2)
 
 
+@pytest.mark.parametrize(("rate", "regions"), [(23.0, 101.0), (53.0, 101.0), (31.0, 211.0)])
+def test_of_two_rates_that_set_as_many_bits_the_higher_is_told(rate, regions):
+    """From M/D · ln 2 on, more writes set fewer; none set more than that many do."""
+    sets = bits.scattered_sets(rate, regions)
+
+    assert bits.rate_of(sets, regions, 3 * rate) == pytest.approx(rate, rel=0.001)
+    assert bits.rate_of(regions, regions, 3 * rate) == pytest.approx(
+        regions / 5 * 0.6931, rel=0.001
+    )
+
+
+def test_a_late_pass_clears_less():
+    """Twenty writes a second over 336 regions: 12.9 bits with a pass each 5 s, 10.3 each 7.5 s."""
+    assert bits.scattered_sets(20, 336) == pytest.approx(12.9, rel=0.01)
+    assert bits.scattered_sets(20, 336, bits.LATE) == pytest.approx(10.3, rel=0.01)
+
+
 @pytest.mark.parametrize("sets", [0.0, 0.011, 0.17, 1.3, 29.0])
 def test_what_is_set_is_told_from_what_is_written(sets):
     """Clearing writes, too, which vanish where bits are set all the time."""

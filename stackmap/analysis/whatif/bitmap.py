@@ -34,11 +34,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, exp
+from math import ceil, exp, log
 
 from stackmap.model.raid import PAGE, Layout
 
 PASS = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
+# It passes as md's thread is woken, and that sleeps as long. With parity each write wakes it; with copies none
+# (raid10.c: raid10_unplug sends them on by itself): where something did in between, it sleeps as long anew.
+LATE = 1.5 * PASS
 PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer is rounded up to 0.2 … 0.4 (md.c: md_write_end)
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
@@ -78,16 +81,37 @@ def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
     return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
 
 
-def scattered_sets(rate: float, regions: float) -> float:
-    """Return the bits set a second by *rate* writes at random over *regions*."""
-    share = exp(-min(700.0, rate * PASS / regions))
-    return regions / PASS * (1 - share) * share
+def scattered_sets(rate: float, regions: float, every: float = PASS) -> float:
+    """Return the bits set a second by *rate* writes at random over *regions*, with a pass *every* so often."""
+    share = exp(-min(700.0, rate * every / regions))
+    return regions / every * (1 - share) * share
 
 
-def regions_of(rate: float, sets: float, most: float | None) -> float:
+def regions_of(rate: float, sets: float, most: float | None, every: float = PASS) -> float:
     """Return over how many regions *rate* writes at random set *sets* bits a second, *most* at most."""
     top = MOST_REGIONS if most is None else most
-    return _solved(lambda regions: scattered_sets(rate, regions), sets, 1e-3, top)
+    return _solved(lambda regions: scattered_sets(rate, regions, every), sets, 1e-3, top)
+
+
+def rate_of(sets: float, regions: float, most: float, every: float = PASS) -> float:
+    """
+    Return how many writes a second at random over *regions* set *sets* bits, *most* at most.
+
+    The more there are, the more bits they find set: of two rates that set as many, the higher.
+    """
+    busiest = log(2) * regions / every  # sets the most
+    if most <= busiest:
+        return most
+    return (
+        most
+        + busiest
+        - _solved(
+            lambda fewer: scattered_sets(most + busiest - fewer, regions, every),
+            sets,
+            busiest,
+            most,
+        )
+    )
 
 
 def page_writes(sets: float) -> float:

@@ -53,7 +53,8 @@ def metadata_on(
         return bits.page_writes(bits.shared(both, pause))
 
     ways = sets_on(pattern, found.write.bytes, scale, bitmap)
-    least = min(written(sets, whole.deepest) for sets in ways)
+    late = ways if layout.parity else sets_on(pattern, found.write.bytes, scale, bitmap, bits.LATE)
+    least = min(written(sets, whole.deepest) for sets in late)
     most = max(written(sets, 1.0) for sets in ways) + _marks(layout, whole, place, pattern) * scale
     ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
     # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).

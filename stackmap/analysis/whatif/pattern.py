@@ -9,12 +9,14 @@ and how often the bitmap's bits are set. What these leave open is carried throug
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import sqrt
 
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
+from stackmap.analysis.whatif.forced import SKEW
 from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.rows import Cost, run_of, scattered, sequential
@@ -31,11 +33,13 @@ SPARED = (
 class Hypothesis:
     """
     One way the writes may lie: the share of bytes that is ``sequential``, and of how many bytes of
-    the volume the others are spread over, ``span``; None where nothing bounds it.
+    the volume the others are spread over, ``span``; None where nothing bounds it. ``part``: the share
+    of the others that may set a bit; the rest goes where one just did.
     """
 
     sequential: float
     span: float | None
+    part: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,14 @@ def pattern_of(found: Measured, place: Stand) -> Pattern:
     groups = min(touches, journal.commits) if journal is not None else touches / found.deepest
     sets = sets_of(found, place, touches, groups)
     shares, told = _sequential(found, by_rows, journal, touches, sets)
-    spans = [
-        Hypothesis(share, _span(found, touches, share, each, sets, place.size))
-        for share, each in product(shares, [None] if sets is None else sets.ways)
-    ]
-    hypotheses = tuple(dict.fromkeys(spans))
+    passes = (bits.PASS,) if layout is not None and layout.parity else (bits.PASS, bits.LATE)
+    hypotheses = tuple(
+        dict.fromkeys(
+            way
+            for share, every in product(shares, passes)
+            for way in _spreads(found, touches, share, sets, place.size, every)
+        )
+    )
     return Pattern(run, touches, groups, rows, journal, hypotheses, (*why, *told))
 
 
@@ -110,13 +117,23 @@ def _run(found: Measured, place: Stand, rows: Cost | None) -> tuple[float, list[
         return size, []
     if rows is not None:
         run = run_of(layout.data, layout.parity, rows.updates) * layout.chunk
-        if run > 1.05 * layout.chunk and run > size:
+        if rows.updates < 1 - _skew(found, layout) and run > 1.05 * layout.chunk and run > size:
             return run, ["rows of parity that hold several pages"]
         return size, []
     done = found.disks_write
     if done is not None and done.size > 1.05 * min(size, layout.chunk):
         return max(size, done.size * layout.data), ["writes that merged at the disks"]
     return size, []
+
+
+def _skew(found: Measured, layout: Layout) -> float:
+    """
+    Return by how much updates of rows a page may be miscounted: what is under way is not at members yet.
+
+    A page that is lacks its data and its parity, which is told from both.
+    """
+    counted = found.write.requests * (found.seconds or 1.0)
+    return SKEW + (1 + 1 / layout.parity) * (2 * found.queue - 1) / max(1.0, counted)
 
 
 def _sequential(
@@ -162,38 +179,46 @@ def _by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
     return min(1.0, max(0.0, (cold - rows.reads) / (cold - cached)))
 
 
-def _span(
+def _spreads(
     found: Measured,
     touches: float,
     share: float,
-    each: float | None,
     sets: Sets | None,
     size: int | None,
-) -> float | None:
-    """Return over how many bytes the scattered writes are spread, where bits are set *each* a second."""
-    scattered_touches = (1 - share) * touches
-    if each is None or sets is None or not scattered_touches:
-        return None if size is None else float(size)
-    left = each - share * found.write.bytes / sets.bitmap.covers
-    return (
-        bits.regions_of(scattered_touches, max(0.0, left), sets.bitmap.regions) * sets.bitmap.covers
-    )
+    every: float,
+) -> Iterator[Hypothesis]:
+    """Yield how the writes may be spread of which *share* is sequential, by each count of the bits."""
+    scattered = (1 - share) * touches
+    if sets is None or not scattered:
+        yield Hypothesis(share, None if size is None else float(size))
+        return
+    regions, covers = sets.bitmap.regions, sets.bitmap.covers
+    for each in sets.ways:
+        left = max(0.0, each - share * found.write.bytes / covers)
+        found_over = bits.regions_of(scattered, left, regions, every)
+        yield Hypothesis(share, found_over * covers)
+        if regions is not None and left > bits.scattered_sets(scattered, regions, every):
+            part = bits.rate_of(left, regions, scattered, every) / scattered
+            yield Hypothesis(share, regions * covers, part)
 
 
-def sets_on(pattern: Pattern, written: float, scale: float, bitmap: Bitmap) -> list[float]:
+def sets_on(
+    pattern: Pattern, written: float, scale: float, bitmap: Bitmap, every: float = bits.PASS
+) -> list[float]:
     """
-    Return how often bits of *bitmap* would be set a second, by each hypothesis.
+    Return how often bits of *bitmap* would be set a second, by each hypothesis, with a pass *every* so often.
 
     *written*: bytes a second; *scale*: how many times the window's average the load is.
     """
     return [
         each.sequential * written / bitmap.covers
-        + _scattered_sets((1 - each.sequential) * pattern.touches * scale, each.span, bitmap)
+        + _scattered_sets(each, pattern.touches * scale, bitmap, every)
         for each in pattern.hypotheses
     ]
 
 
-def _scattered_sets(touches: float, span: float | None, bitmap: Bitmap) -> float:
-    if span is None:
-        return touches  # nothing bounds the regions: each write finds a clean one
-    return bits.scattered_sets(touches, max(1e-3, span / bitmap.covers))
+def _scattered_sets(way: Hypothesis, touches: float, bitmap: Bitmap, every: float) -> float:
+    scattered = (1 - way.sequential) * way.part * touches
+    if way.span is None:
+        return scattered  # nothing bounds the regions: each write finds a clean one
+    return bits.scattered_sets(scattered, max(1e-3, way.span / bitmap.covers), every)
