@@ -33,8 +33,9 @@ from stackmap.errors import (
 )
 from stackmap.host.aside import ANSWERED, ASIDE, WAITED_FOR, Replayed
 from stackmap.host.log import FOLDER, Refused
+from stackmap.host.logged import Logged
 from stackmap.host.places import command_file, decoded, udev_file
-from stackmap.host.timeline import JUMPED, WHOLE, Logged, Numbered, Tell, Timeline, Window
+from stackmap.host.timeline import JUMPED, WHOLE, Numbered, Tell, Timeline, Window
 from stackmap.host.tree import open_tree
 from stackmap.host.udev_record import parse_udev
 
