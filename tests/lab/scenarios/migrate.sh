@@ -36,11 +36,12 @@ deep() {
 }
 
 # deep_database DEVICE: as database, but what falls due while fio sleeps comes at once, up to six. So the rates,
-# and what there is of each, are the same however long requests take.
+# and what there is of each, are the same however long requests take: on RAID10, where each write may wait for
+# the bitmap by itself, eight have 300 ms.
 deep_database() {
     deep --filename="$1" --rate_process=linear \
         --name=pages --rw=randread --bs=16k --rate_iops=40 --thinktime=150ms --size=640m \
-        --name=dirty --rw=randwrite --bs=16k --rate_iops=20 --thinktime=300ms --size=640m \
+        --name=dirty --rw=randwrite --bs=16k --rate_iops=10 --thinktime=500ms --size=640m \
         --name=log --rw=write --bs=4k --rate_iops=10 --iodepth=1 --thinktime=0 --offset=640m --size=64m --fsync=1
 }
 
@@ -90,9 +91,10 @@ record() {
     echo "$SECONDS s: $name"
 }
 
-# awake DEVICE: with md's thread at its rounds. On Linux 6.12 writes to RAID10 do not wake it (each bio has a plug,
-# block/blk-core.c: __submit_bio, so raid10_unplug sends them on by itself), and with nothing to clear it sleeps
-# until it is woken (md-bitmap.c: daemon_work): after long idleness bits stay set until writes pause for 0.2 s.
+# awake DEVICE: with md's thread at its rounds. Writes to RAID10 do not wake it (each has a plug, on 6.1 by
+# block/fops.c: blkdev_write_iter, on 6.12 by block/blk-core.c: __submit_bio, so raid10_unplug sends it on by
+# itself), and with nothing to clear it sleeps until it is woken (md-bitmap.c: daemon_work): after long idleness
+# bits stay set until writes pause for 0.2 s.
 awake() { dd if=/dev/zero of="$1" bs=4k count=1 oflag=direct status=none; pause 1; }
 
 lv() { lvcreate -q -y -Wn -Zn -I 128k -L 672M "$@"; }
