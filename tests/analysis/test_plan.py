@@ -374,9 +374,9 @@ def test_metadata_grows_with_its_bitmap():
 # What lies around it.
 
 
-def pool_ground(wanted):
+def pool_ground(wanted, segtype="linear", members=1):
     """A thin pool: its data an LV of its own kind, its metadata one extent on sda."""
-    ground = lv_ground("linear", 1, wanted, name="pool_tdata")
+    ground = lv_ground(segtype, members, wanted, name="pool_tdata")
     tdata = replace(ground.target, kind=Kind.MEMBER)
     pool = Device(
         "dm-10", Kind.THIN_POOL, "", label="vg/pool-tpool", target="thin-pool", state="active"
@@ -387,6 +387,15 @@ def pool_ground(wanted):
     group = replace(ground.group, volumes={**ground.group.volumes, "pool_tmeta": tmeta})
     return replace(ground, topology=Topology([*devices, tdata, pool], edges), target=tdata,
                    groups={"vg": group})  # fmt: skip
+
+
+def test_a_pools_data_is_not_reshaped():
+    """It would be left suspended; a rotation of parity that a takeover makes is named, and planned."""
+    with pytest.raises(PlanRefused, match="raid6:layout=ls_6 needs none"):
+        plan(pool_ground("raid6", "raid5", 4), "convert")
+    steps = plan(pool_ground("raid6:layout=ls_6", "raid5", 4), "convert").steps
+
+    assert ["raid6_ls_6", "raid1"] == [s.command[3] for s in steps if s.command[0] != "sh"]
 
 
 def test_a_pools_metadata_goes_along():

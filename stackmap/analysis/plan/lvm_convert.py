@@ -57,6 +57,8 @@ def convert(ground: Ground) -> Plan:
     if wanted.chunk not in (None, result.chunk):
         raise PlanRefused("another chunk is not converted to in place")
     wrap = wrapped(ground)
+    if wrap.hidden:
+        _require_takeovers(legs)
     name = f"{ground.group.name}/{wrap.name}"
     added = _added(ground, legs, data)
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
@@ -74,6 +76,24 @@ def _require_members(legs: tuple[Leg, ...], data: int) -> None:
                 f"with {data} data stripes {level} would have {count} members, and LVM makes it of "
                 f"{LEAST[level][True]} or more"
             )
+
+
+def _require_takeovers(legs: tuple[Leg, ...]) -> None:
+    """
+    Refuse a reshape of a pool's data.
+
+    With lvm2 2.03.16 on Linux 6.1 it ended with "too small for target", the
+    pool was left suspended, and all who used it hung (tests/lab, plan-layers).
+    """
+    place = next((number for number, leg in enumerate(legs) if leg.reshape), None)
+    if place is None:
+        return
+    level, _, variant = legs[place].before.partition("_")
+    other = f"; {level}:layout={variant} needs none" if place and variant else ""
+    raise PlanRefused(
+        f"to {legs[place].after} lvconvert reshapes, and below a pool that left it suspended, its "
+        f"users hanging{other}"
+    )
 
 
 def require_synced(ground: Ground) -> None:
