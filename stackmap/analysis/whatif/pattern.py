@@ -130,10 +130,13 @@ def _skew(found: Measured, layout: Layout) -> float:
     """
     Return by how much updates of rows a page may be miscounted: what is under way is not at members yet.
 
-    A page that is lacks its data and its parity, which is told from both.
+    A page that is lacks its data and its parity, which is told from both. Of
+    figures that tell no seconds nothing is known of their ends.
     """
-    counted = found.write.requests * (found.seconds or 1.0)
-    return SKEW + (1 + 1 / layout.parity) * (2 * found.queue - 1) / max(1.0, counted)
+    if found.seconds is None:
+        return SKEW
+    counted = max(1.0, found.write.requests * found.seconds)
+    return SKEW + (1 + 1 / layout.parity) * (2 * found.queue - 1) / counted
 
 
 def _sequential(
@@ -193,13 +196,16 @@ def _spreads(
         yield Hypothesis(share, None if size is None else float(size))
         return
     regions, covers = sets.bitmap.regions, sets.bitmap.covers
-    for each in sets.ways:
-        left = max(0.0, each - share * found.write.bytes / covers)
-        found_over = bits.regions_of(scattered, left, regions, every)
-        yield Hypothesis(share, found_over * covers)
-        if regions is not None and left > bits.scattered_sets(scattered, regions, every):
-            part = bits.rate_of(left, regions, scattered, every) / scattered
-            yield Hypothesis(share, regions * covers, part)
+    stream = share * found.write.bytes / covers
+    told = [max(0.0, each - stream) for each in sets.ways]
+    for left in told:
+        yield Hypothesis(share, bits.regions_of(scattered, left, regions, every) * covers)
+    # Chance alone is no reason to take writes for fewer.
+    if regions is None or sets.likely - stream <= bits.scattered_sets(scattered, regions, every):
+        return
+    for left in told:
+        part = bits.rate_of(left, regions, scattered, every) / scattered
+        yield Hypothesis(share, regions * covers, part)
 
 
 def sets_on(
