@@ -32,10 +32,10 @@ from stackmap.errors import (
     SourceTimeout,
 )
 from stackmap.host.aside import ANSWERED, ASIDE, WAITED_FOR, Replayed
-from stackmap.host.log import FOLDER, Refused
-from stackmap.host.logged import Logged
+from stackmap.host.log import Refused
+from stackmap.host.manifest import manifest_of, timeline_of
 from stackmap.host.places import command_file, decoded, udev_file
-from stackmap.host.timeline import JUMPED, WHOLE, Numbered, Tell, Timeline, Window
+from stackmap.host.timeline import JUMPED, WHOLE, Tell, Window
 from stackmap.host.tree import open_tree
 from stackmap.host.udev_record import parse_udev
 
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT = 2
-FORMATS = (1, FORMAT)
-MANIFEST = "/capture.json"
-UNFINISHED = MANIFEST + ".new"
 LISTING = ".names"
 REFUSALS: dict[str, type[SourceError]] = {
     "denied": SourceDenied,
@@ -70,10 +66,10 @@ class CapturedHost:
         self.path = path
         self._tell = tell or self._refuse
         self._tree = open_tree(path)
-        manifest = self._manifest()
+        manifest = manifest_of(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
-        self._timeline = self._frames(manifest)
+        self._timeline = timeline_of(self._tree, path, manifest, self._left_out)
         self._window = WHOLE
         self._aside: Replayed[object] | None = None
         self._was_asked_aside = False
@@ -180,56 +176,6 @@ class CapturedHost:
     @staticmethod
     def _refuse(what: str) -> NoReturn:
         raise CaptureError(what)
-
-    def _manifest(self) -> dict[str, Json]:
-        try:
-            manifest = json.loads(self._tree.read(MANIFEST))
-        except SourceMissing:
-            if self._is_there(UNFINISHED):
-                raise CaptureError(
-                    f"{self.path}: the recording ended before its first sample: nothing is in it"
-                ) from None
-            if self._is_there("/proc/diskstats") or self._is_folder("/sys/block"):
-                return {}
-            raise CaptureError(
-                f"{self.path}: not a capture: no capture.json, no sys/block and no proc/diskstats in it"
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise CaptureError(f"{self.path}: capture.json is damaged: {error}") from error
-        if not isinstance(manifest, dict) or manifest.get("format") not in FORMATS:
-            raise CaptureError(
-                f"{self.path}: a capture of another format; this stackmap reads format {FORMAT}"
-            )
-        return manifest
-
-    def _frames(self, manifest: dict[str, Json]) -> Timeline:
-        if manifest.get("format") == FORMAT:
-            names = self._tree.names(FOLDER) if self._is_folder(FOLDER) else []
-            return Logged(self._tree, names, self._left_out)
-        return Numbered(self._tree, self._instants(manifest.get("times", [])))
-
-    def _instants(self, times: Json) -> list[float]:
-        numbers = times if isinstance(times, list) else [None]
-        instants = [float(time) for time in numbers if isinstance(time, int | float)]
-        if len(instants) != len(numbers) or sorted(instants) != instants:
-            raise CaptureError(
-                f"{self.path}: capture.json is damaged: its times are none, or disordered"
-            )
-        return instants
-
-    def _is_there(self, path: str) -> bool:
-        try:
-            self._tree.read(path)
-        except SourceMissing:
-            return False
-        return True
-
-    def _is_folder(self, path: str) -> bool:
-        try:
-            self._tree.names(path)
-        except SourceMissing:
-            return False
-        return True
 
     def _told(self, question: str, path: str) -> str:
         """Return the newest answer; ``SourceMissing`` if the capture has none."""

@@ -1,0 +1,74 @@
+"""What makes a tree of files a capture: its manifest, and the timeline that this names."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from stackmap.errors import CaptureError, SourceMissing
+from stackmap.host.log import FOLDER
+from stackmap.host.logged import Logged
+from stackmap.host.timeline import Numbered, Tell, Timeline
+
+if TYPE_CHECKING:
+    from stackmap.host import Json
+    from stackmap.host.tree import Tree
+
+FORMAT = 2
+FORMATS = (1, FORMAT)
+MANIFEST = "/capture.json"
+UNFINISHED = MANIFEST + ".new"
+
+
+def manifest_of(tree: Tree, path: str) -> dict[str, Json]:
+    """Return the manifest, {} of a plain tree; ``CaptureError`` where there is no capture at *path*."""
+    try:
+        manifest = json.loads(tree.read(MANIFEST))
+    except SourceMissing:
+        if _is_there(tree, UNFINISHED):
+            raise CaptureError(
+                f"{path}: the recording ended before its first sample: nothing is in it"
+            ) from None
+        if _is_there(tree, "/proc/diskstats") or _is_folder(tree, "/sys/block"):
+            return {}
+        raise CaptureError(
+            f"{path}: not a capture: no capture.json, no sys/block and no proc/diskstats in it"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise CaptureError(f"{path}: capture.json is damaged: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") not in FORMATS:
+        raise CaptureError(
+            f"{path}: a capture of another format; this stackmap reads format {FORMAT}"
+        )
+    return manifest
+
+
+def timeline_of(tree: Tree, path: str, manifest: dict[str, Json], tell: Tell) -> Timeline:
+    """Return the frames; *tell* takes a line for each part of them that is damaged."""
+    if manifest.get("format") == FORMAT:
+        return Logged(tree, tree.names(FOLDER) if _is_folder(tree, FOLDER) else [], tell)
+    return Numbered(tree, _instants(manifest.get("times", []), path))
+
+
+def _instants(times: Json, path: str) -> list[float]:
+    numbers = times if isinstance(times, list) else [None]
+    instants = [float(time) for time in numbers if isinstance(time, int | float)]
+    if len(instants) != len(numbers) or sorted(instants) != instants:
+        raise CaptureError(f"{path}: capture.json is damaged: its times are none, or disordered")
+    return instants
+
+
+def _is_there(tree: Tree, path: str) -> bool:
+    try:
+        tree.read(path)
+    except SourceMissing:
+        return False
+    return True
+
+
+def _is_folder(tree: Tree, path: str) -> bool:
+    try:
+        tree.names(path)
+    except SourceMissing:
+        return False
+    return True
