@@ -71,7 +71,7 @@ def edges(seen: Scan, mapped: Mapped, target: str) -> Iterator[Edge]:
     for name in names:
         if name in seen.mapped:
             other = seen.mapped[name]
-            place = other.lv.index if other.lv and other.lv.index is not None else 0
+            place = other.lv.place if other.lv and other.lv.place is not None else 0
             found.append((place, Edge(mapped.block.name, name, dm.role(other, target))))
         else:
             role = dm.plain_role(target)

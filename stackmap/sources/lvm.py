@@ -54,14 +54,14 @@ class LvName(NamedTuple):
 
     ``layer``: what follows the LV ("tpool", "real", "cow"), "" for the LV
     itself. ``ending``: what kind of hidden LV it is ("rimage"), "" for one
-    that people made. ``index``: which of several, None where there is one.
+    that people made. ``place``: which of several, None where there is one.
     """
 
     vg: str
     lv: str
     layer: str = ""
     ending: str = ""
-    index: int | None = None
+    place: int | None = None
 
     @property
     def label(self) -> str:
@@ -97,8 +97,8 @@ def decode(name: str, uuid: str) -> LvName | None:
     # "-pool" is the face of a thin pool: people made it, under this name.
     ending = "" if ending == "pool" else ending
     # LVM numbers no more than 255 sub-LVs; a longer number is a name of somebody's own.
-    index = int(match["index"]) if match and 0 < len(match["index"] or "") <= 9 else None
-    return LvName(vg, lv, layer, ending, index)
+    place = int(match["index"]) if match and 0 < len(match["index"] or "") <= 9 else None
+    return LvName(vg, lv, layer, ending, place)
 
 
 def parts(name: str) -> list[str]:

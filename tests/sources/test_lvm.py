@@ -33,8 +33,8 @@ def test_what_a_name_says(name):
     assert NAMES[name] == (found.label, found.ending, found.role)
 
 
-def test_the_index_of_one_of_several():
-    assert 11 == lvm.decode("tank-r5_rmeta_11", lvm_uuid(7)).index
+def test_the_place_of_one_of_several():
+    assert 11 == lvm.decode("tank-r5_rmeta_11", lvm_uuid(7)).place
 
 
 def test_a_name_alone_is_not_lvms():
