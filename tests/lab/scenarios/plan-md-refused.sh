@@ -1,6 +1,6 @@
 # md arrays for which there is no plan. For test_plan_md.py.
 . /lab/mds.sh
-size=32M chunk=64
+size=48M chunk=64
 modprobe -a btrfs
 new=(--onto sdd --onto sde --onto sdf --onto sdg)
 slow() { echo "$1" > /proc/sys/dev/raid/speed_limit_min; echo "$1" > /proc/sys/dev/raid/speed_limit_max; }
@@ -70,7 +70,7 @@ made 5 3 --layout=la
 refused md-rotation /dev/md/x raid10 --way grow --onto sdd --onto sde
 gone
 made 6 4
-refused md-raid6-raid10 /dev/md/x raid10 --way grow "${new[@]}"
+refused md-raid6-raid10 /dev/md/x raid10 --way grow --onto sde --onto sdf
 refused md-fewer /dev/md/x raid5:members=2 --way grow
 gone
 made 10 4 --layout=f2
