@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import LEAST, LayoutRequest
-from stackmap.model.raid import PAGE, Layout, layout
+from stackmap.model.raid import Layout, layout
 
 # The levels on the way from one to another, both ends included.
 PATHS: dict[tuple[str, str], tuple[str, ...]] = {
@@ -34,7 +34,8 @@ PATHS: dict[tuple[str, str], tuple[str, ...]] = {
 PAIR = 2  # members that a raid1 has to have to become a raid5
 GROWN = frozenset({"raid1", "raid5", "raid6", "raid10"})
 RECHUNKED = frozenset({"raid5", "raid6"})
-# The chunk of a raid5 that was a raid1, where its members are whole chunks long (raid5.c, raid5_takeover_raid1).
+# The chunk of a raid5 that was a raid1. md would take a smaller one where it must (raid5_takeover_raid1
+# in raid5.c); mdadm 4.2 then asks for this one all the same, and fails half-way (Grow.c).
 FIRST_CHUNK = 65536
 
 
@@ -72,10 +73,15 @@ def _levels(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterat
 
 
 def _first_chunk(component: int | None) -> int:
-    """Return the chunk that md gives a raid1 that it makes a raid5: what divides a member."""
-    if component is None or component % PAGE:
-        raise PlanRefused("md makes raid5 of members that are whole pages of 4 KiB alone")
-    return min(FIRST_CHUNK, component & -component)
+    """Return the chunk of a raid1 that becomes a raid5; refused where it does not divide a member."""
+    _require_divides(FIRST_CHUNK, component)
+    return FIRST_CHUNK
+
+
+def _require_divides(chunk: int, component: int | None) -> None:
+    if component is None or component % chunk:
+        used = "what md uses" if component is None else f"the {component} bytes that md uses"
+        raise PlanRefused(f"chunks of {chunk // 1024} KiB do not divide {used} of each member")
 
 
 def _taken_over(now: Layout, level: str, chunk: int | None) -> Layout:
@@ -106,9 +112,5 @@ def _chunk(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterato
         return
     if now.level not in RECHUNKED:
         raise PlanRefused(f"mdadm changes the chunk of raid5 and raid6 alone, not of {now.level}")
-    if component is None or component % wanted.chunk:
-        used = "what md uses" if component is None else f"the {component} bytes that md uses"
-        raise PlanRefused(
-            f"chunks of {wanted.chunk // 1024} KiB do not divide {used} of each member"
-        )
+    _require_divides(wanted.chunk, component)
     yield replace(now, chunk=wanted.chunk)
