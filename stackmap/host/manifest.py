@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import CaptureError, SourceMissing
 from stackmap.host.log import FOLDER
-from stackmap.host.logged import Logged
 from stackmap.host.timeline import Numbered, Tell, Timeline
 
 if TYPE_CHECKING:
@@ -46,6 +45,8 @@ def manifest_of(tree: Tree, path: str) -> dict[str, Json]:
 def timeline_of(tree: Tree, path: str, manifest: dict[str, Json], tell: Tell) -> Timeline:
     """Return the frames; *tell* takes a line for each part of them that is damaged."""
     if manifest.get("format") == FORMAT:
+        from stackmap.host.logged import Logged  # a plain tree does not pay for it
+
         return Logged(tree, tree.names(FOLDER) if _is_folder(tree, FOLDER) else [], tell)
     return Numbered(tree, _instants(manifest.get("times", []), path))
 
