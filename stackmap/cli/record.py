@@ -75,6 +75,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
             yield moment.sample.time
     finally:
         if watch.is_behind:
+            _clear()
             click.echo(UNREAD, err=True)
 
 
