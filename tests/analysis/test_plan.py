@@ -417,7 +417,7 @@ def test_a_pools_metadata_goes_along():
 def test_a_cache_comes_off_first_and_on_last(segtype, pool, option):
     """Its mode is kept; the LV keeps its name."""
     ending = {"cache": "_corig", "writecache": "_wcorig"}[segtype]
-    ground = lv_ground("raid5", 4, "raid6", name=f"lv{ending}")
+    ground = lv_ground("raid5", 4, "raid6:layout=ls_6", name=f"lv{ending}")
     origin = replace(ground.target, kind=Kind.MEMBER)
     top = Device("dm-10", Kind.CACHE, "", label="vg/lv", target=segtype, state="active",
                  facts={"mode": "writeback"})  # fmt: skip
@@ -438,10 +438,15 @@ def test_a_cache_comes_off_first_and_on_last(segtype, pool, option):
 
 
 def test_checksums_come_off_first_and_on_last():
+    """Not where a reshape lies between: what was taken off could not be put back."""
     seal = Device("dm-40", Kind.MEMBER, "", target="integrity", state="active")
-    ground = lv_ground("raid5", 4, "raid6", more=([seal], [Edge("dm-0", "dm-40", Role.DATA)]))
+    ground = lv_ground(
+        "raid5", 4, "raid6:layout=ls_6", more=([seal], [Edge("dm-0", "dm-40", Role.DATA)])
+    )
     steps = plan(ground, "convert").steps
 
+    with pytest.raises(PlanRefused, match="raid6:layout=ls_6 needs none"):
+        plan(replace(ground, wanted=parse("raid6")), "convert")
     assert ["n", "y"] == [s.command[3] for s in steps if "--raidintegrity" in s.command]
     assert ("--raidintegrity", "--raidintegrity") == (steps[0].command[2], steps[-1].command[2])
 

@@ -72,7 +72,10 @@ REFUSED = {
         "btrfs": (3, "btrfs"),
         "one-disk": (3, "PVs on disks of their own"),
     },
-    "plan-layers": {"thin-reshape": (3, "raid6:layout=ls_6 needs none")},
+    "plan-layers": {
+        "thin-reshape": (3, "raid6:layout=ls_6 needs none"),
+        "cache-reshape": (3, "raid6:layout=ls_6 needs none"),
+    },
 }
 EACH_REFUSED = [(scenario, case) for scenario, cases in REFUSED.items() for case in cases]
 

@@ -57,7 +57,7 @@ def convert(ground: Ground) -> Plan:
     if wanted.chunk not in (None, result.chunk):
         raise PlanRefused("another chunk is not converted to in place")
     wrap = wrapped(ground)
-    if wrap.hidden:
+    if wrap.hidden or wrap.after:
         _require_takeovers(legs)
     name = f"{ground.group.name}/{wrap.name}"
     added = _added(ground, legs, data)
@@ -80,10 +80,12 @@ def _require_members(legs: tuple[Leg, ...], data: int) -> None:
 
 def _require_takeovers(legs: tuple[Leg, ...]) -> None:
     """
-    Refuse a reshape of a pool's data.
+    Refuse a reshape of what is a part of something else, or is to be again.
 
-    With lvm2 2.03.16 on Linux 6.1 it ended with "too small for target", the
-    pool was left suspended, and all who used it hung (tests/lab, plan-layers).
+    With lvm2 2.03.16 on Linux 6.1 one below a thin pool ended with "too small
+    for target", the pool was left suspended, and all who used it hung; after
+    one no cache is put on: "segment 1 invalid: reshape for cache segment"
+    (tests/lab, plan-layers). LVM keeps the space that it reshaped with.
     """
     place = next((number for number, leg in enumerate(legs) if leg.reshape), None)
     if place is None:
@@ -91,8 +93,8 @@ def _require_takeovers(legs: tuple[Leg, ...]) -> None:
     level, _, variant = legs[place].before.partition("_")
     other = f"; {level}:layout={variant} needs none" if place and variant else ""
     raise PlanRefused(
-        f"to {legs[place].after} lvconvert reshapes, and below a pool that left it suspended, its "
-        f"users hanging{other}"
+        f"to {legs[place].after} lvconvert reshapes: below a pool that left it suspended, its users "
+        f"hanging, and no cache could be put back after it{other}"
     )
 
 
@@ -259,7 +261,11 @@ def _risks(leg: Leg, *, adds: bool, bare: bool) -> str:
             f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
         )
     if leg.reshape:
-        return "every stripe is read and written: much I/O, and it cannot be stopped half-way"
+        return (
+            "every stripe is read and written: much I/O, and it cannot be stopped half-way; the "
+            "extents it takes stay taken, and no cache is put on the LV until they are freed: "
+            "lvmraid(7)"
+        )
     if leg.after in STRIPED and leg.before not in STRIPED:
         return ASKED
     return (

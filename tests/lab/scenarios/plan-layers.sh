@@ -12,7 +12,7 @@ cached() {
     lvconvert -q -y --type cache --cachepool fast --cachemode writeback vg/lv
     files /dev/vg/lv
 }
-cached; lv cache-raid6 raid6
+cached; refused cache-reshape vg/lv raid6 --way convert; lv cache-raid6 raid6:layout=ls_6
 cached; lv cache-raid10-copy raid10
 
 writecached() {
@@ -21,7 +21,7 @@ writecached() {
     lvconvert -q -y --type writecache --cachevol fast vg/lv
     files /dev/vg/lv
 }
-writecached; lv writecache-raid6 raid6
+writecached; lv writecache-raid6 raid6:layout=ls_6
 writecached; lv writecache-raid10-copy raid10
 
 lvcreate -q -y -Wn --type raid1 -m 1 --raidintegrity y -L 24M -n lv vg; synced vg/lv
