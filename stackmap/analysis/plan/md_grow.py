@@ -1,7 +1,7 @@
 """
 ``mdadm --grow``: another level, more members or another chunk for the array that is there, while it is used.
 
-From mdadm(8); ``md_changes`` says what of it was tried. Where the path goes through raid0, nothing is redundant between two
+From mdadm(8); ``md_words`` says what of it was tried. Where the path goes through raid0, nothing is redundant between two
 steps, and that is said of each of them.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_changes import changes
 from stackmap.analysis.plan.md_new import KEPT, noted, unread, unused, waiting
-from stackmap.analysis.plan.md_words import BACKUP, Change, back, risks, words
+from stackmap.analysis.plan.md_words import BACKUP, FOLLOWED, Change, back, risks, words
 from stackmap.analysis.plan.placement import disks
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
@@ -40,7 +40,10 @@ def grow(ground: Ground) -> Plan:
     names = ", ".join(name for change in made for name in change.added)
     checked = (f"nothing uses {names}, large enough and on disks of their own",) if names else ()
     checked = ("no sync is under way", *checked)
-    return Plan(printable((*steps, noted(path))), result, checked, (*unread(ground), GEOMETRY))
+    strange = (change.what for change in made if change.what not in FOLLOWED)
+    untried = tuple(f"{what}: not tried on a real kernel" for what in strange)
+    unchecked = (*untried, *unread(ground), GEOMETRY)
+    return Plan(printable((*steps, noted(path))), result, checked, unchecked)
 
 
 def _required(ground: Ground) -> Layout:
