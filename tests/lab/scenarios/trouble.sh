@@ -3,17 +3,16 @@
 . /lab/guest.sh
 set -e
 modprobe -a raid456 raid1 dm_raid dm_multipath loop
-stackmap tree > /dev/null  # so that what it loads has been loaded once
 
-# timed NAME COMMAND...: NAME.json is what it prints, NAME.ms the milliseconds of each of three runs
-timed() {
-    local name=$1 began; shift
-    for _ in 1 2 3; do
+# looked NAME: NAME.json is what a look prints, NAME.ms the milliseconds of each of five
+looked() {
+    local began
+    for _ in 1 2 3 4 5; do
         began=${EPOCHREALTIME/.}
-        timeout 60 "$@" > "$name.json" 2> "$name.err"
-        echo $(((${EPOCHREALTIME/.} - began) / 1000)) >> "$name.ms"
+        timeout 60 stackmap tree -J > "$1.json" 2> "$1.err"
+        echo $(((${EPOCHREALTIME/.} - began) / 1000)) >> "$1.ms"
     done
-    echo "$SECONDS s: $name"
+    echo "$SECONDS s: $1"
 }
 
 # Slow enough that what is under way stays so.
@@ -30,7 +29,10 @@ dmsetup create still --table "0 65536 linear /dev/sdf 0"
 dmsetup create above --table "0 65536 linear /dev/mapper/still 0"
 udevadm settle
 rm -f -- *.ms
-timed healthy stackmap tree -J
+in_memory dmsetup
+stackmap tree > /dev/null  # so that what it loads has been loaded once
+echo "$SECONDS s: programs are in memory"
+looked healthy
 
 mdadm /dev/md/array --fail /dev/sdb
 until mdadm /dev/md/array --remove /dev/sdb; do sleep 0.2; done
@@ -39,16 +41,16 @@ mdadm /dev/md/array --add /dev/sdb
 until grep -q recover /sys/block/md*/md/sync_action; do sleep 0.1; done
 lvchange -q --maxrecoveryrate 1k lab/mirror
 lvchange -q -y --syncaction repair lab/mirror || dmsetup message lab-mirror 0 repair
-timed rebuild stackmap tree -J
+looked rebuild
 
 dmsetup message paths 0 "fail_path $(number "$two")"
-timed path stackmap tree -J
+looked path
 
 dmsetup suspend --noflush --nolockfs still
 # Both wait until it is resumed.
 dd if=/dev/zero of=/dev/mapper/above oflag=direct bs=4K count=1 2> /dev/null & dd if=/dev/mapper/still iflag=direct of=/dev/null bs=4K count=1 2> /dev/null &
 sleep 0.5
-timed suspended stackmap tree -J
+looked suspended
 stackmap tree > suspended.txt
 dmsetup resume still
 wait
