@@ -124,8 +124,8 @@ mkdir -p "/tmp/a b"; step mount -t btrfs "$other" "/tmp/a b"
 echo "$SECONDS s: mapped devices"
 
 # a crypt mapping on a partition of a multipath device
-# Two loop devices of one file: through dm-multipath both of scsi_debug's paths fail at the first read, though
-# each can be read by itself and no error of SCSI's is logged; with its ALUA handler and without.
+# Two loop devices of one file, of which multipath-tools knows nothing: of SCSI disks (scsi_debug's) udev's rules
+# (multipath -U) compare the serial number with the map's uuid, and fail every path where they differ.
 truncate -s 32M /tmp/paths
 set -- "$(losetup -f --show /tmp/paths)" "$(losetup -f --show /tmp/paths)"
 number() { cat "/sys/block/${1#/dev/}/dev"; }
