@@ -29,6 +29,9 @@ FOLLOWED = frozenset(
         "raid0 to raid5",
         "raid0 to raid10",
         "raid10 to raid0",
+        "raid1 to raid5",
+        "more members of a raid5",
+        "more members of a raid10",
         "another chunk of a raid5",
     }
 )
