@@ -99,7 +99,7 @@ STREAMS = [
 OTHERS = {
     "tree of many devices": many.costs,
     "cost of recording": recording.costs,
-    "window of a recording": recording.windows,
+    "window of a day": recording.windows,
 }
 
 
