@@ -18,7 +18,7 @@ from stackmap.model.volume_group import LogicalVolume
 _POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
 BARE = frozenset({"linear", "striped", "raid0"})
 WRITEBACK = "what is in the cache alone is lost with the cache's own disks, whatever is below it"
-UNTRIED = "taking a writecache off and putting it back was not tried on a real kernel"
+UNTRIED = "putting a writecache back on was not tried on a real kernel; taking it off was"
 SLOWER = "the volume is as slow as its disks until the cache is back and warm"
 
 
