@@ -113,6 +113,18 @@ def test_mounts_swap_and_all_their_places():
     assert ["/a", "/b", "[SWAP]"] == [use.who for use in uses(files)]
 
 
+def test_a_btrfs_on_an_array_by_its_name():
+    """It has no number of a device; its source is the path that it was mounted by."""
+    array = block("md127", "9:127") | {
+        "/sys/block/md127/md/level": "raid1\n",
+        "/sys/block/md127/md/raid_disks": "2\n",
+    }
+    mounted = {"/proc/self/mountinfo": "1 0 0:50 / /srv rw - btrfs /dev/md/pool rw\n"}
+    found = uses(array | mounted, "md127", udev={"9:127": {"MD_DEVNAME": "pool"}})
+
+    assert ["/srv"] == [use.who for use in found]
+
+
 def test_an_osd_of_cephadms():
     """Each cluster has a folder by its uuid."""
     files = SDA | mapped(0, "ceph--1-osd--block--2", lvm_uuid(7), below=("sda",))

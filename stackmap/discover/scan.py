@@ -8,7 +8,7 @@ from functools import cached_property
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.sources import dm, dmsetup, partitions, sysfs
+from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
 from stackmap.sources.dm import Mapped
 from stackmap.sources.dm_targets import reports
 from stackmap.sources.dmsetup import Segments
@@ -39,9 +39,13 @@ class Scan:
 
     @cached_property
     def bearers(self) -> Mapping[str, str]:
-        """Mapped devices by the names that they bear in /dev: their own in /dev/mapper, LVs' labels."""
+        """Devices by the names that they bear in /dev: in /dev/mapper, LVs' labels, arrays' in /dev/md."""
         labels = {mapped.label: name for name, mapped in self.mapped.items()}
-        return labels | {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
+        arrays = (block for block in self.blocks.values() if "md" in block.entries)
+        said = {array.name: udev.properties(self.host, array.number) for array in arrays}
+        aliases = {f"md/{said[name].get('MD_DEVNAME', name)}": name for name in said}
+        nodes = {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
+        return labels | aliases | nodes
 
 
 def scan(host: Host, *, geometry: bool, counters: bool) -> Scan:
