@@ -110,6 +110,16 @@ def test_one_that_is_replaced_while_it_is_read_is_read_again():
     assert found[-1][0]["dm-0"].title == "vg/other"
 
 
+def test_a_newcomer_is_not_called_by_the_name_of_who_went():
+    """vg/lv goes, and vg/other comes under its number, while the topology is read that knows of neither."""
+    steps = at(3, lambda machine: machine.remove("dm-0"))
+    steps += at(2, lambda machine: machine.add_volume(0, "vg/other"))
+    said = [event for _, _, events in rows(Slow(steps, delay=9), 30) for event in events]
+
+    assert "dm-0 (vg/lv) went away" in said
+    assert [event for event in said if "appeared" in event] == ["dm-0 appeared"]
+
+
 def test_what_takes_a_command_is_asked_aside():
     """A file system is mounted, and no event: it is seen when it was asked for, no figure is lost meanwhile."""
     steps = at(45, lambda machine: machine.mount(1))

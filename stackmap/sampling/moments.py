@@ -29,7 +29,8 @@ class Moment:
     A sample, the topology right after it, which device bore each name, what had happened and was told.
 
     ``bearers``: None while it is not known of any; ``topology`` is the one
-    before as long as the next is being read.
+    before as long as the next is being read, and ``since`` what was told after
+    that was asked for.
     """
 
     sample: Sample
@@ -37,6 +38,13 @@ class Moment:
     bearers: Identities | None
     events: tuple[str, ...] = ()
     told: Told = NOTHING
+    since: Told = NOTHING
+
+    def title(self, name: str) -> str:
+        """Return what people call the device *name* then; "" where the topology is too old to know."""
+        if self.since.unknown or name in self.since.touched or name not in self.topology:
+            return ""
+        return self.topology[name].label
 
 
 Report = tuple["Topology", Interval]
@@ -93,10 +101,8 @@ def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[t
 def _titled(event: str, earlier: Moment, later: Moment) -> str:
     """Return an event of the counters with the name that people use."""
     name, _, rest = event.partition(" ")
-    for topology in (later.topology, earlier.topology):
-        if rest and name in topology and topology[name].label:
-            return f"{name} ({topology[name].label}) {rest}"
-    return event
+    title = rest and (later.title(name) or earlier.title(name))
+    return f"{name} ({title}) {rest}" if title else event
 
 
 def _replaced(name: str) -> str:

@@ -151,8 +151,9 @@ class Watch:
         self._last = sample
         told = self._told + self._late
         if told.unknown:
-            return Moment(sample, self.topology, None)
-        return Moment(sample, self.topology, {**self._bearers, **dict.fromkeys(told.touched)})
+            return Moment(sample, self.topology, None, since=told)
+        bearers = {**self._bearers, **dict.fromkeys(told.touched)}
+        return Moment(sample, self.topology, bearers, since=told)
 
     def _arrived(self, sample: Sample, look: Look) -> Moment:
         """Return the moment at which *look* is there, and what it found."""
@@ -166,7 +167,7 @@ class Watch:
         if not late.unknown:
             bearers = {**identities(before, self.topology, told), **dict.fromkeys(late.touched)}
         happened = tuple(events(before, self.topology, told))
-        return Moment(sample, self.topology, bearers, happened, told.without(sampled))
+        return Moment(sample, self.topology, bearers, happened, told.without(sampled), late)
 
     def _take(self, look: Look) -> None:
         self.topology, self._now = look.topology, look
