@@ -10,12 +10,12 @@ import pytest
 pytestmark = pytest.mark.lab("all")
 
 SECOND = 1000  # ms
-WHILE = ("rebuild", "path", "suspended")
+WHILE = ("healthy", "rebuild", "path", "suspended")
 
 
 @pytest.fixture(params=["6.1", "6.12"])
 def out(lab, request):
-    return lab("trouble", kernel=request.param, disks=6, timeout=600)
+    return lab("trouble", kernel=request.param, disks=6, icount=0, timeout=1800)
 
 
 def devices(out, name):
@@ -60,5 +60,5 @@ def test_a_suspended_device_is_told(out):
 
 @pytest.mark.parametrize("name", WHILE)
 def test_nothing_is_waited_for(out, name):
-    """Within two seconds of the time that a look at the healthy machine takes, emulated as it is."""
-    assert took(out, name) < took(out, "healthy") + 2 * SECOND
+    """Within two seconds of the guest's clock, which goes by what it does: no CPU of today is slower."""
+    assert took(out, name) < 2 * SECOND
