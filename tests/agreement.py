@@ -53,7 +53,8 @@ def edges_by_dmsetup(machine, topology):
     for line in (machine / "cmd" / "dmsetup-deps.txt").read_text().splitlines():
         name, _, numbered = line.partition(": ")
         for major, minor in re.findall(r"\((\d+), (\d+)\)", numbered):
-            found.add((names[name], numbers[f"{major}:{minor}"]))
+            if below := numbers.get(f"{major}:{minor}"):  # a disk that is gone has no name
+                found.add((names[name], below))
     return found
 
 

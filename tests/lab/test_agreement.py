@@ -13,6 +13,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
+from stackmap.model.device import Kind
 from tests.agreement import (
     UNDUMPED,
     edges_by_dmsetup,
@@ -51,6 +52,11 @@ def machines(request, kernel, lab, tmp_path):
     return found
 
 
+def orphans(topology):
+    """Members whose disk is gone: lsblk draws from the disks up, and has none to draw them from."""
+    return {d.name for d in topology if d.kind is Kind.MEMBER and not topology.below(d.name)}
+
+
 def test_edges_are_what_others_say(machines):
     """lsblk's whole; of mapped devices dmsetup's; and of each LV the PVs that lvs leads to."""
     assert machines
@@ -59,6 +65,6 @@ def test_edges_are_what_others_say(machines):
         edges = {(edge.above, edge.below) for edge in topology.edges}
         drawn = {edge for edge in edges_by_lsblk(machine) if not edge[1].startswith(UNDUMPED)}
         assert edges
-        assert drawn == edges, name
+        assert drawn == {edge for edge in edges if edge[1] not in orphans(topology)}, name
         assert edges_by_dmsetup(machine, topology) == {e for e in edges if e[0][:3] == "dm-"}, name
         assert pvs_by_lvs(machine, topology) == pvs_by_topology(machine, topology), name
