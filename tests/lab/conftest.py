@@ -25,6 +25,8 @@ from tabulate import tabulate
 from tests.lab.judged import Figure, Verdict
 from tests.lab.predicted import PREDICTED, PREDICTION
 
+pytest.register_assert_rewrite("tests.lab.followed")  # so that a law that fails says what was there
+
 HERE = Path(__file__).parent
 BOOT = HERE / "boot"
 SCENARIOS = HERE / "scenarios"

@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from stackmap.analysis.plan.takeover import RESHAPES, STRIPED, TAKEOVERS, canonical
-from stackmap.cli import stackmap
+from tests.lab.followed import (
+    Followed,
+    followed_in,
+    lost_nothing,
+    outlived_its_disks,
+    parametrized,
+    went_well,
+    write_cost,
+)
 
 pytestmark = pytest.mark.lab("all")
 
@@ -80,33 +85,9 @@ REFUSED = {
 EACH_REFUSED = [(scenario, case) for scenario, cases in REFUSED.items() for case in cases]
 
 
-def parametrized(cases):
-    return pytest.mark.parametrize(("scenario", "case"), cases, ids=[case for _, case in cases])
-
-
-@dataclass(frozen=True)
-class Followed:
-    """A plan and what came of it; ``states`` are those before the first step and after each."""
-
-    plan: dict
-    done: dict
-
-    @property
-    def way(self):
-        return self.plan["ways"][0]
-
-    @property
-    def states(self):
-        return [self.done["before"], *(step["after"] for step in self.done["steps"])]
-
-
 @pytest.fixture
 def followed(lab, scenario, case) -> Followed:
-    out: Path = lab(scenario, **SCENARIOS[scenario]) / case
-    plan, done = out / "plan.json", out / "done.json"
-    assert plan.exists(), case
-    assert plan.read_text(), (out / "err").read_text()
-    return Followed(json.loads(plan.read_text()), json.loads(done.read_text()))
+    return followed_in(lab(scenario, **SCENARIOS[scenario]) / case)
 
 
 each = parametrized(EACH)
@@ -114,19 +95,12 @@ each = parametrized(EACH)
 
 @each
 def test_every_step_succeeds(followed):
-    """What is printed runs as it is printed, to its end."""
-    failed = {s["line"]: s["said"] for s in followed.done["steps"] if s["status"]}
-
-    assert {} == failed
-    assert len(followed.way["steps"]) == len(followed.done["steps"])
+    went_well(followed)
 
 
 @parametrized(EACH + EACH_BACK)
 def test_data_comes_through(followed):
-    """Every file is as it was last written, read past the cache, and the file system is sound."""
-    assert [] == followed.done["damaged"]
-    assert "" == followed.done["failure"]
-    assert 0 == followed.done["fsck"]["status"], followed.done["fsck"]["said"]
+    lost_nothing(followed)
 
 
 @each
@@ -190,19 +164,9 @@ def test_the_layout_is_the_promised_one(followed):
         assert f"{promised['chunk'] / 1024:.2f}k" == row["stripe_size"].lower()
 
 
-@parametrized(EACH)
+@each
 def test_it_outlives_as_many_disks_as_it_promises(followed):
-    """
-    Parity and copies are where they should be: with so many disks dead every byte is there.
-
-    Those that held it before die first, so that what is read was made on the way.
-    """
-    promised = followed.way["result"]
-    death = followed.done["death"]
-
-    assert promised["parity"] + promised["copies"] - 1 == len(death["disks"])
-    assert all(death["dead"])
-    assert ([], "") == (death["damaged"], death["failure"])
+    outlived_its_disks(followed)
 
 
 @parametrized(EACH_BACK)
@@ -218,18 +182,11 @@ def test_the_way_back_leads_back(followed):
     assert before == after
 
 
-@pytest.mark.parametrize(("scenario", "case"), MEASURED, ids=[case for _, case in MEASURED])
+@parametrized(MEASURED)
 def test_the_change_is_significant(lab, scenario, case):
     """One load before and after: what a request that is written costs at the disks has changed."""
     out = lab(scenario, **SCENARIOS[scenario]) / case
-    words = ["compare", str(out / "before"), str(out / "after"), "vg/lv", "-J"]
-    said = CliRunner().invoke(stackmap, words, catch_exceptions=False)
-    (stack,) = json.loads(said.stdout)["stacks"]
-    (cost,) = (
-        each["change"]
-        for each in stack["ratios"]
-        if (each["figure"], each["layer"], each["direction"]) == ("write_cost", "disks", "write")
-    )
+    cost = write_cost(out)
 
     assert cost["significant"]
     if MEASURED[scenario, case] == "more":

@@ -9,14 +9,19 @@ What must be refused is.
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from stackmap.cli import stackmap
-from tests.lab.test_plan import Followed
+from tests.lab.followed import (
+    Followed,
+    followed_in,
+    lost_nothing,
+    outlived_its_disks,
+    parametrized,
+    went_well,
+    write_cost,
+)
 
 pytestmark = pytest.mark.lab("all")
 
@@ -89,15 +94,7 @@ def scenario_of(lab, name):
 
 @pytest.fixture
 def followed(lab, scenario, case) -> Followed:
-    out = scenario_of(lab, scenario) / case
-    plan, done = out / "plan.json", out / "done.json"
-    assert plan.exists(), case
-    assert plan.read_text(), (out / "err").read_text()
-    return Followed(json.loads(plan.read_text()), json.loads(done.read_text()))
-
-
-def parametrized(cases):
-    return pytest.mark.parametrize(("scenario", "case"), cases, ids=[case for _, case in cases])
+    return followed_in(scenario_of(lab, scenario) / case)
 
 
 each = parametrized(EACH)
@@ -105,19 +102,12 @@ each = parametrized(EACH)
 
 @each
 def test_every_step_succeeds(followed):
-    """What is printed runs as it is printed, to its end."""
-    failed = {s["line"]: s["said"] for s in followed.done["steps"] if s["status"]}
-
-    assert {} == failed
-    assert len(followed.way["steps"]) == len(followed.done["steps"])
+    went_well(followed)
 
 
 @parametrized(EACH + EACH_BACK)
 def test_data_comes_through(followed):
-    """Every file is as it was last written, read past the cache, and the file system is sound."""
-    assert [] == followed.done["damaged"]
-    assert "" == followed.done["failure"]
-    assert 0 == followed.done["fsck"]["status"], followed.done["fsck"]["said"]
+    lost_nothing(followed)
 
 
 @parametrized(EACH + EACH_BACK)
@@ -177,17 +167,7 @@ def test_the_layout_is_the_promised_one(followed):
 
 @each
 def test_it_outlives_as_many_disks_as_it_promises(followed):
-    """
-    With so many disks dead every byte is there.
-
-    Those that held it before die first, so that what is read was made on the way.
-    """
-    promised = followed.way["result"]
-    death = followed.done["death"]
-
-    assert promised["parity"] + promised["copies"] - 1 == len(death["disks"])
-    assert all(death["dead"])
-    assert ([], "") == (death["damaged"], death["failure"])
+    outlived_its_disks(followed)
 
 
 @parametrized(EACH_BACK)
@@ -206,14 +186,7 @@ def test_the_way_back_leads_back(followed):
 def test_the_move_is_significant(lab):
     """One load on RAID5 and, after the move, on RAID10: what a write costs at the disks is less, by compare."""
     out = scenario_of(lab, "plan-md-new") / "md-move-load"
-    words = ["compare", str(out / "before"), str(out / "after"), "vg/lv", "-J"]
-    said = CliRunner().invoke(stackmap, words, catch_exceptions=False)
-    (stack,) = json.loads(said.stdout)["stacks"]
-    (cost,) = (
-        each["change"]
-        for each in stack["ratios"]
-        if (each["figure"], each["layer"], each["direction"]) == ("write_cost", "disks", "write")
-    )
+    cost = write_cost(out)
 
     assert cost["significant"]
     assert cost["high"] < 1

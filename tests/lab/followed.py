@@ -1,0 +1,86 @@
+"""
+A plan that ``follow.py`` went, and what came of it: what holds of LVM's and md's plans alike.
+
+What a failing law prints is the steps, the files or the disks themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A plan and what came of it; ``states`` are those before the first step and after each."""
+
+    plan: dict
+    done: dict
+
+    @property
+    def way(self):
+        return self.plan["ways"][0]
+
+    @property
+    def states(self):
+        return [self.done["before"], *(step["after"] for step in self.done["steps"])]
+
+
+def followed_in(out: Path) -> Followed:
+    """Return what was left in *out*."""
+    plan, done = out / "plan.json", out / "done.json"
+    assert plan.exists(), out.name
+    assert plan.read_text(), (out / "err").read_text()
+    return Followed(json.loads(plan.read_text()), json.loads(done.read_text()))
+
+
+def parametrized(cases):
+    return pytest.mark.parametrize(("scenario", "case"), cases, ids=[case for _, case in cases])
+
+
+def went_well(followed):
+    """What is printed runs as it is printed, to its end."""
+    failed = {s["line"]: s["said"] for s in followed.done["steps"] if s["status"]}
+
+    assert {} == failed
+    assert len(followed.way["steps"]) == len(followed.done["steps"])
+
+
+def lost_nothing(followed):
+    """Every file is as it was last written, read past the cache, and the file system is sound."""
+    assert [] == followed.done["damaged"]
+    assert "" == followed.done["failure"]
+    assert 0 == followed.done["fsck"]["status"], followed.done["fsck"]["said"]
+
+
+def outlived_its_disks(followed):
+    """
+    Parity and copies are where they should be: with so many disks dead every byte is there.
+
+    Those that held it before die first, so that what is read was made on the way.
+    """
+    promised = followed.way["result"]
+    death = followed.done["death"]
+
+    assert promised["parity"] + promised["copies"] - 1 == len(death["disks"])
+    assert all(death["dead"])
+    assert ([], "") == (death["damaged"], death["failure"])
+
+
+def write_cost(out: Path) -> dict:
+    """Return how much more or less a written request costs at the disks, by ``compare``, than before the plan."""
+    words = ["compare", str(out / "before"), str(out / "after"), "vg/lv", "-J"]
+    said = CliRunner().invoke(stackmap, words, catch_exceptions=False)
+    (stack,) = json.loads(said.stdout)["stacks"]
+    (cost,) = (
+        each["change"]
+        for each in stack["ratios"]
+        if (each["figure"], each["layer"], each["direction"]) == ("write_cost", "disks", "write")
+    )
+    return cost
