@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stackmap.errors import CaptureError, SourceMissing
@@ -24,11 +25,11 @@ def manifest_of(tree: Tree, path: str) -> dict[str, Json]:
     try:
         manifest = json.loads(tree.read(MANIFEST))
     except SourceMissing:
-        if _is_there(tree, UNFINISHED):
+        if _has(tree.read, UNFINISHED):
             raise CaptureError(
                 f"{path}: the recording ended before its first sample: nothing is in it"
             ) from None
-        if _is_there(tree, "/proc/diskstats") or _is_folder(tree, "/sys/block"):
+        if _has(tree.read, "/proc/diskstats") or _has(tree.names, "/sys/block"):
             return {}
         raise CaptureError(
             f"{path}: not a capture: no capture.json, no sys/block and no proc/diskstats in it"
@@ -47,7 +48,7 @@ def timeline_of(tree: Tree, path: str, manifest: dict[str, Json], tell: Tell) ->
     if manifest.get("format") == FORMAT:
         from stackmap.host.logged import Logged  # a plain tree does not pay for it
 
-        return Logged(tree, tree.names(FOLDER) if _is_folder(tree, FOLDER) else [], tell)
+        return Logged(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], tell)
     return Numbered(tree, _instants(manifest.get("times", []), path))
 
 
@@ -59,17 +60,10 @@ def _instants(times: Json, path: str) -> list[float]:
     return instants
 
 
-def _is_there(tree: Tree, path: str) -> bool:
+def _has(look: Callable[[str], object], path: str) -> bool:
+    """Whether there is something at *path* for *look*, a tree's ``read`` or ``names``."""
     try:
-        tree.read(path)
-    except SourceMissing:
-        return False
-    return True
-
-
-def _is_folder(tree: Tree, path: str) -> bool:
-    try:
-        tree.names(path)
+        look(path)
     except SourceMissing:
         return False
     return True

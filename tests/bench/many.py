@@ -17,7 +17,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 
-from measure import compare
+from measure import compare, in_own_mounts
 from tabulate import tabulate
 
 STACKMAP = Path(sys.executable).with_name("stackmap")
@@ -53,8 +53,7 @@ def costs() -> bool:
     if os.geteuid() or not which("dmsetup"):
         print("tree of many devices: takes root and dmsetup; not measured", file=sys.stderr)
         return True
-    command = ["unshare", "--mount", sys.executable, __file__]
-    return subprocess.run(command, check=False).returncode == 0
+    return in_own_mounts(__file__)
 
 
 def show_and_measure() -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,3 +73,9 @@ def cpu(command: Command) -> tuple[float, int]:
         words = " ".join(map(str, command))
         raise RuntimeError(f"{words}: exit {process.returncode}: {said.decode().strip()}")
     return (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss * 1024
+
+
+def in_own_mounts(script: str) -> bool:
+    """Run *script* where what it mounts is its own; whether all was within bounds."""
+    command = ["unshare", "--mount", sys.executable, script]
+    return subprocess.run(command, check=False).returncode == 0

@@ -62,8 +62,7 @@ def costs() -> bool:
     if os.geteuid() or not Path(SADC).exists():
         print("cost of recording: takes root and sysstat; not measured", file=sys.stderr)
         return True
-    command = ["unshare", "--mount", sys.executable, __file__]
-    return subprocess.run(command, check=False).returncode == 0
+    return measure.in_own_mounts(__file__)
 
 
 def feed_and_measure() -> bool:
