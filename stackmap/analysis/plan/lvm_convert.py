@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
+from stackmap.analysis.plan.step import ASKED, GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.takeover import (
     PLAIN,
     STRIPED,
@@ -34,7 +34,6 @@ from stackmap.model.volume_group import PhysicalVolume
 UNSYNCED = "R"  # lv_attr's first letter: made with --nosync, and never synced since
 MIB = 1024**2
 BARE = "NO REDUNDANCY"
-ASKED = f"{BARE} from here on, as was asked for"
 
 
 def convert(ground: Ground) -> Plan:

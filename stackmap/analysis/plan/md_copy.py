@@ -34,11 +34,10 @@ def copy(ground: Ground) -> Plan:
         )
     old, new = path_of(ground.target), f"/dev/md/{new_name(ground)}"
     again = shlex.join(["mdadm", "--assemble", old, *carriers(ground)])
-    clear = f"mdadm --stop {new}; mdadm --zero-superblock {' '.join(path_of(d) for d in chosen)}"
     off, on = stopped(ground, new)
     back = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
     steps = (
-        *made(new, layout, chosen, clear),
+        *made(new, layout, chosen),
         noted(new),
         *off,
         Step(("mdadm", "--readonly", old), "protects the old array; fails if anything writes to it",

@@ -152,7 +152,7 @@ def _spares(path: str, names: tuple[str, ...]) -> Step:
         ("mdadm", path, "--add", *names),
         f"adds {', '.join(names)} as spares",
         f"whatever is on {', '.join(names)} is lost",
-        f"mdadm {shlex.quote(path)} --remove {' '.join(names)}",
+        shlex.join(["mdadm", path, "--remove", *names]),
     )
 
 

@@ -33,9 +33,8 @@ def move(ground: Ground) -> Plan:
             f"{old.path} has {used} extents in use, and {layout} of these disks has {room} at least"
         )
     path = f"/dev/md/{new_name(ground)}"
-    clear = f"mdadm --stop {path}; mdadm --zero-superblock {' '.join(path_of(d) for d in chosen)}"
     steps = (
-        *made(path, layout, chosen, clear),
+        *made(path, layout, chosen),
         noted(path),
         *_moved(group.name, old.path, path),
         *dropped(ground),

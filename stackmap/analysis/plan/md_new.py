@@ -90,11 +90,12 @@ def variant_words(layout: Layout) -> tuple[str, ...]:
     return ()
 
 
-def made(path: str, layout: Layout, chosen: tuple[Device, ...], clear: str) -> list[Step]:
+def made(path: str, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
     """Return the steps that make a new array at *path*, wait for its first sync, and have it empty."""
     chunk = (f"--chunk={(layout.chunk or 0) // 1024}",) if RAID_LEVELS[layout.level].stripes else ()
     redundant = layout.parity > 0 or layout.copies > 1
     names = tuple(path_of(device) for device in chosen)
+    clear = f"mdadm --stop {path}; {shlex.join(['mdadm', '--zero-superblock', *names])}"
     create = Step(
         (
             "mdadm", "--create", path, "--run", f"--level={layout.level.removeprefix('raid')}",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from stackmap.analysis.plan.step import ASKED
 from stackmap.model.raid import Layout
 
 BACKUP = "/var/tmp"  # noqa: S108 - a place that stays over a restart, which the reshape needs
 BARE = "NO REDUNDANCY: until the next sync is done, one disk that dies takes the array with it"
-ASKED = "NO REDUNDANCY from here on, as was asked for"
 SYNC = "its sync takes I/O of all who use these disks"
 RESTRIPE = (
     "every stripe is read and written; after a crash it goes on, with the backup file if that "
     "is asked for (mdadm --assemble --backup-file)"
 )
 FEWER = "one disk less may die from then on"
-NO_WAY = "none in place: a new array, and a copy or pvmove"
+NOT_IN_PLACE = "none in place: a new array, and a copy or pvmove"
 SYNCED = ", once it is in sync"
 
 # The changes that were followed as they are printed, with mdadm 4.2 on Linux 6.1, under an ext4 in use
@@ -107,7 +107,7 @@ def risks(change: Change, *, passing: bool) -> str:
 def back(path: str, change: Change) -> str:
     """Return the command that takes it back, or what there is in place of one."""
     before, after = change.before, change.after
-    quoted, gone = shlex.quote(path), " ".join(change.added)
+    quoted, gone = shlex.quote(path), shlex.join(change.added)
     if after.level == "raid0":
         return (
             f"none without the disks that it drops: their superblocks zeroed, stackmap plan {quoted} "
@@ -117,5 +117,5 @@ def back(path: str, change: Change) -> str:
         fewer = words(path, Change(after, before))
         return f"mdadm {quoted} --fail {gone} --remove {gone} && {shlex.join(fewer)}"
     if before.level == after.level and before.members != after.members:
-        return NO_WAY
+        return NOT_IN_PLACE
     return shlex.join(words(path, Change(after, before))) + SYNCED

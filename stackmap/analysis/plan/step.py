@@ -10,6 +10,7 @@ from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
 NO_WAY = "none"  # back, but a backup
+ASKED = "NO REDUNDANCY from here on, as was asked for"
 
 # Left to the reader by every way that changes how data is spread.
 GEOMETRY = (

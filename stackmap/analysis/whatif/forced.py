@@ -9,10 +9,10 @@ a page, which does (KERNEL 1.2): two and one.
 
 from __future__ import annotations
 
+from stackmap.analysis.parity import SKEW
 from stackmap.model.raid import Layout
 
 FLUSHES_OF_A_PAGE = 3
-SKEW = 0.02  # counters of several layers are not read at one instant (as in ``parity``)
 
 
 def forced(layout: Layout, done: float | None, sent: float, pages: float) -> float | None:

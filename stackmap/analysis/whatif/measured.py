@@ -12,7 +12,7 @@ from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.forced import forced
 from stackmap.analysis.whatif.stand import Stand
 from stackmap.model.load import Flow, Load, ratio, sum_flows
-from stackmap.model.raid import PAGE
+from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology
 
 
@@ -71,6 +71,15 @@ class Measured:
     def deepest(self) -> float:
         """How many are under way at most, where as many come at once and are done one by one."""
         return 2 * self.depth - 1
+
+    def sharing(self, layout: Layout | None) -> float:
+        """Return how many writes share one of the bitmap's page on *layout*."""
+        # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
+        return self.depth if layout is not None and layout.parity else 1.0
+
+    def pause(self, place: Stand) -> float:
+        """Return the seconds that one write of the bitmap's page takes."""
+        return place.writes_of_a_page * (self.metadata_wait or 0.0) / 1000
 
     @property
     def requests(self) -> float:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif.band import Band
-from stackmap.analysis.whatif.forced import SKEW
 from stackmap.analysis.whatif.measured import Measured, Stream
 from stackmap.analysis.whatif.stand import Stand
 from stackmap.analysis.whatif.traffic import Traffic

@@ -45,7 +45,7 @@ def metadata_on(
     between writes leave.
     """
     scale = found.write.requests / whole.write.requests if whole.write.requests else 0.0
-    pause = place.writes_of_a_page * (whole.metadata_wait or 0.0) / 1000
+    pause = whole.pause(place)
     touches = pattern.touches * scale
 
     def written(sets: float, depth: float) -> float:
@@ -57,8 +57,7 @@ def metadata_on(
     least = min(written(sets, whole.deepest) for sets in late)
     most = max(written(sets, 1.0) for sets in ways) + _marks(layout, whole, place, pattern) * scale
     ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
-    # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
-    likely = written(ways[0], whole.depth if layout.parity else 1.0)
+    likely = written(ways[0], whole.sharing(layout))
     each = over(ends if found.write.requests else (), likely).scaled(layout.members)
     sent = place.writes_of_a_page
     carried = each.scaled(bitmap.page_bytes)

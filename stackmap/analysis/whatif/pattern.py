@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import product
 from math import sqrt
 
+from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
-from stackmap.analysis.whatif.forced import SKEW
 from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.rows import Cost, run_of, scattered, sequential

@@ -49,7 +49,7 @@ def sets_of(found: Measured, place: Stand, touches: float, groups: float) -> Set
     writes, bitmap = page_writes(found, place), place.bitmap
     if writes is None or bitmap is None:
         return None
-    pause = place.writes_of_a_page * (found.metadata_wait or 0.0) / 1000
+    pause = found.pause(place)
 
     def told(written: float, depth: float) -> float:
         alone = bits.apart(bits.sets_of(written), pause, max(written, touches))
@@ -57,8 +57,7 @@ def sets_of(found: Measured, place: Stand, touches: float, groups: float) -> Set
 
     least, most = within_chance(writes, found.seconds)
     low, counted = bits.sets_of(max(0.0, least - bits.marks(groups))), bits.sets_of(least)
-    # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
-    depth = found.depth if place.present and place.present.parity else 1.0
+    depth = found.sharing(place.present)
     return Sets(bitmap, low, counted, told(writes, depth), told(most, found.deepest))
 
 

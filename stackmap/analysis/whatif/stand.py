@@ -12,7 +12,7 @@ from stackmap.model.topology import Topology
 
 # A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
 # (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
-WRITES_OF_A_PAGE = {"lvm": 2, "md": 1}
+WRITES_OF_A_PAGE_LVM, WRITES_OF_A_PAGE_MD = 2, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Stand:
     @property
     def writes_of_a_page(self) -> int:
         """Requests that one write of the bitmap's page is, at a member."""
-        return WRITES_OF_A_PAGE["lvm" if self.lvm else "md"]
+        return WRITES_OF_A_PAGE_LVM if self.lvm else WRITES_OF_A_PAGE_MD
 
     @property
     def bitmap(self) -> Bitmap | None:

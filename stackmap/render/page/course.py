@@ -46,6 +46,8 @@ def section(report: Report) -> Section:
 def _at_disks(report: Report) -> list[tuple[Share, ...]]:
     """Return each stack's share of its disks, in each stretch: of all stacks at once, for they share disks."""
     tops = [stack.top.name for stack in report.stacks]
+    if not report.course[1:]:  # no chart of one point
+        return [()] * len(tops)
     stretches = (figures_of(report.topology, s.interval.loads, tops) for s in report.course)
     shares = [[stack.layers[-1].share for stack in figures] for figures in stretches]
     return list(zip(*shares, strict=True))
