@@ -40,16 +40,14 @@ def narrow(host: CapturedHost, words: tuple[str | None, ...], most: int | None) 
         return None
     begin = None if since is None else instant(since, span, span[1], later=False)
     end = None if until is None else instant(until, span, begin or span[0], later=True)
+    step, apart = None if every is None else length(every), None
+    if step is None and most is not None:
+        seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
+        apart = _apart(seconds, host.pace(), most)
     try:
-        host.show(Window(begin, end, None if every is None else length(every)))
+        host.show(Window(begin, end, apart if step is None else step))
     except InputError as error:
         raise InputError(f"{error}; it has {' to '.join(map(written, span))}") from error
-    if every is not None or most is None:
-        return None
-    seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
-    apart = _apart(seconds, host.pace(), most)
-    if apart is not None:
-        host.show(Window(begin, end, apart))
     return apart
 
 

@@ -42,8 +42,10 @@ class Scan:
         """Devices by the names that they bear in /dev: in /dev/mapper, LVs' labels, arrays' in /dev/md."""
         labels = {mapped.label: name for name, mapped in self.mapped.items()}
         arrays = (block for block in self.blocks.values() if "md" in block.entries)
-        said = {array.name: udev.properties(self.host, array.number) for array in arrays}
-        aliases = {f"md/{said[name].get('MD_DEVNAME', name)}": name for name in said}
+        aliases = {
+            f"md/{udev.properties(self.host, array.number).get('MD_DEVNAME', array.name)}": array.name
+            for array in arrays
+        }
         nodes = {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
         return labels | aliases | nodes
 

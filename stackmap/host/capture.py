@@ -35,7 +35,7 @@ from stackmap.host.aside import ANSWERED, ASIDE, WAITED_FOR, Replayed
 from stackmap.host.log import Refused
 from stackmap.host.manifest import manifest_of, timeline_of
 from stackmap.host.places import command_file, decoded, udev_file
-from stackmap.host.timeline import JUMPED, WHOLE, Tell, Window
+from stackmap.host.timeline import JUMPED, WHOLE, Step, Tell, Window
 from stackmap.host.tree import open_tree
 from stackmap.host.udev_record import parse_udev
 
@@ -149,7 +149,7 @@ class CapturedHost:
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
-        return (time for time, _ in islice(self._timeline.moved(self._window), count))
+        return (time for time, _ in islice(self._moved(), count))
 
     def ends(self) -> Iterator[tuple[float, int]]:
         """
@@ -158,7 +158,12 @@ class CapturedHost:
         Of frames between which every device counted on, and nothing else was
         told, only the first and the last, as far as the recording says so.
         """
-        return self._timeline.moved(self._window, ends=True)
+        return self._moved(ends=True)
+
+    def _moved(self, *, ends: bool = False) -> Iterator[Step]:
+        """Begin anew: what was asked aside on an earlier way through is nobody's any more."""
+        self._aside, self._was_asked_aside = None, False
+        return self._timeline.moved(self._window, ends=ends)
 
     def _is_asked_aside(self) -> bool:
         return self._timeline.told(ASIDE, None) == WAITED_FOR

@@ -62,7 +62,6 @@ class Watch:
         self._count: str | None = None  # so that the first look is at every device
         self._there: frozenset[str] = frozenset()
         self._settling = False
-        self._patience = 0.0
         self._asked: float | None = None  # what takes a command; None: with the last look
         self._coming: Answer[Look | None] | None = None
         self._told = NOTHING  # before what is coming was asked for
@@ -86,8 +85,7 @@ class Watch:
         """
         usual = min(PATIENCE, interval / 2)
         for number, time in enumerate(self._host.ticks(interval, count), 1):
-            self._patience = max(usual, linger) if number == count else usual
-            yield self.moment(time)
+            yield self.moment(time, max(usual, linger) if number == count else usual)
 
     def reports(self, interval: float, count: int | None) -> Iterator[Report]:
         """Yield *count* intervals, each with the topology at its begin."""
@@ -95,16 +93,16 @@ class Watch:
         for earlier, later in pairwise(taken):
             yield earlier.topology, between(earlier, later)
 
-    def moment(self, time: float) -> Moment:
-        """Take a sample at *time*, and see whether anything changed."""
+    def moment(self, time: float, patience: float = 0.0) -> Moment:
+        """Take a sample at *time*, and wait *patience* seconds for what is being read."""
         sample = diskstats.read(self._host, time)
+        last, self._last = self._last, sample
         self._ask(self._hear(), time)
-        look = self._answer()
+        look = self._answer(patience)
         if look is not None:
             return self._arrived(sample, look)
         if self._told or self._late:
-            return self._meanwhile(sample)
-        self._last = sample
+            return self._meanwhile(last, sample)
         return Moment(sample, self.topology, self._bearers)
 
     def _ask(self, told: Told, time: float) -> None:
@@ -119,9 +117,9 @@ class Watch:
             self._asked = time
             self._coming = self._host.aside(self._look_if_other)
 
-    def _answer(self) -> Look | None:
+    def _answer(self, patience: float) -> Look | None:
         """Return the look that was asked for, if it is there."""
-        if self._coming is None or not self._coming.ready(self._patience):
+        if self._coming is None or not self._coming.ready(patience):
             return None
         coming, self._coming = self._coming, None
         look = coming.result()
@@ -129,7 +127,7 @@ class Watch:
             # At once: a replay takes the answers to be there where nothing is asked for.
             late, self._late = self._late, NOTHING
             self._begin(late)
-            return self._answer()
+            return self._answer(patience)
         return look
 
     def _begin(self, told: Told) -> None:
@@ -144,11 +142,10 @@ class Watch:
         same = activity.of_volumes(host, self.topology) == self._now.seldom
         return None if same else self._look(host)
 
-    def _meanwhile(self, sample: Sample) -> Moment:
+    def _meanwhile(self, last: Sample | None, sample: Sample) -> Moment:
         """Return the moment of a sample of which it is not known yet who those are that were told of."""
-        if self._last is not None:
-            self._sampled |= {*diskstats.names(self._last), *diskstats.names(sample)}
-        self._last = sample
+        if last is not None:
+            self._sampled |= {*diskstats.names(last), *diskstats.names(sample)}
         told = self._told + self._late
         if told.unknown:
             return Moment(sample, self.topology, None, since=told)
@@ -161,7 +158,7 @@ class Watch:
         sampled, self._sampled = self._sampled, frozenset()
         # udev is told when we are: a name may only come a moment later.
         self._settling = bool(told)
-        self._told, self._late, self._last = late, NOTHING, sample
+        self._told, self._late = late, NOTHING
         self._take(look)
         bearers: Identities | None = None
         if not late.unknown:
