@@ -113,7 +113,11 @@ def back(path: str, change: Change) -> str:
             f"none without the disks that it drops: their superblocks zeroed, stackmap plan {quoted} "
             f"--to {before.level} --onto them"
         )
-    if before.level == after.level == "raid1":
+    # Of an array's own spares it is not known which were taken.
+    if (
+        before.level == after.level == "raid1"
+        and len(change.added) == after.members - before.members
+    ):
         fewer = words(path, Change(after, before))
         return f"mdadm {quoted} --fail {gone} --remove {gone} && {shlex.join(fewer)}"
     if before.level == after.level and before.members != after.members:
