@@ -84,7 +84,7 @@ def command(
     names, seconds, count = split_words(words)
     if len(names) != 1:
         raise click.UsageError("whose load? fiojob takes one NAME")
-    topology, looked = at(session, text)
+    topology, looked = at(session, text, repeated=True)
     name = _one(topology, names[0])
     session.tell_unknown(topology)
     path = "" if target is None else _target(session, topology, name, target)

@@ -62,7 +62,7 @@ def command(
         raise click.UsageError("whose load? whatif takes a NAME")
     asked = parse(wish)
     session.most = MOST
-    topology, looked = at(session, text)
+    topology, looked = at(session, text, repeated=True)
     session.tell_apart()
     chosen = find_all(topology, names)
     status = session.tell_missing(topology, names)
