@@ -61,6 +61,7 @@ def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
     from stackmap.cli.spill import Spill
     from stackmap.render.openmetrics import courses, openmetrics
 
+    out = None if out == "-" else out
     # Beside what is written there is room for it; in a /tmp of memory there may be none.
     folder = None if out is None else os.path.dirname(out) or "."
     with writing(out or STDOUT), Spill(folder) as store:
