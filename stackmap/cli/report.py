@@ -53,6 +53,12 @@ SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
     multiple=True,
     help="Propose this layout for NAME, as whatif and plan take it; may be said again for another.",
 )
+@click.option(
+    "--onto",
+    multiple=True,
+    metavar="DEVICE",
+    help="A PV or an unused disk that the proposed layout shall stand on, as for plan; once for each.",
+)
 @click.option("-m", "--markdown", is_flag=True, help="Markdown, whatever FILE is called.")
 @click.pass_obj
 def command(
@@ -64,6 +70,7 @@ def command(
     boot: bool,
     out: str,
     wishes: tuple[str, ...],
+    onto: tuple[str, ...],
     markdown: bool,
 ) -> None:
     """
@@ -79,6 +86,8 @@ def command(
     names, seconds, count = split_words(words)
     if wishes and not names:
         raise click.UsageError("--to is proposed for a NAME")
+    if onto and not wishes:
+        raise click.UsageError("--onto is for a layout that --to proposes")
     asked = {wish: parse(wish) for wish in wishes}
     session.most = MOST
     topology, looked = at(session, text, repeated=True, geometry=True)
@@ -94,7 +103,7 @@ def command(
     if found is None or not found.stacks:
         raise InputError("nothing was measured, so there is nothing to report")
     proposals = tuple(
-        proposal(taken, name, wish, request, _ground(session, topology, name, request))
+        proposal(taken, name, wish, request, _ground(session, topology, name, request, onto))
         for name in chosen
         for wish, request in asked.items()
     )
@@ -102,12 +111,14 @@ def command(
     sys.exit(status)
 
 
-def _ground(session: Session, topology: Topology, name: str, asked: LayoutRequest) -> Ground | str:
+def _ground(
+    session: Session, topology: Topology, name: str, asked: LayoutRequest, onto: tuple[str, ...]
+) -> Ground | str:
     """Return what a plan is made from; why there can be none."""
     from stackmap.cli.ground import ground
 
     try:
-        return ground(session.host, topology, name, asked)
+        return ground(session.host, topology, name, asked, onto)
     except (PlanRefused, LayoutError) as refusal:
         return str(refusal)
 

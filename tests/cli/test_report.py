@@ -322,6 +322,17 @@ def test_the_plan_is_that_of_plan():
     assert "OFFLINE in steps" in told
 
 
+def test_the_disks_that_are_named_are_those_of_the_plan():
+    """--onto is that of ``plan``: the same PVs, in the order that was asked for."""
+    asked = [word for disk in "dcba" for word in ("--onto", f"sd{disk}")]
+    page = run([*VGHDD, "report", "vm-disk1", "--to", "raid10", *asked, "-o", "-"])
+    plan = json.loads(run([*VGHDD, "plan", "vm-disk1", "--to", "raid10", *asked, "-J"]).stdout)
+    first, *_ = plan["ways"][0]["steps"]
+
+    assert first["line"].endswith("/dev/sdd /dev/sdc /dev/sdb /dev/sda")
+    assert first["line"] in map("".join, Read(page.stdout).code.values())
+
+
 @pytest.mark.parametrize(("wish", "mended"), [("raid10", True), ("raid6", False)])
 def test_what_a_layout_does_not_mend_is_said(wish, mended):
     """A slow disk stays slow; what parity costs goes where there is none, and stays where there is."""
@@ -374,6 +385,7 @@ def test_layouts_stand_beside_each_other():
     [
         (["--to", "raid10"], "--to is proposed for a NAME"),
         (["vm-disk1", "--to", "raid7"], "no layout is named raid7"),
+        (["vm-disk1", "--onto", "sda"], "--onto is for a layout that --to proposes"),
     ],
 )
 def test_a_proposal_that_cannot_be_is_refused(words, said, tmp_path):
