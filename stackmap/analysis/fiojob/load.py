@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.amplification import figures_of
 from stackmap.analysis.averages import Average
@@ -98,15 +98,18 @@ class Measuring:
         self._leaf = leaves[0] if len(leaves) == 1 else ""
         told_at = self._place.device.name if self._place.present else self._leaf
         self._others = _others(self.topology, self.name, told_at) if told_at else frozenset()
+        below = (edge.below for name in self._others for edge in self.topology.below(name))
+        self._near = (*self.topology.stack(self.name), *self._others, *below)
 
     def add(self, interval: Interval) -> None:
-        """Take one more interval in."""
-        right, done = corrected(self.topology, interval)
+        """Take one more interval in; of each, what is near is looked at alone, for there may be many."""
+        near = {name: interval.loads[name] for name in self._near if name in interval.loads}
+        right, done = corrected(self.topology, replace(interval, loads=near))
         load = right.loads.get(self.name)
         if load is None or load.total.ios is None:
             return
         self._done.update(dict.fromkeys(done))
-        self._whole.add(right)
+        self._whole.add(interval)
         length = right.seconds or 1.0
         self._seconds.append(right.seconds)
         flushes = self._flushes(right, load)
@@ -158,7 +161,8 @@ class Measuring:
         whole = self._whole.result()
         if whole is None:
             return False, "nothing tells"
-        stack = figures_of(self.topology, whole.loads, [self.name], whole.seconds)[0]
+        loads = corrected(self.topology, whole)[0].loads
+        stack = figures_of(self.topology, loads, [self.name], whole.seconds)[0]
         if direction == "write" and (full := _full_stripes(stack.parity)):
             return True, full
         merged = [f.coalescing.get(direction) or 0.0 for f in stack.layers]
