@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stackmap.model.device import Kind, Role
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology, natural
 
 # Devices that stand beside the data, not in its way.
@@ -71,6 +71,24 @@ def carriers(topology: Topology, top: str) -> frozenset[str]:
                 if edge.role not in ASIDE and edge.role is not Role.SPARE
             )
     return frozenset(found)
+
+
+def spreading(topology: Topology, top: str) -> list[Device]:
+    """Return the first device on each way that the data of *top* takes down which spreads it; *top* itself, or none."""
+    data, found, todo = carriers(topology, top), {}, [top]
+    while todo:
+        name = todo.pop()
+        if spreads(topology[name]):
+            found[name] = topology[name]
+        else:
+            below = [edge.below for edge in topology.below(name) if edge.below in data]
+            todo.extend(reversed(below))
+    return list(found.values())
+
+
+def spreads(device: Device) -> bool:
+    """Whether *device* is an array or a volume with a layout over several members."""
+    return device.layout is not None and device.layout.level != "linear"
 
 
 def _depths(topology: Topology, stack: list[str], data: frozenset[str]) -> dict[str, int]:

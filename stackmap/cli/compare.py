@@ -15,6 +15,7 @@ import click
 
 from stackmap.analysis.amplification import heads
 from stackmap.analysis.compare.compare import compare
+from stackmap.analysis.compare.pairs import Apart, Pairs, named, pairs_of
 from stackmap.analysis.compare.recording import MOST, Recording, Taking
 from stackmap.cli.baseline import TARS
 from stackmap.cli.measuring import Wanted, at
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
     from stackmap.sampling.moments import Report
 
-Pairs = list[tuple[str, str]]
+OTHERWISE = "--map BEFORE=AFTER names one that was called otherwise"
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,16 @@ def command(
     session.host  # noqa: B018 - a --from that cannot be read is told, though both may bring a machine
     with ExitStack() as opened:
         old, new = (_source(session, word, opened) for word in (before, after))
-        pairs, status = _pairs(old, new, names, mapped)
+        if names or mapped:
+            apart: tuple[Apart, ...] = ()
+            pairs, status = _pairs(old, new, names, mapped)
+        else:
+            (pairs, apart), status = _tops(old, new), 0
         recordings = (
             old.taken([one for one, _ in pairs]),
             new.taken([other for _, other in pairs]),
         )
-    found = compare(*recordings, pairs)
+    found = replace(compare(*recordings, pairs), apart=apart)
     if not (names or mapped):
         found = replace(found, stacks=tuple(each for each in found.stacks if not each.idle))
     if not found.stacks:
@@ -139,27 +144,34 @@ def _split(word: str) -> tuple[str, tuple[str | None, str | None]]:
     return path, (since or None, until or None)
 
 
+def _tops(old: Source, new: Source) -> tuple[Pairs, tuple[Apart, ...]]:
+    """Return the tops that are compared where none is named, and which are not, for they are none in both."""
+    pairs, apart = pairs_of(old.topology, old.tops, new.topology, new.tops)
+    if not pairs:
+        raise NameNotFound(f"no volume is in both{_told(apart)}; {OTHERWISE}")
+    return pairs, apart
+
+
+def _told(apart: tuple[Apart, ...]) -> str:
+    return f" as a top (not: {', '.join(each.title for each in apart)})" if apart else ""
+
+
 def _pairs(
     old: Source, new: Source, names: tuple[str, ...], mapped: tuple[str, ...]
 ) -> tuple[Pairs, int]:
-    """Return which tops are compared, and the exit status of names that only one of the two has."""
+    """Return what of *names* and *mapped* is compared, and the exit status of names that only one of the two has."""
     from stackmap.cli import SOME_MISSING, tell
 
     given = [_mapped(old.topology, new.topology, each) for each in mapped]
     wanted = [name for each in names for name in find(old.topology, each)]
-    if not (names or mapped):
-        wanted = old.tops
-    now = {device.title: device.name for device in new.topology}
+    now = named(new.topology)
     titles = [old.topology[name].title for name in wanted]
     pairs = [(name, now[title]) for name, title in zip(wanted, titles, strict=True) if title in now]
     lacking = [name for name in names if not find(old.topology, name)]
-    lacking += [title for title in titles if title not in now] if names else []
+    lacking += [title for title in titles if title not in now]
     pairs = list(dict.fromkeys([*given, *pairs]))
     if not pairs:
-        raise NameNotFound(
-            f"no volume is in both{': ' * bool(lacking)}{', '.join(lacking)}; --map BEFORE=AFTER "
-            "names one that was called otherwise"
-        )
+        raise NameNotFound(f"no volume is in both: {', '.join(lacking)}; {OTHERWISE}")
     for name in lacking:
         tell(f"not in both: {name}")
     return pairs, SOME_MISSING if lacking else 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from stackmap.analysis.compare.pairs import Apart
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
-from stackmap.analysis.compare.values import Compared, Comparison, StackComparison
+from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.render.compare_words import change_of, range_of, row_name, sentences, value_of
 from stackmap.render.intervals import instant
 from stackmap.render.paragraph import paragraph
@@ -21,6 +22,7 @@ FOLLOWS = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("co
 def compare_text(found: Comparison, *, heading: bool = True, width: int = WIDTH) -> str:
     """Return the comparison for people."""
     lines = [_recording("before", found.before), _recording("after ", found.after)]
+    lines += [paragraph(_apart(found.apart), width)] if found.apart else []
     parts = ["\n".join(lines) + "\n"]
     parts += [_stack(stack, heading=heading, width=width) for stack in found.stacks]
     return "\n".join(parts)
@@ -50,9 +52,28 @@ def _title(stack: StackComparison) -> str:
     before, after = stack.before.top, stack.after.top
     names = list(dict.fromkeys(filter(None, (before.title, after.title))))
     devices = dict.fromkeys((before.name, after.name))
-    layouts = dict.fromkeys(str(top.layout or "no RAID") for top in (before, after))
+    layouts = dict.fromkeys(map(_layouts, (stack.before, stack.after)))
     kernel = "" if list(devices) == names else f" ({' → '.join(devices)})"
     return f"{' → '.join(names)}{kernel}  {' → '.join(layouts)}"
+
+
+def _layouts(side: Side) -> str:
+    """Return what spreads the data of a side, and of what that is the layout, if not of the top."""
+    told = (
+        str(raid.layout) if raid is side.top else f"{raid.layout} of {raid.title}"
+        for raid in side.raids
+    )
+    return ", ".join(told) or str(side.top.layout or "no RAID")
+
+
+def _apart(apart: Sequence[Apart]) -> str:
+    """Return what was left out, and why, in one sentence."""
+    told = []
+    for when, other in (("after", "before"), ("before", "after")):
+        names = [each.title for each in apart if each.when == when]
+        if names:
+            told.append(f"{', '.join(names)}: a top {other}, below another {when}")
+    return f"left out: {'; '.join(told)}"
 
 
 def _by_layer(stack: StackComparison) -> Iterator[tuple[str, tuple[Compared, ...]]]:

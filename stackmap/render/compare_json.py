@@ -21,6 +21,7 @@ def compare_json(found: Comparison) -> dict[str, object]:
         "method": {"name": METHOD, "draws": DRAWS, "seed": SEED, "level": 0.95},
         "before": _recording_json(found.before),
         "after": _recording_json(found.after),
+        "apart": [{"top": each.title, "below_another": each.when} for each in found.apart],
         "stacks": [_stack_json(stack) for stack in found.stacks],
     }
 
@@ -61,7 +62,11 @@ def _side_json(side: Side) -> dict[str, object]:
         "top": top.title,
         "device": top.name,
         "size": top.size,
-        "layout": layout_json(top.layout),
+        "layout": layout_json((*side.raids, top)[0].layout),
+        "layouts": [
+            {"of": raid.title, "device": raid.name, "layout": layout_json(raid.layout)}
+            for raid in side.raids
+        ],
         "layers": [
             {
                 "layer": layer,

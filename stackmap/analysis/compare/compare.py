@@ -21,6 +21,7 @@ from stackmap.analysis.compare.sums import LAST, TOP, sums_of
 from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.analysis.compare.waits import Waits
 from stackmap.analysis.compare.warnings import warnings_of
+from stackmap.analysis.layers import spreading
 
 
 def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]]) -> Comparison:
@@ -30,8 +31,7 @@ def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]
 
 
 def _stack(before: Recording, after: Recording, top: str, top_after: str) -> StackComparison:
-    old = Side(before.topology[top], sums_of(before, top), before.each)
-    new = Side(after.topology[top_after], sums_of(after, top_after), after.each)
+    old, new = _side(before, top), _side(after, top_after)
     load = tuple(_all_of(LOAD, old, new, plainly))
     ratios = tuple(_all_of(RATIOS, old, new, plainly))
     waiting = Waits(old, new, load)
@@ -39,6 +39,11 @@ def _stack(before: Recording, after: Recording, top: str, top_after: str) -> Sta
     ratios, waits = _judged(ratios, waits)
     told = warnings_of(before, after, (old.top, new.top), waiting.unlike)
     return StackComparison(old, new, load, ratios, waits, waiting.shared, told)
+
+
+def _side(recording: Recording, top: str) -> Side:
+    raids = tuple(spreading(recording.topology, top))
+    return Side(recording.topology[top], sums_of(recording, top), recording.each, raids)
 
 
 Comparing = Callable[[Figure, Side, Side, str, str], "Compared | None"]

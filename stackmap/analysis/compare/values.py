@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.figures import Figure
+from stackmap.analysis.compare.pairs import Apart
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import Sums
 from stackmap.model.device import Device
@@ -33,11 +34,16 @@ class Compared:
 
 @dataclass(frozen=True)
 class Side:
-    """The stack of ``top`` in one recording, and what its layers did; ``batch``: intervals a sum."""
+    """
+    The stack of ``top`` in one recording, and what its layers did.
+
+    ``batch``: intervals a sum. ``raids``: what spreads its data, itself or the first on each way down.
+    """
 
     top: Device
     sums: Sums
     batch: int = 1
+    raids: tuple[Device, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,9 @@ class StackComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two recordings, and the stacks that were compared."""
+    """Two recordings, and the stacks that were compared; ``apart``: what is a top in one of them alone."""
 
     before: Recording
     after: Recording
     stacks: tuple[StackComparison, ...]
+    apart: tuple[Apart, ...] = ()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stackmap.analysis.layers import carriers
+from stackmap.analysis.layers import carriers, spreads
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.raid import RAID_LEVELS, Layout
+from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 # A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
@@ -63,7 +63,7 @@ class Stand:
 
 def stand(topology: Topology, name: str) -> Stand:
     """Return where the volume *name* stands; or the first below it that has a layout of its own."""
-    device = next(filter(_spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
+    device = next(filter(spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
     edges = topology.below(device.name)
     members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
     metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
@@ -72,7 +72,7 @@ def stand(topology: Topology, name: str) -> Stand:
     caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
     return Stand(
         device=device,
-        present=device.layout if _spreads(device) else None,
+        present=device.layout if spreads(device) else None,
         members=members,
         metadata=metadata,
         disks=disks,
@@ -82,9 +82,3 @@ def stand(topology: Topology, name: str) -> Stand:
         lvm=device.kind is not Kind.ARRAY,
         trouble="" if device.state in (None, "active") else device.state,
     )
-
-
-def _spreads(device: Device) -> bool:
-    """Whether *device* is an array or a volume with a layout over several members."""
-    layout = device.layout
-    return layout is not None and layout.level in RAID_LEVELS and layout.level != "linear"
