@@ -75,6 +75,11 @@ class Layout:
         """Bytes at the members a byte written, when every write fills its stripes."""
         return self.copies * (self.data + self.parity) / self.data if self.parity else self.copies
 
+    @property
+    def outlives(self) -> int:
+        """How many members may die, whichever they are, and every byte is there still."""
+        return self.parity + self.copies - 1
+
     def __str__(self) -> str:
         shape = {
             "raid1": f"×{self.copies}",

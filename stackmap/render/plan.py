@@ -29,7 +29,8 @@ def plan_text(
         return ""
     change = f"{_now(ground)} → {_called(plan.result)}"
     lines = [f"{title(ground.topology, ground.target.name)}: {change}"]
-    lines += _wrapped(f"way {chosen.way.name}: ", f"{chosen.way.is_}; {_safety(plan)}", width)
+    safety = _safety(plan, ground)
+    lines += _wrapped(f"way {chosen.way.name}: ", f"{chosen.way.is_}; {safety}", width)
     lines += [line for text in plan.checked for line in _wrapped("checked: ", text, width)]
     lines += [line for text in plan.unchecked for line in _wrapped("NOT CHECKED: ", text, width)]
     told_later = False
@@ -41,7 +42,7 @@ def plan_text(
         lines += _step(number, step, width)
     if others:
         lines += ["", "Other ways:"]
-        lines += [line for other in others for line in _other(other, width)]
+        lines += [line for other in others for line in _other(other, ground, width)]
     return "\n".join(lines) + "\n"
 
 
@@ -106,13 +107,26 @@ def _called(layout: Layout | None) -> str:
     return described(layout) if layout else "linear"
 
 
-def _safety(plan: Plan) -> str:
+def _safety(plan: Plan, ground: Ground) -> str:
     """Return when it must be offline, and when a disk must not die, in words that are seen."""
     offline = numbers([not step.online for step in plan.steps])
-    bare = numbers([not step.redundant for step in plan.steps])
-    words = [f"OFFLINE in {offline}" if offline else "online throughout"]
-    words.append(f"WITHOUT REDUNDANCY in {bare}" if bare else "as redundant as before throughout")
-    return ", ".join(words)
+    return (
+        f"{f'OFFLINE in {offline}' if offline else 'online throughout'}, {endurance(plan, ground)}"
+    )
+
+
+def endurance(plan: Plan, ground: Ground) -> str:
+    """Return what disks that die would do, now, on the way and in the end: as what follows "it is"."""
+    before = ground.target.layout.outlives if ground.target.layout else 0
+    after = plan.result.outlives if plan.result else 0
+    marked = [not step.redundant for step in plan.steps]
+    if any(marked) and not after:
+        return f"WITHOUT REDUNDANCY from step {marked.index(True) + 1} on, as was asked for"
+    if any(marked):
+        return f"WITHOUT REDUNDANCY in {numbers(marked)}"
+    if after < before:
+        return f"as redundant as is asked for: in the end {after} disk may die, not {before}"
+    return "as redundant as before throughout"
 
 
 def numbers(marked: Sequence[bool]) -> str:
@@ -142,11 +156,10 @@ def _step(number: int, step: Step, width: int) -> list[str]:
     return lines
 
 
-def _other(outcome: Outcome, width: int) -> list[str]:
-    plan = outcome.plan
-    says = (
-        f"{outcome.way.is_}: {len(plan.steps)} steps, {_safety(plan)}" if plan else outcome.refused
-    )
+def _other(outcome: Outcome, ground: Ground, width: int) -> list[str]:
+    plan, says = outcome.plan, outcome.refused
+    if plan:
+        says = f"{outcome.way.is_}: {len(plan.steps)} steps, {_safety(plan, ground)}"
     return _wrapped(f"  {outcome.way.name}: ", says if plan else f"no: {says}", width)
 
 

@@ -7,9 +7,10 @@ from itertools import combinations
 
 import pytest
 
-from stackmap.analysis.plan import takeover
+from stackmap.analysis.plan import lvm_convert, takeover
 from stackmap.analysis.plan.ground import Mounted
 from stackmap.analysis.plan.placement import disks, metadata_extents, place
+from stackmap.analysis.plan.takeover import Leg
 from stackmap.analysis.plan.target import target
 from stackmap.analysis.plan.ways import WAYS, is_there, outcomes
 from stackmap.errors import PlanRefused
@@ -17,6 +18,7 @@ from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
+from stackmap.render.plan import endurance
 from tests.plans import CHUNK, EXTENT, MIB, disk_names, lv_ground, md_ground
 
 MOUNT = (Use("mount", "/srv", "/proc/self/mountinfo"),)
@@ -30,6 +32,11 @@ def plan(ground, way):
 
 def lines(ground, way):
     return [step.line for step in plan(ground, way).steps]
+
+
+def plan_back(leg):
+    """What is printed of the way back from one leg of lvconvert's table."""
+    return lvm_convert._back("vg/lv", leg)
 
 
 def verbs(steps):
@@ -73,14 +80,18 @@ def test_only_raid0_meta_goes_up():
     ]
 
 
-@pytest.mark.parametrize(("wanted", "said"), [("raid6", False), ("raid6:layout=n_6", True)])
-def test_a_leg_that_was_not_tried_is_said(wanted, said):
-    """A plan is as sure as its least sure leg."""
-    ground = lv_ground("raid5", 4, wanted)
-    found = plan(ground, "convert").unchecked
+@pytest.mark.parametrize("pair", sorted(takeover.TAKEOVERS))
+def test_what_is_printed_to_go_back_leads_back(pair):
+    """Each command of it is one that the table has, from where the one before it led."""
+    back = plan_back(Leg(*pair, reshape=False))
+    here = pair[1]
+    for line in back.removesuffix(", once it is in sync").split(" && "):
+        _, _, there, name = line.split()
+        assert (here, there, name) == (here, there, "vg/lv")
+        assert (here, there) in takeover.TAKEOVERS
+        here = there
 
-    assert said == any("was not tried" in line for line in found)
-    assert takeover.UNTRIED < takeover.TAKEOVERS | takeover.RESHAPES
+    assert here == pair[0]
 
 
 def test_no_path_leads_out_of_mirrors():
@@ -193,11 +204,43 @@ def test_dropping_copies_says_what_is_lost():
 
 
 def test_dropping_parity_says_what_is_lost():
-    """It is what was asked for, so no step of it stands without redundancy; and it is said."""
     found = plan(lv_ground("raid10", 4, "striped"), "convert")
 
-    assert found.redundant
     assert "NO REDUNDANCY" in found.steps[-1].risks
+
+
+@pytest.mark.parametrize(
+    ("ground", "way", "said", "marked"),
+    [
+        (lv_ground("raid10", 4, "striped"), "convert", "WITHOUT REDUNDANCY from step 1 on", 1),
+        (lv_ground("raid5", 4, "raid0"), "convert", "WITHOUT REDUNDANCY from step 3 on", 1),
+        (lv_ground("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 9 on", 2),
+        (lv_ground("raid1", 3, "linear"), "mirror", "WITHOUT REDUNDANCY from step 1 on", 1),
+        (lv_ground("raid5", 4, "raid10", count=7), "convert", "WITHOUT REDUNDANCY in steps", 3),
+        (lv_ground("raid6", 5, "raid5"), "convert", "in the end 1 disk may die, not 2", 0),
+        (lv_ground("raid1", 3, "raid1:copies=2"), "mirror", "1 disk may die, not 2", 0),
+        (lv_ground("raid5", 4, "raid6"), "convert", "as redundant as before throughout", 0),
+        (lv_ground("striped", 3, "raid5"), "convert", "as redundant as before throughout", 0),
+        (lv_ground("linear", 1, "striped"), "copy", "as redundant as before throughout", 0),
+        (md_ground("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 1 on", 3),
+        (md_ground("raid6", 4, "raid5"), "grow", "in the end 1 disk may die, not 2", 0),
+    ],
+)
+def test_what_may_die_is_said(ground, way, said, marked):
+    """From where one disk's death is the volume's, each step is marked; fewer lives are told, too."""
+    found = plan(ground, way)
+    bare = [step.redundant for step in found.steps].count(False)
+
+    assert said in endurance(found, ground)
+    assert marked == bare
+    assert found.redundant == (not marked)
+
+
+@pytest.mark.parametrize("level", ["mirror", "raid4"])
+def test_what_no_lab_has_made_is_no_end(level):
+    """LVM's old mirror has a log that would need room of its own; raid1 took its place."""
+    with pytest.raises(PlanRefused, match=f"no plan ends at {level}"):
+        outcomes(lv_ground("raid5", 4, level))
 
 
 # A new LV beside the old one.

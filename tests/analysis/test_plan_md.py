@@ -9,7 +9,6 @@ import pytest
 
 from stackmap.analysis.plan.ground import Mounted
 from stackmap.analysis.plan.md_new import waiting
-from stackmap.analysis.plan.md_words import FOLLOWED, Change
 from stackmap.analysis.plan.ways import WAYS
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Use
@@ -114,17 +113,6 @@ def test_mdadm_chooses_the_chunk_of_a_raid1():
 def test_what_md_refuses_is_not_planned(level, members, wanted, component, why):
     with pytest.raises(PlanRefused, match=why):
         grow(level, members, wanted, "ef", component)
-
-
-def test_a_change_that_was_never_followed_is_said_to_be():
-    """A plan is marked for each of its changes that no lab has seen, and for no other."""
-    for change in FOLLOWED:
-        before, to, after = change.partition(" to ")
-        if to and before != "raid1":
-            found = grow(before, 4, after, "efgh")
-            assert not any("not tried" in text for text in found.unchecked), change
-    strange = Change(layout("raid4", 4, CHUNK), layout("raid5", 4, CHUNK))
-    assert strange.what not in FOLLOWED
 
 
 def test_a_raid0_in_zones_is_not_converted():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind
 from stackmap.model.layout_request import LayoutRequest
+from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import LogicalVolume, VolumeGroup
 
@@ -52,6 +53,12 @@ class Ground:
     def is_lvm(self) -> bool:
         """Whether the target is an LV, hidden or not."""
         return "/" in self.target.label and self.target.uuid.startswith("LVM-")
+
+    def loses_all(self, result: Layout | None) -> bool:
+        """Whether the target outlives a disk now, and would outlive none as *result*."""
+        present = self.target.layout
+        before, after = (each.outlives if each else 0 for each in (present, result))
+        return before > 0 == after
 
     @property
     def group(self) -> VolumeGroup:

@@ -8,16 +8,15 @@ and that is said of each of them.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.step import ASKED, GEOMETRY, Plan, Step, printable
+from stackmap.analysis.plan.step import ASKED, GEOMETRY, Plan, Step, bare, printable
 from stackmap.analysis.plan.takeover import (
     PLAIN,
     STRIPED,
-    UNTRIED,
     Leg,
     canonical,
     members,
@@ -61,8 +60,9 @@ def convert(ground: Ground) -> Plan:
     name = f"{ground.group.name}/{wrap.name}"
     added = _added(ground, legs, data)
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
-    steps = (*wrap.before, *_steps(name, legs, data, added), *wrap.after)
-    unchecked = (*wrap.unchecked, *_untried(legs), GEOMETRY)
+    after = bare(wrap.after) if ground.loses_all(result) else wrap.after
+    steps = (*wrap.before, *_steps(name, legs, data, added), *after)
+    unchecked = (*wrap.unchecked, GEOMETRY)
     return Plan(printable(steps), result, _checked(ground, added), unchecked)
 
 
@@ -217,56 +217,51 @@ def _steps(
 ) -> list[Step]:
     """Return each lvconvert, and after it the wait that proves it."""
     steps: list[Step] = []
-    bare_ends = {legs[0].before, legs[-1].after} & STRIPED
     for place_of, leg in enumerate(legs):
-        bare = leg.after in STRIPED and not bare_ends
-        again = leg.before in STRIPED and not bare_ends
-        steps.append(_conversion(name, leg, data, added.get(place_of, ()), bare=bare or again))
+        gone = [_conversion(name, leg, legs, data, added.get(place_of, ()))]
         if leg.after not in STRIPED:
-            steps.append(replace(waiting(name, *names(leg.after)), redundant=not again))
+            gone.append(waiting(name, *names(leg.after)))
+        steps += bare(gone) if _is_bare(leg, legs) else gone
     return steps
 
 
+def _is_bare(leg: Leg, legs: tuple[Leg, ...]) -> bool:
+    """Whether a leg has no redundancy where the volume had some."""
+    return legs[0].before not in STRIPED and bool({leg.before, leg.after} & STRIPED)
+
+
 def _conversion(
-    name: str,
-    leg: Leg,
-    data: int,
-    pvs: tuple[PhysicalVolume, ...],
-    *,
-    bare: bool,
+    name: str, leg: Leg, legs: tuple[Leg, ...], data: int, pvs: tuple[PhysicalVolume, ...]
 ) -> Step:
     words = ("lvconvert", "--yes", "--type", leg.after, name, *(pv.path for pv in pvs))
     size = members(leg.after, data)
     return Step(
         words,
         f"makes it {leg.after} of {size} members",
-        _risks(leg, adds=bool(pvs), bare=bare),
-        f"lvconvert --type {leg.before} {shlex.quote(name)}, once it is in sync",
-        redundant=not bare,
+        _risks(leg, legs, adds=bool(pvs)),
+        _back(name, leg),
     )
 
 
-def _untried(legs: tuple[Leg, ...]) -> list[str]:
-    return [
-        f"lvconvert from {leg.before} to {leg.after} was not tried on a real kernel"
-        for leg in legs
-        if (leg.before, leg.after) in UNTRIED
-    ]
+def _back(name: str, leg: Leg) -> str:
+    """Return what undoes a leg: its pair is not in the table where a plain type goes up by raid0_meta."""
+    types = (back.after for back in path(leg.after, leg.before) or ())
+    lines = (shlex.join(["lvconvert", "--type", each, name]) for each in types)
+    return f"{' && '.join(lines)}, once it is in sync"
 
 
-def _risks(leg: Leg, *, adds: bool, bare: bool) -> str:
-    if bare:
-        return (
+def _risks(leg: Leg, legs: tuple[Leg, ...], *, adds: bool) -> str:
+    if _is_bare(leg, legs):
+        until = (
             f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
         )
+        return ASKED if leg.after == legs[-1].after else until
     if leg.reshape:
         return (
             "every stripe is read and written: much I/O, and it cannot be stopped half-way; the "
             "extents it takes stay taken, and no cache is put on the LV until they are freed: "
             "lvmraid(7)"
         )
-    if leg.after in STRIPED and leg.before not in STRIPED:
-        return ASKED
     return (
         "its sync takes I/O of all who use these disks" if adds else "nothing beside what it drops"
     )

@@ -8,11 +8,12 @@ layouts. The old LV is made read-only before a byte is copied, and kept.
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import removal, shape, waiting
 from stackmap.analysis.plan.placement import extent_words, metadata_extents, place
-from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
+from stackmap.analysis.plan.step import ASKED, GEOMETRY, NOTHING, Plan, Step, bare, printable
 from stackmap.analysis.plan.users import stopped, unfollowed
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
@@ -20,6 +21,7 @@ from stackmap.model.raid import RAID_LEVELS, Layout
 from stackmap.model.volume_group import PhysicalVolume
 
 NEW, OLD = "_new", "_old"
+SYNC = "its first sync takes I/O from all who use these disks; lvchange --maxrecoveryrate curbs it"
 LONGEST = 127  # characters of an LV's name (lvm(8)), the VG's and a hyphen not counted
 
 
@@ -38,25 +40,24 @@ def copy(ground: Ground) -> Plan:
     result = ground.wanted.on(ground.target.layout, lvm=True)
     extents = _rounded(ground.volume.extents, result)
     image = extents // (result.data if RAID_LEVELS[result.level].stripes else 1)
-    mirrored = result.level.startswith("raid") and result.level != "raid0"
-    each = image + (metadata_extents(group, image, None) if mirrored else 0)
+    each = image + (metadata_extents(group, image, None) if result.outlives else 0)
     pvs = place(ground, result.members, each)
     off, on = stopped(ground, f"/dev/{group.name}/{name}")
-    steps = (
-        *_made(group.name, name, extents, result, pvs),
-        *wrap.before,
-        *off,
-        *_exchanged(group.name, name, ground.volume.extents * group.extent),
-        *on,
-        *wrap.after,
-        removal(f"{group.name}/{name}{OLD}", "the old LV's space"),
-    )
+    *exchanged, renamed = _exchanged(group.name, name, ground.volume.extents * group.extent)
+    steps = [*_made(group.name, name, extents, result, pvs), *wrap.before, *off, *exchanged]
+    onward = [renamed, *on, *wrap.after, removal(f"{group.name}/{name}{OLD}", "the old LV's space")]
+    if ground.loses_all(result):
+        onward = [replace(renamed, risks=f"{renamed.risks}; {ASKED}"), *onward[1:]]
+        onward = bare(onward)
+    steps += onward
     paths = ", ".join(pv.path for pv in pvs)
     checked = (
         f"{each} free extents of {extent_words(group)} on each of {paths}",
         f"these {len(pvs)} PVs share no disk",
     )
-    return Plan(printable(steps), result, checked, (*wrap.unchecked, *unfollowed(ground), GEOMETRY))
+    return Plan(
+        printable(tuple(steps)), result, checked, (*wrap.unchecked, *unfollowed(ground), GEOMETRY)
+    )
 
 
 def _rounded(extents: int, result: Layout) -> int:
@@ -76,11 +77,10 @@ def _made(
     making = Step(
         words,
         f"makes {new}: {result}, one member on each of these PVs",
-        "its first sync takes I/O from all who use these disks; lvchange --maxrecoveryrate curbs it",
+        SYNC if result.outlives else NOTHING,
         f"lvremove {shlex.quote(new)}",
     )
-    syncs = result.level.startswith("raid") and result.level != "raid0"
-    return [making, *([waiting(new)] if syncs else [])]
+    return [making, *([waiting(new)] if result.outlives else [])]
 
 
 def _exchanged(group: str, name: str, size: int) -> list[Step]:

@@ -8,7 +8,7 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_convert import require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.step import ASKED, Plan, Step, printable
+from stackmap.analysis.plan.step import ASKED, Plan, Step, bare, printable
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout, layout
@@ -31,7 +31,10 @@ def mirror(ground: Ground) -> Plan:
     steps, checked = (
         _added(ground, name, held, then) if then > now else ([_dropped(name, now, then)], ())
     )
-    return Plan(printable((*wrap.before, *steps, *wrap.after)), result, checked, wrap.unchecked)
+    steps = [*steps, *wrap.after]
+    if ground.loses_all(result):
+        steps = bare(steps)
+    return Plan(printable((*wrap.before, *steps)), result, checked, wrap.unchecked)
 
 
 def _wanted(ground: Ground) -> int:
@@ -66,7 +69,7 @@ def _added(
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(then - 1), name, *paths),
         f"adds {then - len(held)} to its copies, on {', '.join(paths)}, and begins to fill them",
         "its sync takes I/O of all who use these disks",
-        f"lvconvert --yes --mirrors {len(held) - 1} {shlex.quote(name)} {' '.join(paths)}",
+        shlex.join(["lvconvert", "--yes", "--mirrors", str(len(held) - 1), name, *paths]),
     )
     checked = (
         f"{extents + metadata} free extents on each of {', '.join(paths)}, disks of their own",

@@ -1,8 +1,8 @@
 """
 Which layouts ``mdadm --grow`` makes of which, one after the other.
 
-From mdadm(8) and mdadm's Grow.c; ``md_words`` says which of them were followed
-in the lab. Data stripes stay as many as they are when the level changes.
+From mdadm(8) and mdadm's Grow.c. Data stripes stay as many as they are when
+the level changes.
 """
 
 from __future__ import annotations

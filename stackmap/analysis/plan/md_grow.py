@@ -1,22 +1,22 @@
 """
 ``mdadm --grow``: another level, more members or another chunk for the array that is there, while it is used.
 
-From mdadm(8); ``md_words`` says what of it was tried. Where the path goes through raid0, nothing is redundant between two
-steps, and that is said of each of them.
+From mdadm(8); every change was followed, with mdadm 4.2 on Linux 6.1 under an
+ext4 in use (tests/lab/scenarios/plan-md.sh). Where the path goes through
+raid0, nothing is redundant between two steps, and that is said of each.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 
 from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_changes import changes
 from stackmap.analysis.plan.md_new import KEPT, noted, unread, unused, waiting
-from stackmap.analysis.plan.md_words import BACKUP, FOLLOWED, Change, back, risks, words
+from stackmap.analysis.plan.md_words import BACKUP, Change, back, risks, words
 from stackmap.analysis.plan.placement import disks
-from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, bare, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import Layout
@@ -32,18 +32,16 @@ def grow(ground: Ground) -> Plan:
     if not made:
         raise PlanRefused("nothing of it would change")
     path = path_of(ground.target)
-    passing = "raid0" not in (present.level, made[-1].after.level)
-    steps = [step for change in made for step in _steps(path, change, passing=passing)]
     result = made[-1].after
+    steps = [step for change in made for step in _steps(path, change, present, result)]
     if result.level != "raid0" and any(change.before.level == "raid0" for change in made):
         steps.append(_bitmap(path))
     names = ", ".join(name for change in made for name in change.added)
     checked = (f"nothing uses {names}, large enough and on disks of their own",) if names else ()
     checked = ("no sync is under way", *checked)
-    strange = (change.what for change in made if change.what not in FOLLOWED)
-    untried = tuple(f"{what}: not tried on a real kernel" for what in strange)
-    unchecked = (*untried, *unread(ground), GEOMETRY)
-    return Plan(printable((*steps, noted(path))), result, checked, unchecked)
+    last = [noted(path)]
+    steps += bare(last) if ground.loses_all(result) else last
+    return Plan(printable(tuple(steps)), result, checked, (*unread(ground), GEOMETRY))
 
 
 def _required(ground: Ground) -> Layout:
@@ -129,22 +127,23 @@ def _take(fresh: list[Device], count: int) -> tuple[Device, ...]:
     return chosen
 
 
-def _steps(path: str, change: Change, *, passing: bool) -> list[Step]:
-    """Return the --grow that makes a change, what must be before it, and the wait after it."""
-    bare = passing and change.is_bare
+def _steps(path: str, change: Change, present: Layout, result: Layout) -> list[Step]:
+    """
+    Return the --grow that makes a change, what must be before it, and the wait after it.
+
+    *present* and *result*: the layouts at the ends of the whole way.
+    """
     step = Step(
         words(path, change),
         f"makes it {change.after} from {change.before}, in the background",
-        risks(change, passing=passing),
+        risks(change, passing="raid0" not in (present.level, result.level)),
         back(path, change),
     )
     # A raid0 takes its new disks with the change.
     spared = change.added and change.before.level != "raid0"
     first = [_spares(path, change.added)] if spared else []
-    return [
-        replace(each, redundant=not bare)
-        for each in (*first, step, waiting(path, change.after, reshaped=True))
-    ]
+    steps = [*first, step, waiting(path, change.after, reshaped=True)]
+    return bare(steps) if present.outlives and change.is_bare else steps
 
 
 def _spares(path: str, names: tuple[str, ...]) -> Step:

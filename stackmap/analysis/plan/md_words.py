@@ -19,22 +19,6 @@ FEWER = "one disk less may die from then on"
 NOT_IN_PLACE = "none in place: a new array, and a copy or pvmove"
 SYNCED = ", once it is in sync"
 
-# The changes that were followed as they are printed, with mdadm 4.2 on Linux 6.1, under an ext4 in use
-# (tests/lab/scenarios/plan-md*.sh).
-FOLLOWED = frozenset(
-    {
-        "raid5 to raid6",
-        "raid6 to raid5",
-        "raid5 to raid0",
-        "raid0 to raid5",
-        "raid0 to raid10",
-        "raid10 to raid0",
-        "raid1 to raid5",
-        "more members of a raid5",
-        "more members of a raid10",
-        "another chunk of a raid5",
-    }
-)
 # Levels whose stripes mdadm rewrites by way of a backup; it moves those of raid10 by their offset.
 RESTRIPED = frozenset({"raid0", "raid4", "raid5", "raid6"})
 
@@ -51,15 +35,6 @@ class Change:
     def restripes(self) -> bool:
         """Whether every stripe is written anew."""
         return {self.before.level, self.after.level} <= RESTRIPED
-
-    @property
-    def what(self) -> str:
-        """What changes, in words; one of ``FOLLOWED`` where that was tried."""
-        before, after = self.before, self.after
-        if before.level != after.level:
-            return f"{before.level} to {after.level}"
-        more = "more members" if before.members != after.members else "another chunk"
-        return f"{more} of a {after.level}"
 
     @property
     def is_bare(self) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout
@@ -68,8 +69,13 @@ class Plan:
 
     @property
     def redundant(self) -> bool:
-        """Whether it is never less safe from the death of a disk than it is now, or is to be."""
+        """Whether the death of one disk never loses what it would not lose now."""
         return all(step.redundant for step in self.steps)
+
+
+def bare(steps: Iterable[Step]) -> list[Step]:
+    """Return *steps*, marked as taken while one disk that dies takes the volume with it."""
+    return [replace(step, redundant=False) for step in steps]
 
 
 def printable(steps: tuple[Step, ...]) -> tuple[Step, ...]:

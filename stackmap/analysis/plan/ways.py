@@ -11,6 +11,8 @@ from stackmap.analysis.plan.step import Plan
 from stackmap.analysis.plan.wrap import require_alone
 from stackmap.errors import LayoutError, PlanRefused
 
+# What a plan may end at. LVM's old mirror is what raid1 took the place of, and raid4 was not followed.
+ENDS = frozenset({"linear", "striped", "raid0", "raid1", "raid5", "raid6", "raid10"})
 FINE = frozenset({None, "active", "standby", "spare", "journal"})
 
 
@@ -52,6 +54,8 @@ def outcomes(ground: Ground) -> list[Outcome]:
 
     Refused as a whole where the stack is not in order, or where nothing would change.
     """
+    if ground.wanted.level not in ENDS:
+        raise PlanRefused(f"no plan ends at {ground.wanted.level}: that was not tried")
     require_order(ground)
     _require_group(ground)
     if ground.is_lvm:

@@ -18,7 +18,6 @@ from stackmap.model.volume_group import LogicalVolume
 _POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
 BARE = frozenset({"linear", "striped", "raid0"})
 WRITEBACK = "what is in the cache alone is lost with the cache's own disks, whatever is below it"
-UNTRIED = "putting a writecache back on was not tried on a real kernel; taking it off was"
 SLOWER = "the volume is as slow as its disks until the cache is back and warm"
 
 
@@ -112,7 +111,7 @@ def _writecached(ground: Ground, name: str) -> Wrap:
     group = ground.group.name
     pool = _bare(cached.pool)
     again = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", pool, f"{group}/{name}")
-    return replace(_around_cache(group, name, again, pool), unchecked=(WRITEBACK, UNTRIED))
+    return replace(_around_cache(group, name, again, pool), unchecked=(WRITEBACK,))
 
 
 def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> Wrap:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
 from stackmap.analysis.plan.ways import Outcome
 from stackmap.analysis.proposal import Proposal
@@ -11,7 +12,7 @@ from stackmap.analysis.report import Report
 from stackmap.render.page.blocks import Block, Card, Code, Folded, Listing, Paragraph, Part, Section
 from stackmap.render.page.names import plural
 from stackmap.render.page.projection import heading
-from stackmap.render.plan import numbers
+from stackmap.render.plan import endurance, numbers
 
 NONE_ASKED = "No way was looked for: no other layout was asked for (--to LAYOUT)."
 INTRO = (
@@ -34,13 +35,13 @@ def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
 
 
 def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
-    chosen, plan = proposal.chosen, proposal.plan
-    if chosen is None or plan is None:
+    chosen, plan, ground = proposal.chosen, proposal.plan, proposal.ground
+    if chosen is None or plan is None or ground is None:
         yield Paragraph(f"{proposal.unplanned}.", "No plan:")
         return
     yield Paragraph(
         f"{chosen.way.is_}: {plural(len(plan.steps), 'step')}. Meanwhile the "
-        f"volume {safety(plan)}.",
+        f"volume {safety(plan, ground)}.",
         "The way:",
     )
     told = [f"Checked: {each}." for each in plan.checked]
@@ -51,18 +52,14 @@ def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
         yield _step(step, place, number)
     others = [each for each in proposal.outcomes if each is not chosen]
     if others:
-        yield Folded("Other ways", (Listing(tuple(map(_other, others))),))
+        yield Folded("Other ways", (Listing(tuple(_other(each, ground) for each in others)),))
 
 
-def safety(plan: Plan) -> str:
+def safety(plan: Plan, ground: Ground) -> str:
     """Return, of the volume, when it is offline, and when a disk must not die."""
     offline = numbers([not step.online for step in plan.steps])
-    bare = numbers([not step.redundant for step in plan.steps])
     online = f"is OFFLINE in {offline}" if offline else "stays online throughout"
-    redundant = (
-        f"is WITHOUT REDUNDANCY in {bare}" if bare else "stays as redundant as before throughout"
-    )
-    return f"{online}, and {redundant}"
+    return f"{online}, and {'stays' if plan.redundant else 'is'} {endurance(plan, ground)}"
 
 
 def _step(step: Step, place: int, number: int) -> Card:
@@ -80,8 +77,8 @@ def _step(step: Step, place: int, number: int) -> Card:
     return Card(tone, f"{place}. {step.does}", tuple(blocks), f"step-{number}-{place}", label)
 
 
-def _other(outcome: Outcome) -> str:
+def _other(outcome: Outcome, ground: Ground) -> str:
     plan = outcome.plan
     if plan is None:
         return f"{outcome.way.name}: {outcome.way.is_}: no: {outcome.refused}."
-    return f"{outcome.way.name}: {outcome.way.is_}: {plural(len(plan.steps), 'step')}; the volume {safety(plan)}."
+    return f"{outcome.way.name}: {outcome.way.is_}: {plural(len(plan.steps), 'step')}; the volume {safety(plan, ground)}."

@@ -202,8 +202,8 @@ def _short(report: Report, finding: Finding) -> str:
 
 def _risk(report: Report, proposal: Proposal) -> str:
     """Return what must be weighed: the plan's risks, the space, and what nobody knows."""
-    plan, found = proposal.plan, proposal.projection
-    parts = ["" if plan is None else f"While that is done, the volume {safety(plan)}."]
+    plan, found, ground = proposal.plan, proposal.projection, proposal.ground
+    parts = [f"While that is done, the volume {safety(plan, ground)}."] if plan and ground else []
     if plan is not None and plan.unchecked:
         parts += [f"NOT CHECKED: {each}." for each in plan.unchecked]
     if found is not None:
