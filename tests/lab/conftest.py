@@ -60,18 +60,22 @@ def lab(tmp_path_factory) -> Lab:
 
     Options are those of ``boot run``. The same scenario with the same options
     is booted once a session, and every test looks at the same outputs; one
-    that failed is not tried again.
+    that failed is not tried again. Of a scenario of many cases, each a boot of
+    its own, ``case`` names the one.
     """
     done: dict[tuple[str, ...], Path | str] = {}
 
-    def run(scenario: str, **options: object) -> Path:
+    def run(scenario: str, case: str = "", **options: object) -> Path:
         script = SCENARIOS / f"{scenario}.sh"
         arguments = [f(x) for k, v in options.items() for f, x in ((_option, k), (str, v))]
+        if case:
+            arguments += ["--env", f"CASE={case}"]
         key = (scenario, *arguments)
         if key not in done:
             kernel = str(options.get("kernel", "6.1"))
             require_lab(kernel)
-            out = _outputs(tmp_path_factory) / f"{scenario}-{kernel}"
+            names = [scenario, kernel, case] if case else [scenario, kernel]
+            out = _outputs(tmp_path_factory) / "-".join(names)
             with _alone(out):
                 done[key] = out if _is_done(out) else _boot(script, out, arguments)
         outcome = done[key]

@@ -49,7 +49,7 @@ class Writer:
     def start(self) -> None:
         if self._thread is None and os.path.ismount(self.directory):
             self._stop.clear()
-            self._thread = threading.Thread(target=self._run)
+            self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -105,7 +105,9 @@ class Load:
             return
         self._fio.send_signal(signal.SIGINT)
         said, _ = self._fio.communicate()
-        self._fio = None
+        begun, self._fio = self._fio.returncode != -signal.SIGINT, None
+        if not begun:  # it listens for signals when it does
+            return
         (job,) = json.loads(said[said.index("{") :])["jobs"]
         self.done += job["read"]["total_ios"] + job["write"]["total_ios"]
         self.errors += [f"fio: {os.strerror(job['error'])}"] if job["error"] else []

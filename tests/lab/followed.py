@@ -32,12 +32,13 @@ class Followed:
         return [self.done["before"], *(step["after"] for step in self.done["steps"])]
 
 
+BOOT = {"disks": 8, "size": "256M", "timeout": 1200}
+
+
 def followed_in(out: Path) -> Followed:
     """Return what was left in *out*."""
-    plan, done = out / "plan.json", out / "done.json"
-    assert plan.exists(), out.name
-    assert plan.read_text(), (out / "err").read_text()
-    return Followed(json.loads(plan.read_text()), json.loads(done.read_text()))
+    plan, done = (json.loads((out / name).read_text()) for name in ("plan.json", "done.json"))
+    return Followed(plan, done)
 
 
 def parametrized(cases):
@@ -73,9 +74,14 @@ def outlived_its_disks(followed):
     assert ([], "") == (death["damaged"], death["failure"])
 
 
-def write_cost(out: Path) -> dict:
-    """Return how much more or less a written request costs at the disks, by ``compare``, than before the plan."""
-    words = ["compare", str(out / "before"), str(out / "after"), "vg/lv", "-J"]
+def changed_the_cost_of_a_write(out: Path, way: str):
+    """
+    One load before and after: a request that is written costs the disks "more", "less" or "as much" now.
+
+    By ``compare``: the interval of the change does not hold "the same", or
+    lies within a tenth of it.
+    """
+    words = ["compare", str(out / "before"), str(out / "after"), "/mnt", "-J"]
     said = CliRunner().invoke(stackmap, words, catch_exceptions=False)
     (stack,) = json.loads(said.stdout)["stacks"]
     (cost,) = (
@@ -83,4 +89,7 @@ def write_cost(out: Path) -> dict:
         for each in stack["ratios"]
         if (each["figure"], each["layer"], each["direction"]) == ("write_cost", "disks", "write")
     )
-    return cost
+    low, high = {"more": (1, 100), "less": (0, 1), "as much": (0.9, 1.1)}[way]
+
+    assert low < cost["low"] <= cost["high"] < high, cost
+    assert cost["significant"] or way == "as much"

@@ -1,5 +1,6 @@
 # What the scenarios for `plan` of md arrays share; in the guest: . /lab/mds.sh
 . /lab/plans.sh
+how=(--fio --kill)
 disks=(/dev/sd{a,b,c,d,e,f,g,h})
 # A sync would give way to the load, and take hours of an emulated CPU.
 echo 50000 > /proc/sys/dev/raid/speed_limit_min
@@ -14,7 +15,10 @@ made() {
         "${disks[@]:0:count}"
     settled
 }
-# raid0: of two disks; only from another level can it be made of parts of them
+# array LEVEL MEMBERS OPTIONS...: one with an ext4 on it
+array() { made "$@" && files /dev/md/x; }
+
+# raid0: of two disks with an ext4; only from another level can it be made of parts of them
 raid0() {
     made 10 4
     mdadm --quiet --grow /dev/md/x --level=0
@@ -28,21 +32,7 @@ settled() {
     while cat /sys/block/md*/md/sync_action 2> /dev/null | grep -qv idle; do sleep 0.5; done
 }
 
-# array LEVEL MEMBERS OPTIONS...: one with an ext4 on it
-array() { made "$@" && files /dev/md/x; }
-
-# md CASE LAYOUT OPTIONS...: of the array, which is gone after it
-md() { local case=$1 layout=$2; shift 2; go "$case" /dev/md/x "$layout" "${device:-/dev/md/x}" "$arrays" "$@"; gone; }
+# md LAYOUT OPTIONS...: of the array; what the files are on in the end, is told by `device`
+md() { local layout=$1; shift; follow /dev/md/x "$layout" "$device" "$arrays" "$@"; }
 arrays='for array in /dev/md/*; do mdadm --detail $array; done; cat /proc/mdstat'
-device=
-gone() {
-    umount /mnt
-    [ ! -e /dev/mapper/safe ] || cryptsetup close safe
-    vgremove -q -ff -y vg > /dev/null 2>&1
-    udevadm settle
-    mdadm --stop --scan > /dev/null 2>&1; wipefs -qa /dev/sd?[0-9] 2> /dev/null
-    # What a dead disk kept is not seen again on an array of the same members.
-    for disk in "${disks[@]}"; do wipefs -qa "$disk"; dd if=/dev/zero of="$disk" bs=1M count=6 conv=fsync status=none; done
-    rm -f /var/tmp/*.mdadm
-    udevadm settle
-}
+device=/dev/md/x

@@ -4,6 +4,13 @@ size=48M chunk=64
 modprobe -a btrfs
 new=(--onto sdd --onto sde --onto sdf --onto sdg)
 slow() { echo "$1" > /proc/sys/dev/raid/speed_limit_min; echo "$1" > /proc/sys/dev/raid/speed_limit_max; }
+gone() {
+    umount /mnt 2> /dev/null
+    udevadm settle
+    mdadm --stop --scan > /dev/null 2>&1
+    for disk in "${disks[@]}"; do wipefs -qa "$disk"; dd if=/dev/zero of="$disk" bs=1M count=6 conv=fsync status=none; done
+    udevadm settle
+}
 wiped() { umount /mnt 2> /dev/null; wipefs -qa "$@"; udevadm settle; }
 
 # Disks that are not to be had.

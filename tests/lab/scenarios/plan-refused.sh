@@ -1,6 +1,6 @@
 # LVs for which there is no plan, or nothing to do. For test_plan.py.
 . /lab/plans.sh
-pvcreate -q -ff -y /dev/sd{a,b,c,d,e,f,g,h}; vgcreate -q vg /dev/sd{a,b,c,d,e,f,g,h}
+group /dev/sd{a,b,c,d,e,f,g,h}
 volume() { lvcreate -q -y -Wn "$@" vg; }
 volume --type raid5 -i 3 -L 48M -n origin; synced vg/origin
 volume -s -L 16M -n snap vg/origin 2>/dev/null || lvcreate -q -y -s -L 16M -n snap vg/origin
@@ -12,6 +12,16 @@ lvremove -q -y vg/unsynced
 volume --type raid5 -i 3 -L 400M --maxrecoveryrate 200k -n syncing
 refused syncing vg/syncing raid6
 lvremove -q -y vg/syncing
+# What is a part of something else is not reshaped.
+volume --type raid5 -i 3 -L 24M -n lv; synced vg/lv
+lvcreate -q -y --type cache-pool -L 8M -n fast vg /dev/sdh
+lvconvert -q -y --type cache --cachepool fast vg/lv
+refused cache-reshape vg/lv raid6 --way convert
+lvremove -q -y vg/lv
+volume --type raid5 -i 3 -L 24M -n pool; synced vg/pool
+lvconvert -q -y --type thin-pool vg/pool; lvcreate -q -y -V 24M -T vg/pool -n thin
+refused thin-reshape vg/thin raid6
+lvremove -q -y vg/pool
 volume --type linear -L 160M -n small
 refused members vg/small raid10:members=12
 refused size vg/small raid1 --onto nosuch
