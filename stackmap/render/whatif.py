@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stackmap.analysis.whatif.band import Band, exactly
-from stackmap.analysis.whatif.measured import Stream
 from stackmap.analysis.whatif.projection import At, Projection
+from stackmap.analysis.whatif.stream import Stream
 from stackmap.model.raid import Layout
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
@@ -43,11 +43,10 @@ def _opening(projection: Projection) -> Iterator[str]:
     yield f"{safe(device.full_title)}  {span}{projection.intervals} interval{plural}"
     yield f"now        {_layout(projection.now.layout)}"
     yield f"projected  {_layout(projection.projected.layout)}"
-    flushes = f", {rate(projection.flushes)} flushes" if round(projection.flushes, 2) else ""
-    yield (
-        f"load       {_stream(projection.read, 'reads')}, "
-        f"{_stream(projection.write, 'writes')}{flushes}"
-    )
+    sent = [_stream(projection.read, "reads"), _stream(projection.write, "writes")]
+    if projection.flushes is None or round(projection.flushes, 2):
+        sent.append(f"{rate(projection.flushes)} flushes")
+    yield f"load       {', '.join(sent)}"
 
 
 def _layout(layout: Layout | None) -> str:

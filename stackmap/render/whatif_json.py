@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from stackmap.analysis.whatif.band import Band
-from stackmap.analysis.whatif.measured import Stream
 from stackmap.analysis.whatif.projection import At, Projection, Side
+from stackmap.analysis.whatif.stream import Stream
 
 SCHEMA = "stackmap.whatif/1"
 Number = float | None

@@ -10,14 +10,15 @@ from stackmap.analysis.corrections import corrected
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.band import Band, exactly, over
 from stackmap.analysis.whatif.levels import levels
-from stackmap.analysis.whatif.measured import Measured, Stream, measured
-from stackmap.analysis.whatif.merging import Fragments, Merging, fragments
+from stackmap.analysis.whatif.measured import Measured, measured
+from stackmap.analysis.whatif.merging import Merging, fragments
 from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_metadata, regions
 from stackmap.analysis.whatif.parity import row_costs
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import Added, At, Levels, Projection, Side
 from stackmap.analysis.whatif.rows import Cost
 from stackmap.analysis.whatif.stand import Stand, stand
+from stackmap.analysis.whatif.stream import Stream
 from stackmap.analysis.whatif.traffic import Traffic, traffic
 from stackmap.analysis.whatif.unmodelled import unmodelled
 from stackmap.errors import InputError
@@ -25,6 +26,8 @@ from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
+
+ON_ONE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 
 
 def project(
@@ -153,8 +156,8 @@ def _spanned(ways: list[Band]) -> Band:
 def _model(whole: Measured, place: Stand, layout: Layout) -> _Model:
     pattern = pattern_of(whole, place)
     costs = tuple(row_costs(pattern, place, layout)) if layout.parity else (None,)
-    present = traffic(place.present, whole, place, pattern, pattern.rows) if place.present else None
-    found = Fragments(None, None, None) if present is None else fragments(whole, present, place)
+    present = traffic(place.present or ON_ONE, whole, place, pattern, pattern.rows)
+    found = fragments(whole, present, place)
     merging = Merging(layout, place.present, found, pattern.joined, whole.queue)
     return _Model(place, layout, whole, pattern, costs, merging)
 

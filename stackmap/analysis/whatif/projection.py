@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackmap.analysis.whatif.band import Band
-from stackmap.analysis.whatif.measured import Stream
 from stackmap.analysis.whatif.pattern import Pattern
+from stackmap.analysis.whatif.stream import Stream
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 
@@ -104,7 +104,8 @@ class Projection:
     """
     A volume now, and on another layout, averaged over ``seconds`` of ``intervals`` intervals.
 
-    ``read``, ``write``: what it was sent; ``flushes``. ``levels``: of volume,
+    ``read``, ``write``: what it was sent; ``flushes``: None where nothing tells them
+    from writes. ``levels``: of volume,
     members and disks, now and projected, over the window. ``regions``: what
     other bitmaps would add, the present one's region first; () where it has
     none. ``unmodelled``: what the figures leave out, in sentences.
@@ -115,7 +116,7 @@ class Projection:
     intervals: int
     read: Stream
     write: Stream
-    flushes: float
+    flushes: float | None
     pattern: Pattern
     now: Side
     projected: Side

@@ -20,7 +20,8 @@ class Stand:
     """
     Where a volume stands: what the projection must know of the machine.
 
-    ``members``, ``metadata`` and ``disks`` by kernel name. ``size``: bytes of
+    ``members``, ``metadata`` and ``disks`` by kernel name; ``others``: what else sends to the
+    members. ``size``: bytes of
     the volume. ``region``: bytes that a bit of the present bitmap stands for,
     None where there is none or nothing tells. ``cuts``: the size at which the
     present layout cuts requests before they are counted, None where it does
@@ -38,6 +39,7 @@ class Stand:
     region: int | None
     flushes_counted: bool
     lvm: bool
+    others: tuple[str, ...] = ()
     trouble: str = ""
 
     @property
@@ -66,6 +68,7 @@ def stand(topology: Topology, name: str) -> Stand:
     device = next(filter(spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
     edges = topology.below(device.name)
     members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
+    beside = (edge.above for name in members for edge in topology.above(name))
     metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
     data = carriers(topology, device.name)
     disks = tuple(n for n in topology.stack(device.name) if n in data and not topology.below(n))
@@ -80,5 +83,6 @@ def stand(topology: Topology, name: str) -> Stand:
         region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
         flushes_counted="write through" not in caches,
         lvm=device.kind is not Kind.ARRAY,
+        others=tuple(dict.fromkeys(name for name in beside if name != device.name)),
         trouble="" if device.state in (None, "active") else device.state,
     )

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stackmap.analysis.whatif.measured import NONE, Measured, Stream
+from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.rows import Cost
 from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.stream import NONE, Stream
 from stackmap.model.raid import PAGE, Layout
 
 SECTOR = 512
@@ -70,7 +71,7 @@ def traffic(
 ) -> Traffic:
     """Return what *layout* makes of *found*; *cost* is that of a page written, where it has parity."""
     read = pieces(found.read, layout.chunk, place.cuts)
-    flushes = found.flushes * layout.members
+    flushes = found.flushed * layout.members
     if cost is None:
         write = pieces(found.write, layout.chunk, place.cuts).scaled(layout.copies)
         return Traffic(read, write, flushes, read.requests, 0.0, write.requests, 1.0)

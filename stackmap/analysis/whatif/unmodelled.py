@@ -47,8 +47,8 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
         yield from _bitmap_unseen(place)
     if layout.level in ("raid1", "raid10", "mirror"):
         yield "that copies let reads be balanced: per disk is the mean"
-    if place.present is not None and place.present.level in ("raid1", "mirror"):
-        yield "flushes: on a mirror nothing tells them from writes"
+    if found.unflushed and found.write.requests:
+        yield f"flushes, which are among the writes: {found.unflushed}"
 
 
 def _bitmap_unseen(place: Stand) -> Iterator[str]:
