@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
-from stackmap.analysis.fiojob.job import VARIABLE, Job, Section
+from stackmap.analysis.fiojob.job import VARIABLE, Job, Section, random_percent
 from stackmap.render.text import safe
 
 SCHEMA = "stackmap.fiojob/1"
@@ -90,7 +90,8 @@ def _stream_json(section: Section) -> dict[str, object]:
         ],
         "sizes_are": str(stream.sizes.told),
         "queue": stream.queue,
-        "sequential": stream.sequential,
-        "why": stream.why,
+        "sequential": random_percent(stream) == 0,
+        "follows": stream.order.follows,
+        "why": stream.order.why,
         "options": dict(section.options),
     }

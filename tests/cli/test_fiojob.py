@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 from stackmap.analysis.fiojob.job import job_of
 from stackmap.analysis.fiojob.load import JobLoad, Stream
+from stackmap.analysis.fiojob.order import Order
 from stackmap.analysis.fiojob.sizes import Sizes, Told
 from stackmap.analysis.fiojob.target import in_use, is_source
 from stackmap.cli import main, stackmap
@@ -152,8 +154,31 @@ def test_fio_makes_the_sizes_that_it_is_told(tmp_path):
     assert sizes.total() == pytest.approx(600, rel=0.15)
 
 
-def loaded(sizes, rate):
-    stream = Stream("write", rate, sizes.mean, sizes, 1.0, sequential=False, why="drawn")
+def test_fio_makes_as_many_follow_as_it_is_told(tmp_path):
+    """Of mixed sizes, too: the others go anywhere; a twentieth for chance."""
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    load = loaded(Sizes({4096: 80, 8192: 20}, Told.TWO), rate=300.0, follows=0.688)
+    target, file = tmp_path / "target", tmp_path / "job.fio"
+    target.write_bytes(bytes(1 << 22))
+    file.write_text(
+        fiojob_text(job_of(load, str(target), runtime=2)).replace("direct=1", "direct=0")
+    )
+    subprocess.run(
+        ["fio", "--output-format=json", f"--write_iolog={tmp_path}/log", file],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    written = [(int(at), int(size)) for *_, what, at, size in lines if what == "write"]
+    follow = sum(a + size == b for (a, size), (b, _) in pairwise(written))
+
+    assert follow / len(written) == pytest.approx(0.688, abs=0.05)
+
+
+def loaded(sizes, rate, follows=0.0):
+    stream = Stream("write", rate, sizes.mean, sizes, 1.0, Order(follows, "drawn"))
     return JobLoad(LVS["vm"], (stream,), 0.0, "", None, 2.0, 20, ())
 
 

@@ -22,6 +22,7 @@ VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops where it 
 LONGEST = 3600  # seconds a job runs, however long was measured
 UNKNOWN_DEPTH = 16
 FEWEST_AT_RANDOM = 4  # in flight: requests that come at random come several at once
+NEARLY = 5  # per cent; a share that is told by other counters is no nearer
 COARSE = 25.0  # requests a second; fio's rate_iops is whole, so of fewer too much would be lost
 
 TOLD = {
@@ -89,7 +90,7 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
     percents = stream.sizes.percents()
     mixed = len(percents) > 1
     options = {
-        "rw": f"{'' if stream.sequential else 'rand'}{stream.direction}",
+        **_order(stream),
         **_sizes(percents),
         **_rate(stream, mixed=mixed),
         "iodepth": str(depth(stream, mixed=mixed)),
@@ -105,8 +106,7 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
             f"sizes: the device cuts at {(load.cuts or 0) // 1024} KiB before it counts: requests "
             "of that size may be pieces of larger ones"
         )
-    guess = "sequential" if stream.sequential else "random"
-    comments.append(f"{guess}: a guess; {stream.why}")
+    comments.append(f"{_called(stream)}: a guess; {stream.order.why}")
     if stream.queue is None:
         comments.append("iodepth: not known, there is no time in what was measured")
     if stream.direction == "write":
@@ -114,6 +114,25 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
         if every:
             options["fdatasync"] = str(every)
     return Section(f"{name}-{stream.direction}", tuple(comments), options, stream)
+
+
+def random_percent(stream: Stream) -> int:
+    """Return how many of a hundred requests go anywhere; all or none where it is nearly so."""
+    percent = round(100 * (1 - stream.order.follows))
+    return percent if NEARLY < percent < 100 - NEARLY else 100 * (percent > NEARLY)
+
+
+def _order(stream: Stream) -> dict[str, str]:
+    percent = random_percent(stream)
+    if percent in (0, 100):
+        return {"rw": f"{'rand' if percent else ''}{stream.direction}"}
+    # What is left follows on the one before (fio's percentage_random).
+    return {"rw": f"rand{stream.direction}", "percentage_random": str(percent)}
+
+
+def _called(stream: Stream) -> str:
+    percent = random_percent(stream)
+    return {0: "sequential", 100: "random"}.get(percent, f"{percent} % at random")
 
 
 def _sizes(percents: Mapping[int, int]) -> dict[str, str]:

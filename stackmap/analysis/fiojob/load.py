@@ -12,11 +12,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from stackmap.analysis.amplification import figures_of
 from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
+from stackmap.analysis.fiojob.order import Order, orders
 from stackmap.analysis.fiojob.sizes import Row, Sizes, sizes_of
-from stackmap.analysis.parity import Parity
 from stackmap.analysis.sending import is_idle
 from stackmap.analysis.share import flow_of
 from stackmap.analysis.whatif.measured import measured
@@ -28,7 +27,6 @@ from stackmap.model.topology import Topology
 
 DIRECTIONS = ("read", "write")
 BUSIEST = 0.95  # of the intervals have no more in flight than the job may have
-MERGING = 1.25  # requests that became one below: neighbours came one after another
 ALIKE = frozenset({"raid1", "mirror"})  # every member is a copy: a flush looks like a write
 
 
@@ -38,8 +36,7 @@ class Stream:
     The reads or the writes.
 
     ``rate``: requests a second; ``mean``: bytes of one. ``queue``: in flight on average, in all but the
-    busiest intervals; None where the source does not say. ``sequential`` is a
-    guess, made of ``why``.
+    busiest intervals; None where the source does not say. ``order``: how many follow on the one before.
     """
 
     direction: str
@@ -47,8 +44,7 @@ class Stream:
     mean: float
     sizes: Sizes
     queue: float | None
-    sequential: bool
-    why: str
+    order: Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,8 @@ class Measuring:
             return None
         seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
         span = seconds or float(len(self._seconds))
-        streams = [found for d in DIRECTIONS if (found := self._stream(d, span)) is not None]
+        order = self._orders()
+        streams = [s for d in DIRECTIONS if (s := self._stream(d, span, order[d])) is not None]
         unknown = self._unflushed()
         known = [each for each in self._flushed if each is not None]
         return JobLoad(
@@ -144,7 +141,14 @@ class Measuring:
             corrections=tuple(sorted(self._done)),
         )
 
-    def _stream(self, direction: str, span: float) -> Stream | None:
+    def _orders(self) -> Mapping[str, Order]:
+        whole = self._whole.result()
+        if whole is None:
+            return dict.fromkeys(DIRECTIONS, Order(0.0, "nothing tells"))
+        right, _ = corrected(self.topology, whole)
+        return orders(self.topology, self.name, self._place, right, alone=not self._disturbed)
+
+    def _stream(self, direction: str, span: float, order: Order) -> Stream | None:
         rows = self._rows[direction]
         sizes = sizes_of(rows)
         if sizes is None:
@@ -152,24 +156,8 @@ class Measuring:
         queues = sorted(self._queues[direction])
         queue = queues[min(len(queues) - 1, int(BUSIEST * len(queues)))] if queues else None
         rate = math.fsum(n for n, _ in rows) / span
-        sequential, why = self._order(direction)
         known = self.given.get(direction, sizes)
-        return Stream(direction, rate, sizes.mean, known, queue, sequential, why)
-
-    def _order(self, direction: str) -> tuple[bool, str]:
-        """Return whether requests followed each other, and what speaks for it."""
-        whole = self._whole.result()
-        if whole is None:
-            return False, "nothing tells"
-        loads = corrected(self.topology, whole)[0].loads
-        stack = figures_of(self.topology, loads, [self.name], whole.seconds)[0]
-        if direction == "write" and (full := _full_stripes(stack.parity)):
-            return True, full
-        merged = [f.coalescing.get(direction) or 0.0 for f in stack.layers]
-        # Parity levels cut all they do to pages, which merge again whatever the load is.
-        if stack.raid is None and max(merged, default=0.0) >= MERGING:
-            return True, f"{max(merged):.1f} requests became one below: neighbours"
-        return False, "nothing merged or filled stripes as sequential requests would"
+        return Stream(direction, rate, sizes.mean, known, queue, order)
 
     def _flushes(self, interval: Interval, load: Load) -> float | None:
         """Return the empty flushes a second, None where nothing tells."""
@@ -197,11 +185,6 @@ class Measuring:
 
     def _cuts(self) -> int | None:
         return self._place.cuts if self._place.device.name == self.name else None
-
-
-def _full_stripes(parity: Parity | None) -> str:
-    low = parity.full_stripe_low if parity is not None else None
-    return f"{low:.0%} of the bytes, or more, filled stripes" if low and low > 0.5 else ""
 
 
 def _others(topology: Topology, name: str, below: str) -> frozenset[str]:
