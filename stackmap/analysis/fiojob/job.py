@@ -22,7 +22,7 @@ VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops where it 
 LONGEST = 3600  # seconds a job runs, however long was measured
 UNKNOWN_DEPTH = 16
 FEWEST_AT_RANDOM = 4  # in flight: requests that come at random come several at once
-NEARLY = 5  # per cent; a share that is told by other counters is no nearer
+NEARLY = 10  # per cent; a stream was told as 93 of 100, by counters that are no nearer
 COARSE = 25.0  # requests a second; fio's rate_iops is whole, so of fewer too much would be lost
 
 TOLD = {

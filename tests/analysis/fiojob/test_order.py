@@ -89,10 +89,10 @@ def written(follows):
     ("follows", "options"),
     [
         (1.0, {"rw": "write"}),
-        (0.96, {"rw": "write"}),
+        (0.93, {"rw": "write"}),
         (0.688, {"rw": "randwrite", "percentage_random": "31"}),
         (0.12, {"rw": "randwrite", "percentage_random": "88"}),
-        (0.04, {"rw": "randwrite"}),
+        (0.07, {"rw": "randwrite"}),
         (0.0, {"rw": "randwrite"}),
     ],
 )
