@@ -198,7 +198,7 @@ def test_bits_that_writes_all_over_would_not_set_are_set_by_fewer():
     ways = at_once("raid5", 1.0, "raid10", read=did(80, PAGE), write=did(80, PAGE), rmeta=9.2)
     parts = [each.part for each in ways.pattern.hypotheses]
     there = bits.bitmap_of(layout("raid10", 4, 65536), 2 * MIB, 600 * MIB)
-    sets = sets_on(ways.pattern, 40 * 16 * KIB, 1.0, there)
+    sets = sets_on(ways.pattern, 40 * 16 * KIB, 1.0, there, bits.PASS)
 
     assert parts[0] == 1.0
     assert 0.3 < min(parts) < 0.6
@@ -207,14 +207,29 @@ def test_bits_that_writes_all_over_would_not_set_are_set_by_fewer():
 
 
 def test_without_parity_the_daemon_may_pass_late():
-    """Nothing wakes it when it should: each 7.5 s on average, as RAID5 never has it."""
+    """
+    Nothing wakes it when it should: each 5 s, each 7.5 s on average, or between them. So the likely
+    figure is neither end's, and the band has both.
+    """
     sets = bits.scattered_sets(40, 100)
     now = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2 * bits.page_writes(sets)}
-    late = bits.page_writes(bits.scattered_sets(40, 300, bits.LATE))
+    late, between, punctual = (
+        8 * bits.page_writes(bits.scattered_sets(40, 300, every)) for every in (7.5, 6.25, 5.0)
+    )
     found = at_once("raid5", 1.0, "raid10", **now).projected.disks.metadata.requests
 
-    assert found.low == pytest.approx(8 * late, rel=0.15)
-    assert found.likely == pytest.approx(8 * bits.scattered_sets(40, 300), rel=0.05)
+    assert found.low == pytest.approx(late, rel=0.15)
+    assert found.likely == pytest.approx(between, rel=0.001)
+    assert found.low < late < found.likely < punctual < found.high
+
+
+def test_with_parity_each_write_wakes_the_daemon():
+    """It passes every five seconds, and nothing is open: likely is what was counted on the layout there is."""
+    sets = bits.scattered_sets(40, 100)
+    now = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2 * bits.page_writes(sets)}
+    found = at_once("raid5", 1.0, "raid5", **now).projected.disks.metadata.requests
+
+    assert found.likely == pytest.approx(8 * bits.page_writes(sets), rel=0.001)
 
 
 def test_what_a_late_daemon_leaves_may_be_all_over_the_volume():
@@ -222,9 +237,14 @@ def test_what_a_late_daemon_leaves_may_be_all_over_the_volume():
     found = at_once("raid10", 1.0, "raid5", read=did(0, 1), write=did(20, 16 * KIB), rmeta=18.0)
     spans = [each.span for each in found.pattern.hypotheses if not each.sequential]
     sets = bits.sets_of(9.0)
+    between, punctual, late = (
+        2 * MIB * bits.regions_of(40, sets, 300, every) for every in (6.25, 5.0, 7.5)
+    )
 
-    assert spans[0] == pytest.approx(2 * MIB * bits.regions_of(40, sets, 300))
-    assert pytest.approx(2 * MIB * bits.regions_of(40, sets, 300, bits.LATE)) in spans
+    assert punctual < between < late
+    assert spans[0] == pytest.approx(between)
+    assert pytest.approx(punctual) in spans
+    assert pytest.approx(late) in spans
 
 
 def test_a_flush_goes_to_each_member():

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 PREDICTION = "prediction"  # a property of a test, a row of the table
 PREDICTED = (
     "kernel", "layouts", "workload", "members", "low … high", "counted", "off %",
-    "disks: low", "high", "counted", "middle off %", "",
+    "disks: low", "likely", "high", "counted", "likely off %", "middle off %", "",
 )  # fmt: skip
 
 
@@ -34,6 +34,7 @@ class Prediction:
     most: float
     members_counted: float
     low: float
+    likely: float  # the figure that is shown
     high: float
     disks_counted: float
 
@@ -41,6 +42,11 @@ class Prediction:
     def members_off(self) -> float:
         """The difference as a share of the truth."""
         return self.members / self.members_counted - 1
+
+    @property
+    def likely_off(self) -> float:
+        """That of the disks, by the figure that is shown."""
+        return self.likely / self.disks_counted - 1
 
     @property
     def middle_off(self) -> float:
@@ -54,12 +60,12 @@ class Prediction:
 
     def row(self, kernel: str) -> tuple[str, ...]:
         """Return its line in the table."""
-        figures = (self.members, self.members_counted, self.low, self.high, self.disks_counted)
-        members, members_counted, low, high, disks_counted = (f"{each:.3f}" for each in figures)
+        disks = (f"{each:.3f}" for each in (self.low, self.likely, self.high, self.disks_counted))
         ends = f"{self.least:.3f} … {self.most:.3f}" if self.most > self.least * 1.001 else ""
         return (
-            kernel, self.way, self.workload, members, ends, members_counted, f"{self.members_off:+.1%}",
-            low, high, disks_counted, f"{self.middle_off:+.1%}", "" if self.in_band else "OUT",
+            kernel, self.way, self.workload, f"{self.members:.3f}", ends, f"{self.members_counted:.3f}",
+            f"{self.members_off:+.1%}", *disks, f"{self.likely_off:+.1%}", f"{self.middle_off:+.1%}",
+            "" if self.in_band else "OUT",
         )  # fmt: skip
 
 
@@ -78,6 +84,7 @@ def prediction(recorded: Workload, ran: Workload, layout: str) -> Prediction:
         most=members["high"] / sent,
         members_counted=below,
         low=disks["low"] / sent,
+        likely=disks["likely"] / sent,
         high=disks["high"] / sent,
         disks_counted=at_disks,
     )

@@ -41,6 +41,7 @@ from stackmap.model.raid import PAGE, Layout
 PASS = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
 # It passes as md's thread is woken, and that sleeps as long. With parity each write wakes it; with copies none
 # (raid10.c: raid10_unplug sends them on by itself): where something did in between, it sleeps as long anew.
+# How often that is no counter tells, nor does it stay: one load, run twice, was late once. So neither end is likelier.
 LATE = 1.5 * PASS
 PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer is rounded up to 0.2 … 0.4 (md.c: md_write_end)
 HEAD = 256  # bytes before the bits (bitmap_super_t)
@@ -79,6 +80,13 @@ def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
     # Parity levels count in their members' sectors, the others in the volume's (resync_max_sectors).
     covers = float(region * (layout.data if layout.parity else 1))
     return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
+
+
+def passes(layout: Layout | None) -> tuple[float, ...]:
+    """Return the seconds between the daemon's passes on *layout*: the likely ones first, and the ends if it may be late."""
+    if layout is not None and layout.parity:
+        return (PASS,)
+    return (PASS + LATE) / 2, PASS, LATE
 
 
 def scattered_sets(rate: float, regions: float, every: float = PASS) -> float:

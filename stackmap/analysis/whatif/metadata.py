@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.band import exactly, over
@@ -40,9 +41,9 @@ def metadata_on(
     """
     Return what *bitmap* adds under the load *found*, an interval of the window that is *whole*.
 
-    The ends: within chance, for a window as long; at least as if all that were under way at once
-    shared a page's write, and at most each by itself, with the marks of superblocks that pauses
-    between writes leave.
+    The ends: within chance, for a window as long; at least as if the daemon were late and all that
+    were under way at once shared a page's write, and at most each by itself, with the marks of
+    superblocks that pauses between writes leave.
     """
     scale = found.write.requests / whole.write.requests if whole.write.requests else 0.0
     pause = whole.pause(place)
@@ -52,12 +53,15 @@ def metadata_on(
         both = bits.together(sets, touches, depth, bitmap.pages)
         return bits.page_writes(bits.shared(both, pause))
 
-    ways = sets_on(pattern, found.write.bytes, scale, bitmap)
-    late = ways if layout.parity else sets_on(pattern, found.write.bytes, scale, bitmap, bits.LATE)
-    least = min(written(sets, whole.deepest) for sets in late)
-    most = max(written(sets, 1.0) for sets in ways) + _marks(layout, whole, place, pattern) * scale
+    ways = [
+        sets_on(pattern, found.write.bytes, scale, bitmap, every) for every in bits.passes(layout)
+    ]
+    every_way = list(chain(*ways))
+    marks = _marks(layout, whole, place, pattern) * scale
+    least = min(written(sets, whole.deepest) for sets in every_way)
+    most = max(written(sets, 1.0) for sets in every_way) + marks
     ends = within_chance(least, whole.seconds)[0], within_chance(most, whole.seconds)[1]
-    likely = written(ways[0], whole.sharing(layout))
+    likely = written(ways[0][0], whole.sharing(layout))
     each = over(ends if found.write.requests else (), likely).scaled(layout.members)
     sent = place.writes_of_a_page
     carried = each.scaled(bitmap.page_bytes)
@@ -76,7 +80,7 @@ def _marks(layout: Layout, whole: Measured, place: Stand, pattern: Pattern) -> f
     """
     now, counted = 0.0, page_writes(whole, place)
     if place.bitmap is not None and counted is not None:
-        sets = sets_on(pattern, whole.write.bytes, 1.0, place.bitmap)[0]
+        sets = sets_on(pattern, whole.write.bytes, 1.0, place.bitmap, bits.PASS)[0]
         now = max(0.0, counted - bits.page_writes(sets))
     return now if layout.parity else max(now, bits.marks(pattern.groups))
 

@@ -85,11 +85,10 @@ def pattern_of(found: Measured, place: Stand) -> Pattern:
     groups = min(touches, journal.commits) if journal is not None else touches / found.deepest
     sets = sets_of(found, place, touches, groups)
     shares, told = _sequential(found, by_rows, journal, touches, sets)
-    passes = (bits.PASS,) if layout is not None and layout.parity else (bits.PASS, bits.LATE)
     hypotheses = tuple(
         dict.fromkeys(
             way
-            for share, every in product(shares, passes)
+            for share, every in product(shares, bits.passes(layout))
             for way in _spreads(found, touches, share, sets, place.size, every)
         )
     )
@@ -209,7 +208,7 @@ def _spreads(
 
 
 def sets_on(
-    pattern: Pattern, written: float, scale: float, bitmap: Bitmap, every: float = bits.PASS
+    pattern: Pattern, written: float, scale: float, bitmap: Bitmap, every: float
 ) -> list[float]:
     """
     Return how often bits of *bitmap* would be set a second, by each hypothesis, with a pass *every* so often.
