@@ -37,7 +37,7 @@ def _stack(before: Recording, after: Recording, top: str, top_after: str) -> Sta
     waiting = Waits(old, new, load)
     waits = tuple(_all_of([AWAIT], old, new, waiting.compared))
     ratios, waits = _judged(ratios, waits)
-    told = warnings_of(before, after, (old.top, new.top), waiting.unlike)
+    told = warnings_of(before, after, (old, new), waiting.unlike)
     return StackComparison(old, new, load, ratios, waits, waiting.shared, told)
 
 

@@ -6,19 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from stackmap.analysis.compare.bootstrap import FEWEST
 from stackmap.analysis.compare.recording import Recording
+from stackmap.analysis.compare.values import Side
 from stackmap.analysis.naming import of_another
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
 from stackmap.model.machine import Machine
 
 LENGTHS = 2.0  # intervals further apart in length average differently
+# What else decides how many requests a write becomes. A reshape leaves the stripe cache larger, for the
+# stripes that it moves have to be in it (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
+SETTINGS = ("stripe cache", "rmw level", "consistency", "region")
 NEAR = 0.02  # LVM rounds a size to whole extents of each stripe
 
 
 def warnings_of(
     before: Recording,
     after: Recording,
-    tops: tuple[Device, Device],
+    sides: tuple[Side, Side],
     others: Sequence[str],
 ) -> tuple[str, ...]:
     """Return them as sentences; *others*: in what the loads are others."""
@@ -26,7 +30,8 @@ def warnings_of(
         *_of_one("before", before),
         *_of_one("after", after),
         *_machines(before, after),
-        *_sizes(*tops),
+        *_sizes(*(side.top for side in sides)),
+        *_settings(*sides),
         *_lengths(before, after),
     ]
     found += [f"the load is another, and so may be what a request costs: {each}" for each in others]
@@ -65,6 +70,19 @@ def _sizes(before: Device, after: Device) -> Iterator[str]:
     times = ratio(after.size, before.size)
     if times is not None and abs(times - 1) > NEAR:
         yield f"{after.title} has {times:.2f} times the size that {before.title} had: seeks are longer or shorter"
+
+
+def _settings(before: Side, after: Side) -> Iterator[str]:
+    """Yield what is set otherwise, where one array spreads the data on each side and both have it."""
+    if len(before.raids) != 1 or len(after.raids) != 1:
+        return
+    (old,), (new,) = before.raids, after.raids
+    for what in SETTINGS:
+        was, now = old.facts.get(what), new.facts.get(what)
+        if was is not None and now is not None and was != now:
+            yield (
+                f"{what} of {new.title} is {now}, and was {was}: by that, too, a write costs more or less"
+            )
 
 
 def _lengths(before: Recording, after: Recording) -> Iterator[str]:

@@ -232,6 +232,27 @@ def test_other_machines_and_sizes_are_told():
     assert "2.00 times the size" in told
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [("256", "1025", True), ("256", "256", False), (None, "1025", False), ("256", None, False)],
+)
+def test_what_is_set_otherwise_is_told(was, now, told):
+    """A stripe cache that a reshape left larger spares reads, whatever the layout is; so of all that both have."""
+
+    def having(where, name, cache):
+        facts = {} if cache is None else {"stripe cache": cache}
+        devices = [replace(d, facts=facts) if d.name == name else d for d in where.devices.values()]
+        return Topology(devices, where.edges, machine=where.machine)
+
+    before = recorded(having(RAID5, "vm", was), "vm", raid5, rates())
+    after = recorded(having(RAID10, "new", now), "new", raid10, rates())
+    said = "stripe cache of vg/vm is 1025, and was 256" in " ".join(
+        compared(before, after).warnings
+    )
+
+    assert said == told
+
+
 def test_few_intervals_have_no_range():
     stack = compared(
         recorded(RAID5, "vm", raid5, rates(5)), recorded(RAID10, "new", raid10, rates(5))
