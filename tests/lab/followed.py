@@ -41,6 +41,13 @@ def followed_in(out: Path) -> Followed:
     return Followed(plan, done)
 
 
+def made_in(out: Path) -> list[dict]:
+    """Return what came of each layout that ``make_all.py`` made in *out*; nothing failed."""
+    told = [json.loads(line) for line in (out / "made.txt").read_text().splitlines()]
+    assert {} == {each["layout"]: each["failed"] for each in told if each["failed"]}
+    return told
+
+
 def parametrized(cases):
     return pytest.mark.parametrize(("scenario", "case"), cases, ids=[case for _, case in cases])
 

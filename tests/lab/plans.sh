@@ -38,8 +38,11 @@ anew() { lvcreate -q -y -Wn -n lv "$@" vg && synced vg/lv && files /dev/vg/lv; }
 synced() { until [[ "$(lvs --noheadings -o sync_percent "$1" | xargs)" =~ ^(100.00|)$ ]]; do sleep 1; done; }
 
 # loaded CAPTURE: a recording, an interval a second, of random reads and writes in a file on /mnt, the same
-# each time and so slow that the emulator keeps up
+# each time and so slow that the emulator keeps up. What parity is worked out from is read, not found in md's stripe
+# cache, which a reshape leaves larger than it was.
 loaded() {
+    local cache
+    for cache in /sys/block/md*/md/stripe_cache_size; do [ ! -e "$cache" ] || echo 17 > "$cache"; done
     [ -e /mnt/load ] || dd if=/dev/zero of=/mnt/load bs=1M count=4 conv=fsync status=none
     fio --ioengine=libaio --direct=1 --norandommap=1 --time_based=1 --runtime=300 --filename=/mnt/load --size=4m \
         --randseed=11 --iodepth=4 --rate_process=poisson --overwrite=1 \

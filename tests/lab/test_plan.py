@@ -23,6 +23,7 @@ from tests.lab.followed import (
     changed_the_cost_of_a_write,
     followed_in,
     lost_nothing,
+    made_in,
     outlived_its_disks,
     parametrized,
     went_well,
@@ -232,3 +233,22 @@ def test_lvconvert_does_what_the_table_says(lab, pair):
     told = {(before, after): says for before, after, says in lines}
 
     assert "ok" == told[pair]
+
+
+def test_a_new_volume_is_what_was_promised(lab):
+    """LVM makes each layout of the words of a copy's plan, by its own report; and what takes it back works."""
+    told = made_in(lab("plan-new-lvm", **BOOT))
+    assert len(told) > 10
+
+    for each in told:
+        (row,) = json.loads(each["state"])["report"][0]["lv"]
+        promised = each["promised"]
+        variant = (
+            f"_{promised['variant']}"
+            if promised["level"] in ("raid5", "raid6") and promised["variant"]
+            else ""
+        )
+        assert canonical(promised["level"] + variant) == canonical(row["segtype"]), each
+        assert promised["members"] == int(row["stripes"]), each
+        if promised["chunk"]:
+            assert f"{promised['chunk'] / 1024:.2f}k" == row["stripe_size"].lower(), each

@@ -19,6 +19,7 @@ from tests.lab.followed import (
     changed_the_cost_of_a_write,
     followed_in,
     lost_nothing,
+    made_in,
     outlived_its_disks,
     went_well,
 )
@@ -201,3 +202,29 @@ def test_what_must_be_refused_is(lab, case):
 
     assert ("3", "1", "0") == (status, said, printed), why
     assert REFUSED[case] in why
+
+
+ALGORITHMS = {
+    ("raid5", ""): "left-symmetric", ("raid5", "la"): "left-asymmetric", ("raid5", "n"): "parity-last",
+    ("raid6", ""): "left-symmetric",
+}  # fmt: skip
+
+
+def test_a_new_array_is_what_was_promised(lab):
+    """md makes each layout of the words of a copy's plan, by its own word; and what takes it back works."""
+    told = made_in(lab("plan-new-md", **BOOT))
+    assert len(told) > 10
+
+    for each in told:
+        promised = each["promised"]
+        array = dict(re.findall(r"(?m)^ *([\w ]+?) : (.*?) *$", each["state"]))
+        assert promised["level"] == array["Raid Level"], each
+        assert promised["members"] == int(array["Raid Devices"]) == int(array["Active Devices"])
+        assert array["State"] in ("clean", "active")
+        variant = (promised["level"], promised["variant"])
+        usual = (
+            f"{promised['variant']}={promised['copies']}" if promised["level"] == "raid10" else None
+        )
+        assert ALGORITHMS.get(variant, usual) == array.get("Layout"), each
+        if promised["chunk"]:
+            assert f"{promised['chunk'] // 1024}K" == array["Chunk Size"]
