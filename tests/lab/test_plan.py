@@ -227,7 +227,8 @@ def test_what_must_be_refused_is(lab, case):
 @pytest.mark.parametrize("pair", sorted(TAKEOVERS | RESHAPES), ids=" ".join)
 def test_lvconvert_does_what_the_table_says(lab, pair):
     """Each pair of types, tried: LVM makes that type and no other, and every byte is where it was."""
-    out = lab("plan-table", "striped" if STRIPED & {*pair} else "raid5_ls", **BOOT)
+    half = "striped" if STRIPED & {*pair} else "raid5_ls"
+    out = lab("plan-table", half, **{**BOOT, "timeout": 2400})
     lines = [line.split(" ", 2) for line in (out / "pairs.txt").read_text().splitlines()]
     told = {(before, after): says for before, after, says in lines}
 
