@@ -307,21 +307,47 @@ def test_where_disks_count_no_flushes_all_is_the_bitmaps():
     assert found.now.disks.metadata is not None
 
 
+def cut(size, wish, level="raid5"):
+    """50 reads of *size* bytes; what the members of another layout take of them."""
+    reads = interval(moved(read=did(50, size)), read=did(50 / 4, size), write=did(0, 1))
+    return projected(machine(level), reads, wish).projected.members.read
+
+
 @pytest.mark.parametrize(("chunk", "pieces"), [("16k", 2), ("64k", 1), ("128k", 1)])
 def test_smaller_chunks_cut_requests(chunk, pieces):
-    """32 KiB, which are one size and start at multiples of it."""
-    reads = interval(moved(read=did(50, 32 * KIB)), read=did(50 / 4, 32 * KIB), write=did(0, 1))
-    found = projected(machine("raid5"), reads, f"raid10:chunk={chunk}").projected
-
-    assert found.members.read.likely == pytest.approx(50 * pieces)
+    """32 KiB, which are one size and may well start at multiples of it."""
+    assert cut(32 * KIB, f"raid10:chunk={chunk}").likely == pytest.approx(50 * pieces)
 
 
 def test_odd_sizes_may_cross_a_chunk():
-    """20 KiB at random pages of chunks of 16 KiB: 1 + 16/16 pieces."""
-    reads = interval(moved(read=did(50, 20 * KIB)), read=did(50 / 4, 20 * KIB), write=did(0, 1))
-    found = projected(machine("raid5"), reads, "raid10:chunk=16k").projected
+    """20 KiB at random pages of chunks of 16 KiB: 1 + 16/16 pieces; at the least 20/16 of one."""
+    found = cut(20 * KIB, "raid10:chunk=16k")
 
-    assert found.members.read.likely == pytest.approx(100)
+    assert (found.low, found.likely, found.high) == pytest.approx((50 * 20 / 16, 100, 100))
+
+
+@pytest.mark.parametrize("mean", [15.6, 15.9, 16.0, 16.1, 16.5])
+def test_a_mean_that_misses_a_power_of_two_by_little_is_of_that_size(mean):
+    """A text rounds it, and a few requests are of another size: 16 KiB at multiples of 16 KiB are not cut."""
+    found = cut(mean * KIB, "raid0:chunk=32k")
+
+    assert found.likely == pytest.approx(50)
+    assert (found.low, found.high) == pytest.approx((50, 50 * (1 + (mean - 4) / 32)))
+
+
+def test_where_requests_start_is_open_even_of_one_size():
+    """A file of pages of 16 KiB may begin at any page of the disk: each may cross a chunk."""
+    found = cut(16 * KIB, "raid0:chunk=32k")
+
+    assert (found.low, found.likely, found.high) == pytest.approx((50, 50, 50 * (1 + 12 / 32)))
+
+
+@pytest.mark.parametrize("wish", ["raid10", "raid10:chunk=128k", "raid1"])
+def test_what_was_cut_as_short_is_not_cut_again(wish):
+    """Pieces were counted: no chunk as large cuts them anew, wherever they start."""
+    found = cut(15.9 * KIB, wish)
+
+    assert (found.low, found.likely, found.high) == pytest.approx((50, 50, 50))
 
 
 def merged(wish, merges):

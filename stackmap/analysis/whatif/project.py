@@ -19,7 +19,7 @@ from stackmap.analysis.whatif.projection import Added, At, Levels, Projection, S
 from stackmap.analysis.whatif.rows import Cost
 from stackmap.analysis.whatif.stand import Stand, stand
 from stackmap.analysis.whatif.stream import Stream
-from stackmap.analysis.whatif.traffic import Traffic, traffic
+from stackmap.analysis.whatif.traffic import End, Traffic, ends_of, traffic
 from stackmap.analysis.whatif.unmodelled import unmodelled
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
@@ -110,15 +110,20 @@ class _Model:
     whole: Measured
     pattern: Pattern
     costs: tuple[Cost | None, ...]
-    merging: Merging
+    merging: Mapping[End, Merging]
 
     def at(self, found: Measured) -> Side:
         """Return the side of the projection under the load *found*."""
-        ways = [self._traffic(found, cost) for cost in self.costs]
+        every = [
+            (merging, self._traffic(found, cost, end))
+            for end, merging in self.merging.items()
+            for cost in self.costs
+        ]
+        ways = [way for _, way in every]
         sent, layout, place = ways[0], self.layout, self.place
         flushed = sent.flushes if place.flushes_counted else 0.0
-        reads = _spanned([self.merging.read(way) for way in ways])
-        writes = _spanned([self.merging.written(way) for way in ways])
+        reads = _spanned([merging.read(way) for merging, way in every])
+        writes = _spanned([merging.written(way) for merging, way in every])
         bitmap = bitmap_on(layout, place)
         added = None
         if bitmap is not None:
@@ -144,8 +149,8 @@ class _Model:
             usable=capacity.usable(layout, capacity.member_bytes(place.size, place.present)),
         )
 
-    def _traffic(self, found: Measured, cost: Cost | None) -> Traffic:
-        return traffic(self.layout, found, self.place, self.pattern, cost)
+    def _traffic(self, found: Measured, cost: Cost | None, end: End) -> Traffic:
+        return traffic(self.layout, found, self.place, self.pattern, cost, end)
 
 
 def _spanned(ways: list[Band]) -> Band:
@@ -156,9 +161,11 @@ def _spanned(ways: list[Band]) -> Band:
 def _model(whole: Measured, place: Stand, layout: Layout) -> _Model:
     pattern = pattern_of(whole, place)
     costs = tuple(row_costs(pattern, place, layout)) if layout.parity else (None,)
-    present = traffic(place.present or ON_ONE, whole, place, pattern, pattern.rows)
-    found = fragments(whole, present, place)
-    merging = Merging(layout, place.present, found, pattern.joined, whole.queue)
+    here = place.present or ON_ONE
+    merging: dict[End, Merging] = {}
+    for end in ends_of(layout, place):  # requests start where they start, on both layouts
+        now = fragments(whole, traffic(here, whole, place, pattern, pattern.rows, end), place)
+        merging[end] = Merging(layout, place.present, now, pattern.joined, whole.queue)
     return _Model(place, layout, whole, pattern, costs, merging)
 
 

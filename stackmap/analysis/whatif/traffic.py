@@ -8,8 +8,11 @@ to every member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import log2
+from typing import Literal
 
+from stackmap.analysis.whatif.band import Band, exactly
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.rows import Cost
@@ -18,6 +21,10 @@ from stackmap.analysis.whatif.stream import NONE, Stream
 from stackmap.model.raid import PAGE, Layout
 
 SECTOR = 512
+# By so much of a power of two a mean may miss it: a text rounds it, and one request in thirty may be of another size.
+ODD = 1 / 30
+
+End = Literal["likely", "low", "high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +53,59 @@ class Traffic:
         return self.write.requests + self.flushes
 
 
-def pieces(stream: Stream, chunk: int | None, cuts: int | None) -> Stream:
+def pieces(stream: Stream, chunk: int | None, cuts: int | None) -> Band:
     """
-    Return the requests that *stream* becomes where each is cut at every *chunk*.
+    Return how many requests *stream* becomes where each is cut at every *chunk*.
 
-    *cuts*: where they were cut already before they were counted. A mean that
-    is a power of two is taken for requests of one size that start at multiples
-    of it; any other for starts at random pages, where a request of s bytes
-    has 1 + (s - page) / chunk pieces, on average.
+    *cuts*: where they were cut already before they were counted. No counter
+    tells where they start. At the least each is cut only where it is longer
+    than a chunk: it starts at a multiple of its size. At the most they start at
+    random pages, where a request of s bytes has 1 + (s - page) / chunk pieces,
+    on average. Nearly all of one size that is a power of two are taken for the first.
     """
     size = stream.size
-    if chunk is None or not size or (cuts is not None and cuts <= chunk):
-        return stream
-    whole = round(size)
-    if whole & (whole - 1) == 0:
-        each = max(1.0, size / chunk)
-    else:
-        each = 1 + max(0.0, size - (PAGE if size >= PAGE else SECTOR)) / chunk
-    return replace(stream, requests=stream.requests * each)
+    if not size or chunk is None or not cut_anew(chunk, cuts):
+        return exactly(stream.requests)
+    least = max(1.0, size / chunk)
+    most = max(least, 1 + max(0.0, size - (PAGE if size >= PAGE else SECTOR)) / chunk)
+    whole = 2 ** round(log2(size))
+    likely = least if abs(size / whole - 1) <= ODD else most
+    return Band(least, likely, most).scaled(stream.requests)
+
+
+def cut_anew(chunk: int | None, cuts: int | None) -> bool:
+    """Whether a *chunk* may cut what was counted: not where that had been cut as short (at *cuts*)."""
+    return chunk is not None and (cuts is None or cuts > chunk)
+
+
+def ends_of(layout: Layout, place: Stand) -> tuple[End, ...]:
+    """Return which ends of what chunks may cut there are, the likely one first."""
+    return ("likely", "low", "high") if cut_anew(layout.chunk, place.cuts) else ("likely",)
 
 
 def traffic(
-    layout: Layout, found: Measured, place: Stand, pattern: Pattern, cost: Cost | None
+    layout: Layout,
+    found: Measured,
+    place: Stand,
+    pattern: Pattern,
+    cost: Cost | None,
+    end: End = "likely",
 ) -> Traffic:
-    """Return what *layout* makes of *found*; *cost* is that of a page written, where it has parity."""
-    read = pieces(found.read, layout.chunk, place.cuts)
+    """
+    Return what *layout* makes of *found*.
+
+    *cost* is that of a page written, where it has parity; *end*: of how often
+    its chunks cut requests.
+    """
+
+    def cut(stream: Stream) -> Stream:
+        band = pieces(stream, layout.chunk, place.cuts)
+        return Stream(float(getattr(band, end)), stream.bytes)
+
+    read = cut(found.read)
     flushes = found.flushed * layout.members
     if cost is None:
-        write = pieces(found.write, layout.chunk, place.cuts).scaled(layout.copies)
+        write = cut(found.write).scaled(layout.copies)
         return Traffic(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
     # Less than a page is a row of its own all the same.
     carried = found.write.requests * max(found.write.size, PAGE) if found.write.requests else 0.0
