@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -11,21 +10,17 @@ import click
 from stackmap.analysis.fiojob.job import Job, job_of
 from stackmap.analysis.fiojob.load import DIRECTIONS, Measuring
 from stackmap.analysis.fiojob.sizes import Sizes, given
-from stackmap.analysis.fiojob.target import in_use, is_source
-from stackmap.analysis.plan.ground import path_of
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.discover import discover
-from stackmap.errors import InputError, NameNotFound, TargetRefused
-from stackmap.find import find, find_all
+from stackmap.cli.target import NONE, Target, target_of
+from stackmap.errors import InputError
+from stackmap.find import find_all
 from stackmap.render.fiojob import fiojob_json, fiojob_text
-from stackmap.render.text import safe
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
 
 COUNT = 60  # of a live machine
-DEV = "/dev/"
 
 
 def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Sizes]:
@@ -81,18 +76,22 @@ def command(
     A minute is measured, or COUNT times INTERVAL; of a capture or FILE, all
     there is. Short intervals tell more of the sizes. Nothing is run.
     """
+    from stackmap.cli import tell
+
     names, seconds, count = split_words(words)
     if len(names) != 1:
         raise click.UsageError("whose load? fiojob takes one NAME")
     topology, looked = at(session, text, repeated=True)
     name = _one(topology, names[0])
     session.tell_unknown(topology)
-    path = "" if target is None else _target(session, topology, name, target)
+    onto = NONE if target is None else target_of(session, topology, name, target)
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     taken = Measuring(topology, name, sizes)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)
-    job = _job(taken, path, runtime)
+    job = _job(taken, onto, runtime)
+    for note in job.notes:
+        tell(note)
     click.echo(json.dumps(fiojob_json(job)) + "\n" if as_json else fiojob_text(job), nl=False)
 
 
@@ -104,52 +103,10 @@ def _one(topology: Topology, name: str) -> str:
     return found[0]
 
 
-def _job(taken: Measuring, path: str, runtime: int | None) -> Job:
+def _job(taken: Measuring, onto: Target, runtime: int | None) -> Job:
     load = taken.result()
     if load is None:
         raise InputError(f"{taken.topology[taken.name].title}: not among the counters")
     if not load.streams:
         raise InputError(f"{load.device.title} did nothing: there is no load to make again")
-    return job_of(load, path, runtime)
-
-
-def _target(session: Session, topology: Topology, source: str, target: str) -> str:
-    """
-    Return the path of *target*; ``TargetRefused`` where it is, or may be, in use.
-
-    It is looked up where the load was measured, and on this machine, where
-    fio may be run: a path may mean another device there.
-    """
-    machines = [topology]
-    if not session.live:
-        from stackmap.host.live import LiveHost
-
-        machines.append(discover(LiveHost()))
-    paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
-    path = next(filter(None, paths), "") or _file(target)
-    if safe(path) != path or " " in path:
-        raise TargetRefused(f"{safe(path)}: no name for a job file")
-    return path
-
-
-def _judged(machine: Topology, source: str, target: str, *, first: bool) -> str:
-    found = find(machine, target)
-    if len(found) > 1:
-        raise click.UsageError(f"--target {target} means {len(found)} devices: name one")
-    if not found:
-        return ""
-    (name,) = found
-    if first and is_source(machine, source, name):
-        raise TargetRefused(f"{target} is where the load comes from, or a part of it")
-    reason = in_use(machine, name)
-    if reason:
-        raise TargetRefused(f"{target} {reason}: a job is for a volume that nobody uses")
-    return path_of(machine[name])
-
-
-def _file(target: str) -> str:
-    if target.startswith(DEV) or os.sep not in target:
-        raise NameNotFound(f"no device is named {target}")
-    if not os.path.isfile(target):
-        raise InputError(f"{target}: no file; make it first, as large as the test shall be")
-    return os.path.abspath(target)
+    return job_of(load, onto.path, runtime, onto.notes)

@@ -28,6 +28,7 @@ def _head(job: Job) -> Iterator[str]:
     yield f"The load of {load.device.title} ({load.device.name}): {load.count} intervals, {lasted}."
     if job.writes:
         yield "DESTRUCTIVE: it overwrites what it runs on. For a test volume with nothing on it."
+    yield from job.notes
     if not job.target:
         yield f"It runs on what TARGET names, and on nothing without: TARGET=/dev/… fio FILE ({VARIABLE})."
     yield (
@@ -69,6 +70,7 @@ def fiojob_json(job: Job) -> dict[str, object]:
         "seconds": load.seconds,
         "target": job.target or None,
         "destructive": job.writes,
+        "notes": list(job.notes),
         "runtime": job.runtime,
         "streams": [_stream_json(section) for section in job.sections],
         "flushes": load.flushes,

@@ -20,11 +20,16 @@ FOLDERS = ("/run/libvirt/qemu", "/etc/libvirt/qemu")
 
 
 class Domain(NamedTuple):
-    """A virtual machine: its name, the devices and files it has as disks, and where that is said."""
+    """
+    A virtual machine: its name, the devices and files it has as disks, and where that is said.
+
+    ``images``: the files among them, and those that they are snapshots of.
+    """
 
     name: str
     disks: tuple[str, ...]
     source: str
+    images: tuple[str, ...] = ()
 
 
 def read(host: Host) -> Iterator[Domain]:
@@ -52,4 +57,10 @@ def parse(text: str, source: str) -> Domain:
         raise ValueError(f"{source}: no domain in it")
     sources = domain.findall("devices/disk/source")
     paths = (element.get("dev") or element.get("file") for element in sources)
-    return Domain(domain.findtext("name") or "", tuple(filter(None, paths)), source)
+    images = (element.get("file") for element in domain.findall("devices/disk//source"))
+    return Domain(
+        domain.findtext("name") or "",
+        tuple(filter(None, paths)),
+        source,
+        tuple(filter(None, images)),
+    )

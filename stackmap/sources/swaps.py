@@ -17,7 +17,12 @@ def read(host: Host) -> list[str]:
     return parse(host.read(PATH))
 
 
-def parse(text: str) -> list[str]:
-    """Return the path of each line of type "partition", which is any block device."""
+def files(host: Host) -> list[str]:
+    """Return the paths of the files swapped to."""
+    return parse(host.read(PATH), "file")
+
+
+def parse(text: str, kind: str = "partition") -> list[str]:
+    """Return the path of each line of type *kind*: "partition", which is any block device, or "file"."""
     lines = (line.split() for line in text.splitlines()[1:])
-    return [unescaped(words[0]) for words in lines if words[1:2] == ["partition"]]
+    return [unescaped(words[0]) for words in lines if words[1:2] == [kind]]

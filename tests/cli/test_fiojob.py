@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -20,6 +21,7 @@ from stackmap.analysis.fiojob.order import Order
 from stackmap.analysis.fiojob.sizes import Sizes, Told
 from stackmap.analysis.fiojob.target import in_use, is_source
 from stackmap.cli import main, stackmap
+from stackmap.errors import TargetRefused
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Use
 from stackmap.model.topology import Topology
@@ -78,6 +80,80 @@ def test_a_file_that_is_there(tmp_path):
 
     # fio divides names at a colon.
     assert rf"filename={tmp_path}/a\:file" in printed("vm-disk1", "--target", str(file))
+
+
+def refused(path):
+    """Return what is said of the file at *path* as a target."""
+    words = ["--from", SAMPLE, "fiojob", "vm-disk1", "--target", str(path)]
+    result = CliRunner().invoke(stackmap, words)
+    assert isinstance(result.exception, TargetRefused), result.output
+    assert result.stdout == ""
+    return str(result.exception)
+
+
+def test_a_file_that_somebody_writes_to_is_refused(tmp_path):
+    """Whoever has it open for writing, by whatever path; open for reading it is nobody's."""
+    file, again = tmp_path / "busy", tmp_path / "again"
+    file.write_bytes(bytes(4096))
+    os.link(file, again)
+    with file.open("r+b"):
+        assert f"held open for writing by {_me()}" in refused(file)
+        again.rename(tmp_path / "elsewhere")
+    with file.open("rb"):
+        printed("vm-disk1", "--target", str(file))
+
+
+def _me():
+    return f"{Path('/proc/self/comm').read_text().strip()} ({os.getpid()})"
+
+
+def test_a_link_to_a_file_of_the_systems_is_refused(tmp_path):
+    """What is overwritten is what the link leads to."""
+    (tmp_path / "link").symlink_to("/etc/passwd")
+
+    assert "is the system's" in refused(tmp_path / "link")
+
+
+def test_a_program_is_refused(tmp_path):
+    """A test's file is not executed."""
+    file = tmp_path / "program"
+    file.write_bytes(bytes(512))
+    file.chmod(0o755)
+
+    assert "may be executed" in refused(file)
+
+
+def test_an_image_of_a_guest_is_refused(tmp_path):
+    """By its name, as Proxmox has it."""
+    file = tmp_path / "vm-101-disk-3.raw"
+    file.touch()
+
+    assert "is the disk of guest 101" in refused(file)
+
+
+def test_what_a_file_holds_is_said_to_be_lost(tmp_path):
+    """In the job, in JSON and on stderr; of a file that holds nothing, or is read alone, nothing is said."""
+    full, hole = tmp_path / "full", tmp_path / "hole"
+    full.write_bytes(bytes([7]) * 5120)
+    with hole.open("wb") as file:
+        file.truncate(1 << 20)
+    said = f"{full} has 5120 bytes already; what they hold is lost"
+    words = ["--from", SAMPLE, "fiojob", "vm-disk1", "--target"]
+
+    result = CliRunner().invoke(stackmap, [*words, str(full)])
+    assert said in result.stdout.replace("\n# ", " ")
+    assert f"stackmap: {said}\n" in result.stderr
+    assert said in json.loads(printed("vm-disk1", "-J", "--target", str(full)))["notes"]
+    assert "bytes already" not in CliRunner().invoke(stackmap, [*words, str(hole)]).output
+
+
+def test_a_job_that_only_reads_loses_nothing():
+    """Then there is nothing to note."""
+    load = loaded(Sizes({4096: 1}, Told.ONE), rate=50.0)
+    reading = replace(load, streams=(replace(load.streams[0], direction="read"),))
+
+    assert job_of(load, "/x", notes=("lost",)).notes == ("lost",)
+    assert job_of(reading, "/x", notes=("lost",)).notes == ()
 
 
 def test_sizes_that_are_known_better():
@@ -226,6 +302,9 @@ def test_a_text_has_no_length_and_no_certain_sizes():
         (["vm-disk1", "--target", "/dev/nothing"], 32, "no device is named"),
         (["vm-disk1", "--target", "./nothing"], 1, "no file"),
         (["vm-disk1", "--target", "vghdd"], 2, "means 2 devices"),
+        (["vm-disk1", "--target", "/etc/passwd"], 3, "is the system's"),
+        (["vm-disk1", "--target", str(ROOT / "README.md")], 3, "no whole sectors"),
+        (["vm-disk1", "--target", str(ROOT / "run")], 3, "is a script"),
         (["vm-disk1", "--sizes", "4k/100"], 2, "read=SIZES or write=SIZES"),
         (["vm-disk1", "--sizes", "write=4k/50:8k/40"], 2, "100 together"),
         (["vm-disk1", "--sizes", "write=100/100"], 2, "whole sectors"),

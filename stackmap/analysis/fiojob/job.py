@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from stackmap.analysis.fiojob.load import JobLoad, Stream
 from stackmap.analysis.fiojob.sizes import Told
@@ -49,8 +49,8 @@ class Job:
     """
     A job file.
 
-    ``target``: what it runs on, "" where the user is to say. ``writes``:
-    whether it destroys what is there. ``every``: writes between two flushes,
+    ``target``: what it runs on, "" where the user is to say; ``notes``: what
+    is to be known of that. ``writes``: whether it destroys what is there. ``every``: writes between two flushes,
     None where there are none, or nothing tells.
     """
 
@@ -59,7 +59,8 @@ class Job:
     runtime: int
     every: int | None
     options: Mapping[str, str]
-    sections: tuple[Section, ...] = field(default_factory=tuple)
+    sections: tuple[Section, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def writes(self) -> bool:
@@ -67,8 +68,14 @@ class Job:
         return self.load.stream("write") is not None
 
 
-def job_of(load: JobLoad, target: str = "", runtime: int | None = None) -> Job:
-    """Return the job that makes *load* again on *target*, a path; for *runtime* seconds, or as long."""
+def job_of(
+    load: JobLoad, target: str = "", runtime: int | None = None, notes: tuple[str, ...] = ()
+) -> Job:
+    """
+    Return the job that makes *load* again on *target*, a path; for *runtime* seconds, or as long.
+
+    *notes*: what is to be known of the target before anything is written there.
+    """
     lasted = round(load.seconds) if load.seconds else 60
     seconds = runtime or max(1, min(LONGEST, lasted))
     every = _every(load)
@@ -83,7 +90,8 @@ def job_of(load: JobLoad, target: str = "", runtime: int | None = None) -> Job:
     }
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", load.device.title)
     sections = tuple(_section(name, stream, load, every) for stream in load.streams)
-    return Job(load, target, seconds, every, options, sections)
+    told = notes if load.stream("write") is not None else ()
+    return Job(load, target, seconds, every, options, sections, told)
 
 
 def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Section:

@@ -1,0 +1,120 @@
+"""What a job is to run on: a device or a file that nobody uses, on any machine that is looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, no_test_file, used_by
+from stackmap.analysis.plan.ground import path_of
+from stackmap.discover import discover
+from stackmap.discover.files import file_uses, guest_of, is_all_seen, writers
+from stackmap.errors import InputError, NameNotFound, TargetRefused
+from stackmap.find import find
+from stackmap.model.device import Use
+from stackmap.render.text import safe
+
+if TYPE_CHECKING:
+    from stackmap.cli import Session
+    from stackmap.host import Host
+    from stackmap.model.topology import Topology
+
+DEV = "/dev/"
+UNSEEN = "not known: whether some other user's process writes to {path}; root is told"
+WRITTEN = "{path} has {size} bytes already; what they hold is lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A path for a job, "" where the user is to say it, and what is to be known of it."""
+
+    path: str
+    notes: tuple[str, ...] = ()
+
+
+NONE = Target("")
+
+
+def target_of(session: Session, topology: Topology, source: str, target: str) -> Target:
+    """
+    Return what *target* means; ``TargetRefused`` where it is, or may be, in use.
+
+    It is looked up where the load was measured, and on this machine, where
+    fio may be run: a path may mean another device there.
+    """
+    from stackmap.host.live import LiveHost
+
+    here: Host = session.host if session.live else LiveHost()
+    machines = [topology] if session.live else [topology, discover(here)]
+    paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
+    path = next(filter(None, paths), "")
+    found = Target(path) if path else _file(session.host, here, target)
+    if safe(found.path) != found.path or " " in found.path:
+        raise TargetRefused(f"{safe(found.path)}: no name for a job file")
+    return found
+
+
+def _judged(machine: Topology, source: str, target: str, *, first: bool) -> str:
+    found = find(machine, target)
+    if len(found) > 1:
+        raise click.UsageError(f"--target {target} means {len(found)} devices: name one")
+    if not found:
+        return ""
+    (name,) = found
+    if first and is_source(machine, source, name):
+        raise TargetRefused(f"{target} is where the load comes from, or a part of it")
+    reason = in_use(machine, name)
+    if reason:
+        raise TargetRefused(f"{target} {reason}: a job is for a volume that nobody uses")
+    return path_of(machine[name])
+
+
+def _file(there: Host, here: Host, target: str) -> Target:
+    """Return the file *target* of this machine, *here*; refused also where the recorded one, *there*, uses it."""
+    if target.startswith(DEV) or os.sep not in target:
+        raise NameNotFound(f"no device is named {target}")
+    if not os.path.isfile(target):
+        raise InputError(f"{target}: no file; make it first, as large as the test shall be")
+    path = os.path.realpath(target)
+    status = os.stat(path)
+    reason = next(map(used_by, _uses(there, here, path)), "") or _content(path, status)
+    if reason:
+        raise TargetRefused(f"{target} {reason}: a job is for a file that nobody needs")
+    written = status.st_size and status.st_blocks  # of a hole alone nothing is lost
+    notes = [WRITTEN.format(path=path, size=status.st_size)] if written else []
+    if not is_all_seen(here):
+        notes.append(UNSEEN.format(path=path))
+    return Target(os.path.abspath(target), tuple(notes))
+
+
+def _uses(there: Host, here: Host, path: str) -> Iterator[Use]:
+    """Yield who uses the file at *path*, which has no link in it."""
+    if number := guest_of(path):
+        yield Use("vm", f"guest {number}", "file name")
+    for host in (here,) if there is here else (here, there):
+        yield from (use for used, use in file_uses(host) if _is_same(used, path))
+    for used, use in writers(here, os.path.basename(path)):
+        if _is_same(used, path):
+            yield use
+
+
+def _is_same(used: str, path: str) -> bool:
+    if used == path:
+        return True
+    try:
+        return os.path.samefile(used, path)
+    except OSError:  # it is gone, or is of the recorded machine
+        return False
+
+
+def _content(path: str, status: os.stat_result) -> str:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except PermissionError:
+        head = b""  # no user who may not read it is told what it holds
+    return no_test_file(path, status.st_size, head, executable=bool(status.st_mode & 0o111))
