@@ -9,6 +9,7 @@ from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
+from stackmap.analysis.whatif.stand import stand
 from stackmap.model.load import Load
 from stackmap.render.filled import filled, shown, title, words_of
 from stackmap.render.page import methods
@@ -150,23 +151,29 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
 
 
 def _on_shared_disks(report: Report, projection: Projection) -> str:
-    """Return what the disks do for others too, now and then; "" where they serve nobody else."""
-    now, then = projection.now.disks.requests, projection.projected.disks.requests
-    disks = [
-        name
-        for name in report.topology.stack(projection.device.name)
-        if not report.topology.below(name)
-    ]
+    """
+    Return what a disk does for others too, now and then; "" where they serve nobody else.
+
+    A disk at a time: a layout of more members is not on the same disks, and which it will be on nobody has said.
+    """
+    now, then = projection.now.disks, projection.projected.disks
+    disks = stand(report.topology, projection.device.name).disks
     rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
-    if now is None or then is None or None in rates:
+    if now.requests is None or then.requests is None or None in rates:
         return ""
     every = sum(rate or 0.0 for rate in rates)
-    if every < OTHERS * now.likely:
+    if every < OTHERS * now.requests.likely:
         return ""
-    left = every - now.likely + then.likely
+    each, ours = every / len(disks), now.requests.likely / len(disks)
+    left = each - ours + then.requests.likely / max(1, then.count)
+    who = (
+        f"it serves, {report.topology[disks[0]].title} does {short(each)}"
+        if len(disks) == 1
+        else f"they serve, these {len(disks)} disks do {short(each)} each"
+    )
     return (
-        f"With all else that they serve, these disks do {short(every)} a second now, and on them it would "
-        f"be about {short(left)}: {change(every, left, 'fewer')}."
+        f"With all else that {who} a second on average now; as one of the {plural(then.count, 'disk')} of the "
+        f"new layout, it would be about {short(left)}: {change(each, left, 'fewer')}."
     )
 
 
