@@ -53,8 +53,8 @@ class LayoutRequest:
         Return the layout that is meant, for a volume laid out as *present* (None: on one device).
 
         The members stay as many as they are, or become as many as the level
-        needs; *lvm*: where LVM makes it, which needs more. ``LayoutError`` if
-        what was said cannot be.
+        needs, of a linear volume one; *lvm*: where LVM makes it, which needs
+        more. ``LayoutError`` if what was said cannot be.
         """
         same = present if present is not None and present.level == self.level else None
         copies = self._copies(same)
@@ -85,8 +85,7 @@ class LayoutRequest:
         if self.level in ("raid1", "mirror"):
             return copies or COPIES
         least = max(LEAST[self.level][lvm], copies or 1)
-        there = same or present
-        chosen = self.members or max(1 if there is None else there.members, least)
+        chosen = self.members or max(self._usual(same, present, lvm=lvm), least)
         if chosen < least:
             where = "LVM" if lvm else "md"
             raise LayoutError(
@@ -99,6 +98,15 @@ class LayoutRequest:
                 f"raid10: LVM makes it of whole sets of {copies} members, not {chosen}"
             )
         return chosen + copies - chosen % copies
+
+    def _usual(self, same: Layout | None, present: Layout | None, *, lvm: bool) -> int:
+        """Return how many members it has where nothing is said."""
+        there = same or present
+        if there is None:
+            return 1
+        if self.level == "linear" and same is None:
+            return 1 if lvm else there.data  # md's members are disks: as many as hold the data
+        return there.members
 
     def _chunk(self, present: Layout | None, *, lvm: bool) -> int | None:
         if not RAID_LEVELS[self.level].stripes:

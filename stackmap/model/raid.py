@@ -7,7 +7,7 @@ arithmetic over the line, not a class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 # Bytes that md's parity levels read and write of a member at once, a row of their stripe cache
@@ -51,8 +51,8 @@ class Layout:
     """
     How one array or volume spreads its data.
 
-    ``data``: chunks of data in a stripe (RAID5 of 4: 3; RAID10 of 4 with 2
-    copies: 2). ``chunk``: bytes one member gets before the next, None where
+    ``data``: whole chunks of data in a stripe (RAID5 of 4: 3; RAID10 of 4 with
+    2 copies: 2; of 3: 1, see ``holds``). ``chunk``: bytes one member gets before the next, None where
     there is none (raid1) or it is not known. ``variant``: the level's
     algorithm as the kernel writes it ("ls", "near", "far"), "" if not known.
     """
@@ -71,6 +71,18 @@ class Layout:
         return None if self.chunk is None else self.chunk * self.data
 
     @property
+    def holds(self) -> float:
+        """Return how many members' worth of data it holds, each byte counted once: RAID10 of 3 with 2 copies 1.5."""
+        if self.level in ("raid1", "mirror"):
+            return 1
+        whole, part = divmod(max(0, self.members - self.parity), self.copies)
+        return whole + part / self.copies if part else whole
+
+    def as_told(self) -> dict[str, object]:
+        """Return its fields as JSON has them: ``data`` is what it holds, a part of a chunk too."""
+        return {**asdict(self), "data": self.holds}
+
+    @property
     def ideal_write(self) -> float:
         """Bytes at the members a byte written, when every write fills its stripes."""
         return self.copies * (self.data + self.parity) / self.data if self.parity else self.copies
@@ -84,7 +96,7 @@ class Layout:
         shape = {
             "raid1": f"×{self.copies}",
             "mirror": f"×{self.copies}",
-            "raid10": f"{self.data:g}×{self.copies}",
+            "raid10": f"{self.holds:g}×{self.copies}",
         }.get(self.level, f"{self.data}+{self.parity}" if self.parity else f"×{self.members}")
         name = f"{self.level} {self.variant}" if self.variant in ("far", "offset") else self.level
         return f"{name} {shape}"

@@ -31,7 +31,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "target": device.target or None,
         "dev": device.number,
         "size": device.size,
-        "layout": asdict(device.layout) if device.layout else None,
+        "layout": device.layout.as_told() if device.layout else None,
         "state": state,
         "progress": progress,
         "mounts": list(device.mounts),

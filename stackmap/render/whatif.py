@@ -182,6 +182,13 @@ def _capacity(projection: Projection) -> Iterator[str]:
     now, then, need = projection.now, projection.projected, projection.need
     if then.usable is None or need is None:
         return
+    if need.members == then.members.count and now.usable is not None and then.usable < now.usable:
+        yield (
+            f"To hold the {size(now.usable)} that are now takes {need.members} "
+            f"member{'s' * (need.members != 1)} of {size(need.member_bytes)}; as large as now would "
+            f"hold {size(then.usable)}."
+        )
+        return
     yield (
         f"Members as large as now, {size(need.member_bytes)}, hold {size(then.usable)} in "
         f"{then.members.count}, where {size(now.usable)} are now; as much takes {need.members}."

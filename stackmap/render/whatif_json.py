@@ -61,7 +61,7 @@ def _side(side: Side, *, projected: bool) -> Json:
     disks = _at(side.disks, banded=projected)
     data, every = side.members.data, side.disks.requests
     return {
-        "layout": None if side.layout is None else asdict(side.layout),
+        "layout": None if side.layout is None else side.layout.as_told(),
         "usable": side.usable,
         "members": {
             "iops": None if data is None else data.likely,

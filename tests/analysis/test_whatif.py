@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stackmap.analysis.whatif import bitmap as bits
+from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.pattern import sets_on
 from stackmap.analysis.whatif.project import project
 from stackmap.errors import InputError, LayoutError
@@ -570,12 +571,41 @@ def test_capacity_is_that_of_the_present_members(wish, usable, members):
     assert (found.need.member_bytes, found.need.members) == (200 * MIB, members)
 
 
-def test_a_mirror_needs_members_as_large_as_the_volume():
-    """Which these are not: how many are needed is no question."""
-    found = projected(machine("raid5"), RANDOM, "raid1")
+@pytest.mark.parametrize(
+    ("wish", "members", "each"),
+    [
+        ("raid1", 2, 600),
+        ("raid1:copies=3", 3, 600),
+        ("linear", 1, 600),
+        ("linear:members=2", 2, 300),
+    ],
+)
+def test_what_is_not_striped_needs_members_as_large_as_what_they_hold(wish, members, each):
+    """Which these of 200 MiB are not, and more of them would not help: a copy is 600 MiB."""
+    found = projected(machine("raid5"), RANDOM, wish)
 
-    assert found.need is None
-    assert found.projected.usable == 200 * MIB
+    assert (found.need.members, found.need.member_bytes) == (members, each * MIB)
+    assert found.projected.usable == 200 * MIB * (2 if "members" in wish else 1)
+
+
+def test_ten_of_three_with_two_copies_holds_one_and_a_half():
+    """Which md makes: 600 MiB take members of 400 MiB."""
+    odd = layout("raid10", 3, 65536)
+
+    assert (odd.holds, odd.as_told()["data"], str(odd)) == (1.5, 1.5, "raid10 1.5×2")
+    assert capacity.member_bytes(600 * MIB, odd) == 400 * MIB
+    assert capacity.usable(odd, 400 * MIB) == 600 * MIB
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "copies", "holds"),
+    [("raid5", 4, None, 3), ("raid6", 5, None, 3), ("raid10", 6, 3, 2), ("raid1", 3, None, 1), ("raid0", 4, None, 4)],
+)  # fmt: skip
+def test_what_a_layout_holds_is_a_whole_number_where_it_can_be(level, members, copies, holds):
+    """As JSON says it."""
+    told = layout(level, members, 65536, copies).as_told()["data"]
+
+    assert (told, type(told)) == (holds, int)
 
 
 def test_a_region_that_would_pay_is_told():

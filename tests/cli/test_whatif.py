@@ -101,3 +101,18 @@ def test_a_text_will_do():
     members = json.loads(result.stdout)["projected"]["members"]
 
     assert members["read"]["iops"] == pytest.approx(363.2, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ("raid1", "takes 2 members of 600 MiB; as large as now would hold 200 MiB"),
+        ("linear", "takes 1 member of 600 MiB"),
+        ("raid10", "hold 400 MiB in 4, where 600 MiB are now; as much takes 6"),
+    ],
+)
+def test_what_the_layout_takes_is_said(wish, says):
+    """The volume's 600 MiB are on members of 200."""
+    text = " ".join(run("vm-disk1", "--to", wish).stdout.split())
+
+    assert says in text

@@ -37,11 +37,17 @@ def test_every_level_may_be_asked_for(level):
         ("raid5", RAID5, True, RAID5),
         ("raid5", None, True, Layout("raid5", 3, 2, 1, 1, 64 * KIB)),
         ("raid5", None, False, Layout("raid5", 3, 2, 1, 1, 512 * KIB)),
+        ("linear", RAID5, True, Layout("linear", 1, 1, 0, 1, None)),
+        ("linear", layout("raid1", 3), True, Layout("linear", 1, 1, 0, 1, None)),
+        ("linear", RAID5, False, Layout("linear", 3, 3, 0, 1, None)),
+        ("linear", layout("raid1", 3), False, Layout("linear", 1, 1, 0, 1, None)),
+        ("linear", None, True, Layout("linear", 1, 1, 0, 1, None)),
+        ("linear:members=4", RAID5, True, Layout("linear", 4, 4, 0, 1, None)),
         ("raid10", layout("raid5", 3, 64 * KIB), True, Layout("raid10", 4, 2, 0, 2, 64 * KIB, "near")),
     ],
 )  # fmt: skip
 def test_what_is_not_said_is_as_it_is_now(asked, present, lvm, expected):
-    """Members, chunk and copies of the present layout, or what LVM or mdadm would choose."""
+    """Members, chunk and copies of the present layout, or what LVM or mdadm would choose; all in one if linear."""
     assert expected == parse(asked).on(present, lvm=lvm)
 
 

@@ -15,7 +15,7 @@ from stackmap.analysis.whatif.merging import Merging, fragments
 from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_metadata, regions
 from stackmap.analysis.whatif.parity import row_costs
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
-from stackmap.analysis.whatif.projection import Added, At, Levels, Projection, Side
+from stackmap.analysis.whatif.projection import ON_ONE, Added, At, Levels, Projection, Side
 from stackmap.analysis.whatif.rows import Cost
 from stackmap.analysis.whatif.stand import Stand, stand
 from stackmap.analysis.whatif.stream import Stream
@@ -26,8 +26,6 @@ from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
-
-ON_ONE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 
 
 def project(

@@ -11,6 +11,9 @@ from stackmap.analysis.whatif.stream import Stream
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 
+# What a volume on one device is laid out as, which has no layout of its own.
+ON_ONE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Added:
@@ -65,7 +68,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A layout with what its members and its disks take; ``usable``: bytes it holds, None if not known."""
+    """A layout with what its members and disks take; ``usable``: bytes it holds on members as large as now, if known."""
 
     layout: Layout | None
     members: At
@@ -75,7 +78,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """``members``: how many, of the size they have now, the layout needs to hold what the volume holds."""
+    """
+    ``members``: how many of ``member_bytes`` the layout needs to hold what the volume holds.
+
+    Those are as large as now, and larger only where each has to be.
+    """
 
     member_bytes: int
     members: int
@@ -130,4 +137,5 @@ class Projection:
     @property
     def is_check(self) -> bool:
         """Whether the layout is the present one: then the projection is a check of the model."""
-        return self.now.layout == self.projected.layout
+        now, then = self.now.layout, self.projected.layout
+        return now == then or (now is None and then == ON_ONE)
