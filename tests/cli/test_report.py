@@ -159,6 +159,21 @@ def test_every_chart_can_be_drawn(name):
             assert {len(line["low"]), len(line["high"])} <= {0, len(chart["x"])}
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_every_course_of_requests_has_its_figures_in_words(name):
+    """The least and the most of each line, at the top and at the disks, for who sees only a shape: in Markdown, in print."""
+    for kind in ("html", "md"):
+        text = page(name, kind).replace("\\", "").lower()
+        for key, words in read(name).scripts.items():
+            chart = json.loads(words)
+            if key.startswith(("data-ios-", "data-disks-")):
+                for line in chart["lines"]:
+                    least = min(each for each in line["low"] or line["mean"] if each is not None)
+                    most = max(each for each in line["high"] or line["mean"] if each is not None)
+                    ends = f"{rate(least)}/s to {rate(most)}/s"
+                    assert f"{line['label']} {ends}" in text, key
+
+
 def layers_of(name):
     """Return what ``iostat --per-layer -J`` prints of the same."""
     host, words = CASES[name]

@@ -145,8 +145,8 @@ def _disks(
         if any(values := tuple(share.part(direction).ios for share in shares))
     )
     if lines:
-        words = "What belongs to this stack on its disks, after merging"
-        words += ": an estimate, for they serve others too." if shares[0].estimated else "."
+        words = f"{_extent_at_disks(report, stack, shares)} It is what belongs to this stack, after merging"
+        words += ": an estimate, for its disks serve others too." if shares[0].estimated else "."
         yield Chart(
             f"disks-{stack.top.name}",
             "Requests at its disks",
@@ -154,8 +154,22 @@ def _disks(
             _axis(report.course),
             x,
             lines,
-            words,
+            words.lstrip(),
         )
+
+
+def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:
+    """Return "Reads 12 to 60, 33 on average." of the points: no more than those is kept of what is below a top."""
+    parts = []
+    for direction in known_directions(stack.layers[0]):
+        known = [ios for share in shares if (ios := share.part(direction).ios) is not None]
+        mean = stack.layers[-1].share.part(direction).ios
+        if any(known) and mean is not None:
+            least, most, middle = (shown(v, "requests/s") for v in (min(known), max(known), mean))
+            parts.append(f"{REQUESTS[direction]} {least} to {most}, {middle} on average")
+    if parts and any(each.count > 1 for each in report.course):
+        parts[-1] += ", a point being a mean itself"
+    return sentence("; ".join(parts))
 
 
 def _by_hour(report: Report, stack: StackFigures) -> Iterator[Block]:
