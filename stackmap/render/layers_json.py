@@ -48,10 +48,7 @@ def _stack(stack: StackFigures) -> dict[str, object]:
 
 def layout_json(layout: Layout | None) -> dict[str, object] | None:
     """Return a layout under the contract's keys."""
-    if layout is None:
-        return None
-    keys = ("level", "members", "data", "parity", "copies", "chunk", "variant")
-    return {key: getattr(layout, key) for key in keys}
+    return None if layout is None else layout.as_told()
 
 
 def _layer(figures: LayerFigures) -> dict[str, object]:

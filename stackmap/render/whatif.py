@@ -24,16 +24,20 @@ def whatif_text(projection: Projection, *, heading: bool = True, width: int = WI
     """Return the projection in *width* columns: the load, now and then, over the window, in words."""
     parts = [
         "\n".join(_opening(projection)) if heading else "",
-        table(
-            CHECK if projection.is_check else COLUMNS,
-            [line.cells for line in lines(projection)],
-            words=1,
-            heading=heading,
-        ),
+        "" if projection.idle else _requests(projection, heading=heading),
         _levels(projection, heading=heading),
         "\n".join(paragraph(sentence, width) for sentence in sentences(projection)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _requests(projection: Projection, *, heading: bool) -> str:
+    return table(
+        CHECK if projection.is_check else COLUMNS,
+        [line.cells for line in lines(projection)],
+        words=1,
+        heading=heading,
+    )
 
 
 def _opening(projection: Projection) -> Iterator[str]:
@@ -126,8 +130,8 @@ def _exactly(value: float | None) -> Band | None:
 
 
 def _levels(projection: Projection, *, heading: bool) -> str:
-    """Return the table of percentiles; "" for one interval, whose middle is its peak."""
-    if projection.intervals < 2:
+    """Return the table of percentiles; "" for one interval, whose middle is its peak, and of nothing."""
+    if projection.intervals < 2 or projection.idle:
         return ""
     rows = [
         (f"{key.replace('_', ' ')}, requests/s", rate(each.p50), rate(each.p95), rate(each.peak))
@@ -137,7 +141,11 @@ def _levels(projection: Projection, *, heading: bool) -> str:
 
 
 def sentences(projection: Projection) -> Iterator[str]:
-    """Yield what must be known beside the figures."""
+    """Yield what must be known beside the figures; of a volume that did nothing, what it is on."""
+    if projection.idle:
+        yield f"{safe(projection.device.title)} did nothing: there is no load to project."
+        yield from _capacity(projection)
+        return
     yield from _pattern(projection)
     yield from _regions(projection)
     yield from _capacity(projection)

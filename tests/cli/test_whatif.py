@@ -116,3 +116,15 @@ def test_what_the_layout_takes_is_said(wish, says):
     text = " ".join(run("vm-disk1", "--to", wish).stdout.split())
 
     assert says in text
+
+
+def test_what_the_disks_did_is_one_figure_wherever_it_is_shown():
+    """Where others share them it is an estimate: the same as a layer's, disk by disk."""
+    (found,) = said("vm-disk1", "--to", "raid10")
+    now = found["now"]["disks"]
+    layers = CliRunner().invoke(stackmap, ["--from", SAMPLE, "iostat", "-l", "vm-disk1", "-J"])
+    (disks,) = json.loads(layers.stdout)["stacks"][0]["layers"][-1:]
+
+    assert now["metadata"]["iops"] == 0
+    for direction in ("read", "write"):
+        assert now[direction]["iops"] == pytest.approx(disks[direction]["iops"])

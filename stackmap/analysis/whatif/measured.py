@@ -125,9 +125,12 @@ def _done(part: Portion, own: Flow, metadata: float) -> Stream | None:
     """
     Return what the disks, which did *own*, completed of the volume's data, *part* of what arrived.
 
-    Requests that ask for a flush never merge, so those of its *metadata* are
-    taken out whole; what is left is divided by arrivals where others share the disks.
+    Disk by disk, as a layer's figures have it. But requests that ask for a
+    flush never merge, so those of its *metadata*, if any, are taken out whole,
+    and what is left is divided by arrivals where others share the disks.
     """
+    if not metadata and part.ios is not None and part.bytes is not None:
+        return Stream(part.ios, part.bytes)
     ours = _share(part, own, metadata)
     if ours is None or part.bytes is None or own.ios is None:
         return None

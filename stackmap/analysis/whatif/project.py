@@ -16,6 +16,7 @@ from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_me
 from stackmap.analysis.whatif.parity import row_costs
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import ON_ONE, Added, At, Levels, Projection, Side
+from stackmap.analysis.whatif.refused import require_maker, require_own
 from stackmap.analysis.whatif.rows import Cost
 from stackmap.analysis.whatif.stand import Stand, stand
 from stackmap.analysis.whatif.stream import Stream
@@ -36,11 +37,13 @@ def project(
 
     *intervals* as they come from a source: they are corrected here. Where
     *name* has no layout of its own, the first device below it that has one is
-    meant. ``LayoutError`` where no array can be so, ``InputError`` where the
-    volume's own requests are not among the figures.
+    meant. ``LayoutError`` where no array can be so, or *name* is a part of one;
+    ``InputError`` where the volume's own requests are not among the figures.
     """
     place = stand(topology, name)
+    require_own(topology, place)
     asked = layout.on(place.present, lvm=place.lvm)
+    require_maker(place, asked)
     window = _window(topology, intervals, place)
     model = _model(window.whole, place, asked)
     now, projected = _now(window.whole, place), model.at(window.whole)

@@ -135,6 +135,11 @@ class Projection:
     events: tuple[str, ...] = field(default=())
 
     @property
+    def idle(self) -> bool:
+        """Whether the volume did nothing."""
+        return not (self.read.requests or self.write.requests or self.flushes)
+
+    @property
     def is_check(self) -> bool:
         """Whether the layout is the present one: then the projection is a check of the model."""
         now, then = self.now.layout, self.projected.layout

@@ -13,6 +13,8 @@ from stackmap.model.topology import Topology
 # A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
 # (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
 WRITES_OF_A_PAGE_LVM, WRITES_OF_A_PAGE_MD = 2, 1
+# Who makes a layout of other kinds is not known.
+OF_LVM = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.THIN, Kind.THIN_POOL, Kind.CACHE, Kind.SNAPSHOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Stand:
     present layout cuts requests before they are counted, None where it does
     not. ``flushes_counted``: whether its disks have a write cache, so that an
     empty flush is a request there. ``lvm``: who makes its layouts. ``trouble``:
-    what else its members are at work for, "" if nothing.
+    what else its members are at work for, "" if nothing. ``spread``: what
+    stands on it and spreads over several devices, by title.
     """
 
     device: Device
@@ -41,6 +44,7 @@ class Stand:
     lvm: bool
     others: tuple[str, ...] = ()
     trouble: str = ""
+    spread: tuple[str, ...] = ()
 
     @property
     def writes_of_a_page(self) -> int:
@@ -68,6 +72,7 @@ def stand(topology: Topology, name: str) -> Stand:
     device = next(filter(spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
     edges = topology.below(device.name)
     members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
+    above = (topology[n] for n in topology.stands_on(device.name) if n != device.name)
     beside = (edge.above for name in members for edge in topology.above(name))
     metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
     data = carriers(topology, device.name)
@@ -85,4 +90,5 @@ def stand(topology: Topology, name: str) -> Stand:
         lvm=device.kind is not Kind.ARRAY,
         others=tuple(dict.fromkeys(name for name in beside if name != device.name)),
         trouble="" if device.state in (None, "active") else device.state,
+        spread=tuple(d.title for d in above if spreads(d)),
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.stand import OF_LVM, Stand
+from stackmap.model.device import Kind
 from stackmap.model.raid import Layout
 
 ALWAYS = (
@@ -26,6 +27,11 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
             f"what its members do now besides the load: its state is {place.trouble}, so the present "
             "figures are not the load's alone"
         )
+    if place.spread:
+        more = f" and {len(place.spread) - 1} more" if len(place.spread) > 1 else ""
+        yield f"another layout of what spreads its load over this and others: {place.spread[0]}{more}"
+    if (layout.copies > 1 or layout.parity) and place.device.kind not in {Kind.ARRAY, *OF_LVM}:
+        yield "who would make it: the bitmap's regions are LVM's here, 2 MiB, and mdadm's are 64 MiB"
     cuts = place.cuts
     if cuts is not None and max(found.read.size, found.write.size) >= FULL * cuts:
         yield (

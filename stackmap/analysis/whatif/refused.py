@@ -1,0 +1,40 @@
+"""What is not projected: a part of what has the layout, and a layout that its maker does not have."""
+
+from __future__ import annotations
+
+from stackmap.analysis.whatif.stand import OF_LVM, Stand
+from stackmap.errors import LayoutError
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology
+
+
+def require_own(topology: Topology, place: Stand) -> None:
+    """Refuse a member or a path: its load is what the device above it makes of its own."""
+    if place.present is not None:
+        return
+    device = place.device
+    for edge in topology.above(device.name):
+        above = topology[edge.above]
+        word = _part(device, above, edge.role)
+        if word:
+            raise LayoutError(
+                f"{device.title}: a {word} of {above.title}, which makes its load and has the layout: "
+                f"name {above.title}"
+            )
+
+
+def _part(device: Device, above: Device, role: Role) -> str:
+    if role is Role.PATH:
+        return "path"
+    return "member" if above.kind is Kind.ARRAY or device.kind is Kind.MEMBER else ""
+
+
+def require_maker(place: Stand, layout: Layout) -> None:
+    """Refuse what LVM has not: its RAID10 is laid out near."""
+    if (
+        place.device.kind in OF_LVM
+        and layout.level == "raid10"
+        and layout.variant not in ("", "near")
+    ):
+        raise LayoutError(f"LVM makes no raid10 with the layout {layout.variant}")
