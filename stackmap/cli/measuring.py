@@ -200,6 +200,9 @@ class Wanted:
         return of_the_same(topology, self._watched(session, topology, again))
 
     def _watched(self, session: Session, topology: Topology, again: Again) -> Iterator[Report]:
+        recorded = session.recorded
+        if recorded is not None and self._which(session) == "last" and self.count is None:
+            topology = _at_last(recorded, topology, again)
         repeated = not session.live or self.seconds is not None
         watch = Watch(session.host, topology, again, listen=repeated)
         found = watch.reports(self.seconds or SECONDS, self.count if repeated else 1)
@@ -208,6 +211,11 @@ class Wanted:
         from stackmap.cli.interrupt import until_interrupted
 
         return until_interrupted(found)
+
+
+def _at_last(host: CapturedHost, topology: Topology, again: Again) -> Topology:
+    """Have *host* show its last interval alone; return the topology of then."""
+    return again(host) if host.show_last() else topology
 
 
 def ends(host: CapturedHost, topology: Topology, again: Again) -> Iterator[Report]:

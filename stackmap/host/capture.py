@@ -90,6 +90,13 @@ class CapturedHost:
         if next(self._timeline.moved(window), None) is None:
             raise InputError(f"{self.path}: no sample in the time that was asked for")
 
+    def show_last(self) -> bool:
+        """Answer from the last interval alone of what is shown; return whether there is one."""
+        window = self._timeline.last(self._window)
+        if window is not None:
+            self.show(window)
+        return window is not None
+
     def read(self, path: str) -> str:
         """Return the file as it was in this frame."""
         return self._told(f"read {path}", path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.host import log
 from stackmap.host.log import FOLDER, Ending, Lines, Refused
-from stackmap.host.timeline import JUMPED, Pace, Step, Tell, Window, pace_of, written
+from stackmap.host.timeline import JUMPED, Pace, Step, Tell, Window, last_of, pace_of, written
 
 if TYPE_CHECKING:
     from stackmap.host.tree import Tree
@@ -47,6 +47,19 @@ class Logged:
     def pace(self) -> float | None:
         """Return it, by reading the begin of the first segment."""
         return pace_of([time for time, _ in islice(self._frames(0), 2)] if self._names else [])
+
+    def last(self, window: Window) -> Window | None:
+        """Return it, by reading segments from the end on."""
+        begin = -inf if window.since is None else window.since
+        end = inf if window.until is None else window.until
+        latest = min(self._at(end), len(self._names) - 1)
+        places = range(latest, self._at(begin) - 1, -1)
+        parts = ([t for t, _ in self._frames(place) if begin <= t <= end] for place in places)
+        first = 0.0
+        if window.every:
+            frames = (t for place in reversed(places) for t, _ in self._frames(place))
+            first = next((time for time in frames if time >= begin), 0.0)
+        return last_of(parts, window.every, first)
 
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:
         """Move through the window, from segment to segment."""

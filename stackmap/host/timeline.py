@@ -7,7 +7,7 @@ Two forms: the log (format 2), and ``frames/N/`` with an answer a file (format
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -51,7 +51,7 @@ class Pace:
 
     def over(self, time: float) -> bool:
         """Whether the window ended before *time*."""
-        return self._window.until is not None and time > self._window.until
+        return after(self._window, time)
 
     def takes(self, time: float) -> bool:
         """Whether the frame of *time* is due; then the next one is due later."""
@@ -66,8 +66,7 @@ class Pace:
         every = self._window.every
         if not every:
             return time
-        late = min(LATE, every / 10)
-        return first + ((time - first + late) // every + 1) * every - late
+        return first + (_place(time, first, every) + 1) * every - _late(every)
 
 
 Tell = Callable[[str], None]
@@ -82,6 +81,9 @@ class Timeline(Protocol):
 
     def pace(self) -> float | None:
         """Return the seconds between the first two frames, None if there are no two."""
+
+    def last(self, window: Window) -> Window | None:
+        """Return the window of the last interval in *window*, None if there is none; what is before it is not read."""
 
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:
         """
@@ -114,6 +116,13 @@ class Numbered:
         """Return it."""
         return pace_of(self._times)
 
+    def last(self, window: Window) -> Window | None:
+        """Return it."""
+        times = [
+            time for time in self._times if not before(window, time) and not after(window, time)
+        ]
+        return last_of([times], window.every, times[0] if times else 0.0)
+
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:  # noqa: ARG002 - nothing is known of any stretch
         """Move through the window."""
         self._frame = 0
@@ -137,6 +146,45 @@ class Numbered:
     def passing(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
         """Return nothing: nobody kept any."""
         return []
+
+
+def before(window: Window, time: float) -> bool:
+    """Whether *time* is before *window*."""
+    return window.since is not None and time < window.since
+
+
+def after(window: Window, time: float) -> bool:
+    """Whether *time* is after *window*."""
+    return window.until is not None and time > window.until
+
+
+def _late(every: float) -> float:
+    return min(LATE, every / 10)
+
+
+def _place(time: float, first: float, every: float) -> float:
+    """Return in which stretch of *every* seconds since *first* an instant is: of each, the first frame is taken."""
+    return (time - first + _late(every)) // every
+
+
+def last_of(parts: Iterable[list[float]], every: float | None, first: float) -> Window | None:
+    """
+    Return the window of the last interval, None if there is none.
+
+    *parts*: the instants in a window, in parts, the last of these first; only as many
+    are looked at as it takes. *every*: as ``Window`` has it, from *first* on.
+    """
+    taken: dict[float, float] = {}
+    known: list[float] = []
+    for part in parts:
+        known = [*part, *known]
+        taken = {_place(t, first, every) if every else t: t for t in reversed(known)}
+        if len(taken) > 2:  # the earliest stretch may have begun in a part before
+            break
+    if len(taken) < 2:
+        return None
+    end, begin, *_ = taken.values()
+    return Window(begin, end, end - begin if every else None)
 
 
 def pace_of(times: list[float]) -> float | None:
