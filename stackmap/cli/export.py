@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[NAME...] [INTERVAL [COUNT]]")
-@click.option("--openmetrics", "form", flag_value="openmetrics", help="OpenMetrics text, to OUT.")
-@click.option("--parquet", "form", flag_value="parquet", help="Parquet, to OUT; needs pyarrow.")
+@click.option("--openmetrics", is_flag=True, help="OpenMetrics text, to OUT.")
+@click.option("--parquet", is_flag=True, help="Parquet, to OUT; needs pyarrow.")
 @click.option(
     "-o",
     "--output",
@@ -33,16 +33,24 @@ if TYPE_CHECKING:
     help="The file to write; standard output if not given, which Parquet does not go to.",
 )
 @click.pass_obj
-def command(session: Session, /, words: tuple[str, ...], form: str | None, out: str | None) -> None:
+def command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    openmetrics: bool,
+    parquet: bool,
+    out: str | None,
+) -> None:
     """
     Write the figures of each device, interval by interval, with instants.
 
     Of a capture all its intervals (--since, --until and --every choose); of
     this machine one second, or COUNT times INTERVAL.
     """
-    if form is None:
-        raise click.UsageError("export to what: --openmetrics or --parquet?")
-    if form == "parquet" and out is None:
+    if openmetrics == parquet:
+        many = ", not both" if parquet else "?"
+        raise click.UsageError(f"export to what: --openmetrics or --parquet{many}")
+    if parquet and out is None:
         raise click.UsageError("--parquet is written to a file: -o OUT")
     names, seconds, count = split_words(words)
     topology, _ = at(session, None, repeated=seconds is not None)
@@ -50,7 +58,7 @@ def command(session: Session, /, words: tuple[str, ...], form: str | None, out: 
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     reports = Wanted(seconds, count, None, "all", boot=False).reports(session, topology)
-    if form == "openmetrics":
+    if openmetrics:
         _openmetrics(out, _right(reports, names))
     else:
         _parquet(str(out), _right(reports, names))

@@ -171,6 +171,17 @@ def test_what_is_missing_is_said(words):
     assert "--parquet" in result.output
 
 
+@pytest.mark.parametrize("forms", [("--openmetrics", "--parquet"), ("--parquet", "--openmetrics")])
+def test_one_file_is_of_one_form(forms, tmp_path):
+    """Whichever stands last, none is taken silently; and nothing is written."""
+    out = tmp_path / "e.pq"
+    result = CliRunner().invoke(stackmap, [*COMMAND, "export", *forms, "-o", str(out)])
+
+    assert result.exit_code == 2
+    assert "not both" in result.output
+    assert not out.exists()
+
+
 def test_an_output_that_cannot_be_written_is_said(tmp_path):
     """One line that names it, for both forms."""
     for form in ("--openmetrics", "--parquet"):
