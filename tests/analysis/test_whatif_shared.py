@@ -121,6 +121,18 @@ def test_what_merges_below_one_device_is_taken_to_merge_as_well():
     assert found.high == pytest.approx(60 * 1.02)
 
 
+def test_what_a_partition_merges_was_sent_to_it():
+    """43 writes came, of which 30 were joined: a RAID1 would be sent 43, and copy each."""
+    part = [passing("p", Kind.PARTITION, "")], [Edge("p", "sda", Role.DATA)]
+    wrote = moved(write=did(13, PAGE, merges=30))
+    found = projected(topology(part), {"p": wrote, "sda": wrote}, "p", "raid1")
+
+    assert found.write.requests == 43
+    assert found.now.members.write.likely == 43
+    assert found.projected.members.write.likely == 86
+    assert found.projected.disks.write.likely == pytest.approx(26)
+
+
 def test_a_mirrors_flushes_are_not_known():
     """Each copy is written what the volume is, flush or not."""
     devices = [Device("v", Kind.VOLUME, "", target="raid", layout=layout("raid1", 2), size=MIB),

@@ -86,8 +86,8 @@ def measured(
     marked = below.metadata.requests if below.metadata else 0.0
     empty = (below.extra or 0.0) if place.lvm else 0.0  # md counts none of its own (KERNEL 1.6)
     return Measured(
-        read=Stream(read.ios or 0.0, read.bytes or 0.0),
-        write=Stream(max(0.0, (written.ios or 0.0) - empty), written.bytes or 0.0),
+        read=Stream(_sent(read), read.bytes or 0.0),
+        write=Stream(max(0.0, _sent(written) - empty), written.bytes or 0.0),
         flushes=below.flushes,
         members_read=below.read,
         members_write=below.write,
@@ -101,6 +101,11 @@ def measured(
         seconds=seconds,
         unflushed=below.unflushed,
     )
+
+
+def _sent(own: Flow) -> float:
+    """Return the requests that were sent: before merging, which a disk or partition does itself."""
+    return (own.ios if own.arrivals is None else own.arrivals) or 0.0
 
 
 def _at_once(own: Load, wait: float | None) -> float:
