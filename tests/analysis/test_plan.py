@@ -86,7 +86,7 @@ def test_what_is_printed_to_go_back_leads_back(pair):
     back = plan_back(Leg(*pair, reshape=False))
     here = pair[1]
     for line in back.removesuffix(", once it is in sync").split(" && "):
-        _, _, there, name = line.split()
+        *_, there, name = line.split()
         assert (here, there, name) == (here, there, "vg/lv")
         assert (here, there) in takeover.TAKEOVERS
         here = there

@@ -246,7 +246,7 @@ def _conversion(
 def _back(name: str, leg: Leg) -> str:
     """Return what undoes a leg: its pair is not in the table where a plain type goes up by raid0_meta."""
     types = (back.after for back in path(leg.after, leg.before) or ())
-    lines = (shlex.join(["lvconvert", "--type", each, name]) for each in types)
+    lines = (shlex.join(["lvconvert", "--yes", "--type", each, name]) for each in types)
     return f"{' && '.join(lines)}, once it is in sync"
 
 
