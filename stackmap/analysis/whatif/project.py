@@ -12,7 +12,13 @@ from stackmap.analysis.whatif.band import Band, exactly, over
 from stackmap.analysis.whatif.levels import levels
 from stackmap.analysis.whatif.measured import Measured, measured
 from stackmap.analysis.whatif.merging import Merging, fragments
-from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on, present_metadata, regions
+from stackmap.analysis.whatif.metadata import (
+    Metadata,
+    bitmap_on,
+    metadata_on,
+    present_metadata,
+    regions,
+)
 from stackmap.analysis.whatif.parity import row_costs
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import ON_ONE, Added, At, Levels, Projection, Side
@@ -116,42 +122,38 @@ class _Model:
     def at(self, found: Measured) -> Side:
         """Return the side of the projection under the load *found*."""
         every = [
-            (merging, self._traffic(found, cost, end))
+            (merging, traffic(self.layout, found, self.place, self.pattern, cost, end))
             for end, merging in self.merging.items()
             for cost in self.costs
         ]
-        ways = [way for _, way in every]
-        sent, layout, place = ways[0], self.layout, self.place
-        flushed = sent.flushes if place.flushes_counted else 0.0
-        reads = _spanned([merging.read(way) for merging, way in every])
-        writes = _spanned([merging.written(way) for merging, way in every])
-        bitmap = bitmap_on(layout, place)
-        added = None
-        if bitmap is not None:
-            added = metadata_on(bitmap, layout, found, self.whole, place, self.pattern)
+        ways, place = [way for _, way in every], self.place
+        flushed = ways[0].flushes if place.flushes_counted else 0.0
+        added = self._metadata(found)
         return Side(
-            layout=layout,
-            members=At(
-                layout.members,
-                over((way.read.requests for way in ways), sent.read.requests),
-                over((way.write.requests + way.flushes for way in ways), sent.written),
-                sent.read.bytes,
-                sent.write.bytes,
+            layout=self.layout,
+            members=self._at(
+                ways[0],
+                over((way.read.requests for way in ways), ways[0].read.requests),
+                over((way.written for way in ways), ways[0].written),
                 None if added is None else added.members,
             ),
-            disks=At(
-                layout.members,
-                reads,
-                writes + exactly(flushed),
-                sent.read.bytes,
-                sent.write.bytes,
+            disks=self._at(
+                ways[0],
+                _spanned([merging.read(way) for merging, way in every]),
+                _spanned([merging.written(way) for merging, way in every]) + exactly(flushed),
                 None if added is None else added.disks,
             ),
-            usable=capacity.usable(layout, capacity.member_bytes(place.size, place.present)),
+            usable=capacity.usable(self.layout, capacity.member_bytes(place.size, place.present)),
         )
 
-    def _traffic(self, found: Measured, cost: Cost | None, end: End) -> Traffic:
-        return traffic(self.layout, found, self.place, self.pattern, cost, end)
+    def _metadata(self, found: Measured) -> Metadata | None:
+        bitmap = bitmap_on(self.layout, self.place)
+        if bitmap is None:
+            return None
+        return metadata_on(bitmap, self.layout, found, self.whole, self.place, self.pattern)
+
+    def _at(self, sent: Traffic, read: Band, write: Band, added: Added | None) -> At:
+        return At(self.layout.members, read, write, sent.read.bytes, sent.write.bytes, added)
 
 
 def _spanned(ways: list[Band]) -> Band:
