@@ -64,6 +64,11 @@ def test_what_others_write_is_no_flush():
     assert any(s.startswith("flushes") and "w used its members" in s for s in found.unmodelled)
 
 
+def test_of_a_bitmap_that_there_is_not_nothing_is_missed():
+    """A striped volume keeps none, so none is unseen."""
+    assert not any("bitmap is written now" in sentence for sentence in beside(83).unmodelled)
+
+
 def test_flushes_are_told_where_the_others_were_idle():
     """11 flushes: each disk has 7 pages and 11 writes of nothing."""
     found = beside(0, flushes=11)

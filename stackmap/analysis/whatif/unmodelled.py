@@ -30,7 +30,7 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
     if place.spread:
         more = f" and {len(place.spread) - 1} more" if len(place.spread) > 1 else ""
         yield f"another layout of what spreads its load over this and others: {place.spread[0]}{more}"
-    if (layout.copies > 1 or layout.parity) and place.device.kind not in {Kind.ARRAY, *OF_LVM}:
+    if _keeps_one(layout) and place.device.kind not in {Kind.ARRAY, *OF_LVM}:
         yield "who would make it: the bitmap's regions are LVM's here, 2 MiB, and mdadm's are 64 MiB"
     cuts = place.cuts
     if cuts is not None and max(found.read.size, found.write.size) >= FULL * cuts:
@@ -45,16 +45,17 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
         )
     if found.depth > SEVERAL and layout.copies > 1 and not layout.parity:
         yield "whether writes that come at once share a write of the bitmap: the band holds both"
-    if (
-        found.metadata is None
-        and place.present is not None
-        and (layout.parity or layout.copies > 1)
-    ):
+    if found.metadata is None and _keeps_one(place.present) and _keeps_one(layout):
         yield from _bitmap_unseen(place)
     if layout.level in ("raid1", "raid10", "mirror"):
         yield "that copies let reads be balanced: per disk is the mean"
     if found.unflushed and found.write.requests:
         yield f"flushes, which are among the writes: {found.unflushed}"
+
+
+def _keeps_one(layout: Layout | None) -> bool:
+    """Whether it has a bitmap: where copies or parity could be out of step."""
+    return layout is not None and (layout.parity > 0 or layout.copies > 1)
 
 
 def _bitmap_unseen(place: Stand) -> Iterator[str]:
