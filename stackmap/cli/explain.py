@@ -78,13 +78,15 @@ def command(
         listen(session.host)
     topology = again(session.host)
     session.tell_apart()
-    part = topology.select(find_all(topology, names)) if names else topology
+    chosen = find_all(topology, names)
+    part = topology.select(chosen) if names else topology
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     before = None if baseline is None else baseline_of(topology, baseline)
     caps = tuple(limits.read(session.host, topology))
     together = report in (None, "average")
     wanted = Wanted(seconds, count, text, report, boot).apart(session, COUNT)
+    wanted = wanted.near(topology, chosen)
     intervals = wanted.intervals(session, topology, again)
     show = _look(as_json=as_json, markdown=markdown)
     severities: list[Severity] = []

@@ -86,6 +86,7 @@ def command(
     session.tell_unknown(topology)
     onto = NONE if target is None else target_of(session, topology, name, target)
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
+    wanted = wanted.near(topology, [name])
     taken = Measuring(topology, name, sizes)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -21,11 +21,14 @@ from stackmap.sampling.watch import Again, Watch
 from stackmap.sources import uevent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stackmap.cli import Session
     from stackmap.cli.texts import Looked
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
     from stackmap.model.interval import Interval
+    from stackmap.model.load import Load
     from stackmap.model.topology import Topology
     from stackmap.sampling.moments import Report
 
@@ -127,13 +130,14 @@ def listen(host: Host) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which intervals a user asked for."""
+    """Which intervals a user asked for; ``only``: of which devices, None for all."""
 
     seconds: float | None
     count: int | None
     text: BinaryIO | Looked | None
     report: str | None
     boot: bool
+    only: frozenset[str] | None = None
 
     def apart(self, session: Session, count: int) -> Wanted:
         """
@@ -146,6 +150,15 @@ class Wanted:
             return asked
         count = self.count or (1 if self.seconds else count)
         return replace(asked, seconds=self.seconds or SECONDS, count=count)
+
+    def near(self, topology: Topology, names: Iterable[str]) -> Wanted:
+        """
+        Return this for who looks at *names* alone: of all that may have a part in what happens to them.
+
+        Of no names that is all. What is not near them has its events, but no figures.
+        """
+        wanted = list(names)
+        return replace(self, only=topology.connected(wanted)) if wanted else self
 
     def intervals(
         self, session: Session, topology: Topology, again: Again | None = None
@@ -191,7 +204,7 @@ class Wanted:
         if self.text is not None:
             from stackmap.cli import texts
 
-            return texts.intervals(topology, self.text)
+            return _of(self.only, texts.intervals(topology, self.text))
         if self.boot:
             return iter([since_boot(session.host)])
         recorded = session.recorded
@@ -205,12 +218,22 @@ class Wanted:
             topology = _at_last(recorded, topology, again)
         repeated = not session.live or self.seconds is not None
         watch = Watch(session.host, topology, again, listen=repeated)
-        found = watch.reports(self.seconds or SECONDS, self.count if repeated else 1)
+        found = watch.reports(self.seconds or SECONDS, self.count if repeated else 1, self.only)
         if not session.live:
             return found
         from stackmap.cli.interrupt import until_interrupted
 
         return until_interrupted(found)
+
+
+def _of(only: frozenset[str] | None, intervals: Iterator[Interval]) -> Iterator[Interval]:
+    """Yield *intervals* with the figures of *only* those devices; those that share theirs still do."""
+    whole: Mapping[str, Load] | None = None
+    part: Mapping[str, Load] = {}
+    for each in intervals:
+        if only is not None and each.loads is not whole:
+            whole, part = each.loads, {n: load for n, load in each.loads.items() if n in only}
+        yield each if only is None else replace(each, loads=part)
 
 
 def _at_last(host: CapturedHost, topology: Topology, again: Again) -> Topology:

@@ -97,6 +97,7 @@ def command(
     session.tell_unknown(topology)
     taken = Measuring(topology, tuple(chosen))
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
+    wanted = wanted.near(topology, chosen)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)
     found = taken.report(limits.read(session.host, topology))

@@ -68,6 +68,7 @@ def command(
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
+    wanted = wanted.near(topology, chosen)
     intervals = _repeatable(wanted, session, topology)
     columns = width()
     # Several volumes on one array mean that array.

@@ -135,6 +135,18 @@ class Topology:
         """Return *name* and the names of all above it, each after everything below it."""
         return self._ordered([name], self._above, _above)
 
+    def connected(self, names: Iterable[str]) -> frozenset[str]:
+        """Return *names* and all that may have a part in what happens to them: what shares anything with their stacks."""
+        found: set[str] = set()
+        todo = list(names)
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += [edge.below for edge in self.below(name)]
+                todo += [edge.above for edge in self.above(name)]
+        return frozenset(found)
+
     def tops_of(self, name: str) -> frozenset[str]:
         """Return the tops whose I/O may reach *name*."""
         return self._tops_of[name]

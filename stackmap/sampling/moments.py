@@ -7,7 +7,7 @@ borne by the same one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,9 +50,9 @@ class Moment:
 Report = tuple["Topology", Interval]
 
 
-def between(earlier: Moment, later: Moment) -> Interval:
-    """Return the interval of two moments, of the devices that are known to be the same at both."""
-    interval = diskstats.between(earlier.sample, later.sample)
+def between(earlier: Moment, later: Moment, only: Container[str] | None = None) -> Interval:
+    """Return the interval of two moments, of the devices that are known to be the same at both; *only* those wanted."""
+    interval = diskstats.between(earlier.sample, later.sample, only)
     gone = dict(_dropped(earlier, later, interval.loads))
     loads = interval.loads
     if gone:

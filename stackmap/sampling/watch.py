@@ -7,7 +7,7 @@ after it, and from what the kernel told in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -87,11 +87,13 @@ class Watch:
         for number, time in enumerate(self._host.ticks(interval, count), 1):
             yield self.moment(time, max(usual, linger) if number == count else usual)
 
-    def reports(self, interval: float, count: int | None) -> Iterator[Report]:
-        """Yield *count* intervals, each with the topology at its begin."""
+    def reports(
+        self, interval: float, count: int | None, only: Container[str] | None = None
+    ) -> Iterator[Report]:
+        """Yield *count* intervals, each with the topology at its begin; *only* of the devices wanted."""
         taken = self.moments(interval, None if count is None else count + 1)
         for earlier, later in pairwise(taken):
-            yield earlier.topology, between(earlier, later)
+            yield earlier.topology, between(earlier, later, only)
 
     def moment(self, time: float, patience: float = 0.0) -> Moment:
         """Take a sample at *time*, and wait *patience* seconds for what is being read."""

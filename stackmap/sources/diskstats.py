@@ -8,7 +8,7 @@ how many there are and never by version, and let the rest be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, starmap
@@ -90,20 +90,21 @@ def names(sample: Sample) -> Iterator[str]:
     return map(_name, sample.lines)
 
 
-def between(earlier: Sample, later: Sample) -> Interval:
+def between(earlier: Sample, later: Sample, only: Container[str] | None = None) -> Interval:
     """
-    Return what every device did between two samples.
+    Return what every device did between two samples; *only*: those that are wanted, all if None.
 
     A device whose counters went back, that came or that went has no load, and
-    an event says so.
+    an event says so, whether it is wanted or not, but that its counters went back.
     """
     seconds = later.time - earlier.time
     if seconds <= 0:
         raise ParseError(f"{PATH}: samples out of order: {later.time} after {earlier.time}")
     if _same_devices(earlier, later):
-        loads, events = _changed(earlier, later, seconds)
+        loads, events = _changed(earlier, later, seconds, only)
     else:
         loads, events = _joined(earlier, later, seconds)
+        loads = {name: load for name, load in loads.items() if only is None or name in only}
     return Interval(loads, time=later.time, seconds=seconds, events=tuple(events))
 
 
@@ -148,11 +149,16 @@ def _differing(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
     )
 
 
-def _changed(earlier: Sample, later: Sample, seconds: float) -> tuple[dict[str, Load], list[str]]:
-    """Return the loads where positions agree: only lines that differ are parsed."""
-    loads = dict.fromkeys(map(_name, later.lines), IDLE)
+def _changed(
+    earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
+) -> tuple[dict[str, Load], list[str]]:
+    """Return the loads where positions agree: no lines are parsed but those that differ, of who is wanted."""
+    found = map(_name, later.lines)
+    loads = dict.fromkeys(found if only is None else filter(only.__contains__, found), IDLE)
     events = []
     for before, after in _differing(earlier, later):
+        if only is not None and _name(after) not in only:
+            continue
         name, now = parse_line(after)
         then = parse_line(before)[1]
         if now.went_back_from(then):

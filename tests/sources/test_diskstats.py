@@ -72,6 +72,21 @@ def test_a_device_that_comes_or_goes_has_no_rate():
     assert interval.events == ("sdb appeared", "sda went away")
 
 
+def test_of_devices_that_are_not_wanted_nothing_is_parsed():
+    """The others have the figures they have; who came and went is told all the same."""
+    broken = "   8      16 sdb not parsed"
+    third = LINE.replace("sda", "sdc")
+    later = LINE.replace(" 2 3 5 ", " 5 3 5 ")
+    only = {"sda", "sdd"}
+
+    same = diskstats.between(Sample(1.0, (broken, LINE)), Sample(3.0, (broken + "!", later)), only)
+    other = diskstats.between(Sample(1.0, (LINE, third)), Sample(3.0, (later,)), only)
+
+    assert set(same.loads) == set(other.loads) == {"sda"}
+    assert same.loads["sda"].read.ios == other.loads["sda"].read.ios == 1.5
+    assert other.events == ("sdc went away",)
+
+
 def test_counters_that_went_back_have_no_rate():
     """A device under the same name that has done less is another one: an event, never a rate."""
     later = LINE.replace(" 11 13 17 ", " 10 13 17 ")
