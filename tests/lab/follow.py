@@ -24,6 +24,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -130,11 +131,17 @@ class Writers:
 
 
 def ran(command: list[str], words: str = "") -> dict[str, object]:
+    """Run a command to its end, as a shell does: what it leaves behind may go on, and hold its output."""
     begun = time.monotonic()
-    done = subprocess.run(command, input=words, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryFile("w+") as output:
+        done = subprocess.run(
+            command, input=words, stdout=output, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        output.seek(0)
+        said = output.read()
     return {
         "status": done.returncode,
-        "said": done.stdout + done.stderr,
+        "said": said,
         "seconds": round(time.monotonic() - begun, 1),
     }
 
