@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from stackmap.analysis.averages import Average
-from stackmap.analysis.share import flow_of
+from stackmap.analysis.share import flow_of, flows_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 
@@ -51,16 +51,22 @@ class Course:
 
     def __init__(self) -> None:
         self._done: list[Stretch] = []
-        self._open: Stretch | None = None
-        self._running = Average()
         self._each = 1  # intervals a stretch
+        self._begin()
+
+    def _begin(self) -> None:
+        self._open: list[Interval] = []  # the first of those since the last stretch, and the newest
+        self._count = 0  # how many they are
+        self._ends: dict[Key, tuple[float, float]] = {}
+        self._running = Average()
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Take one more interval in; *watched*: loads put right, of which the extremes are kept."""
-        one = Stretch(interval, 1, start_of(interval), _extremes(watched))
         self._running.add(interval)
-        self._open = one if self._open is None else _beside(self._open, one, interval)
-        if self._open.count < self._each:
+        self._open = [*self._open[:1], interval]
+        self._count += 1
+        _widen(self._ends, watched)
+        if self._count < self._each:
             return
         self._close()
         if len(self._done) >= _room(len(interval.loads)):
@@ -72,7 +78,7 @@ class Course:
     @property
     def stretches(self) -> tuple[Stretch, ...]:
         """What there is so far; the last may be shorter than the others."""
-        return (*self._done, *([self._whole(self._open)] if self._open is not None else []))
+        return (*self._done, *([self._whole()] if self._open else []))
 
     def average(self) -> Interval | None:
         """Return the average of all that was added; None if that is nothing."""
@@ -82,16 +88,16 @@ class Course:
         return running.result()
 
     def _close(self) -> None:
-        if self._open is not None:
-            self._done.append(self._whole(self._open))
-        self._open, self._running = None, Average()
+        if self._open:
+            self._done.append(self._whole())
+        self._begin()
 
-    def _whole(self, stretch: Stretch) -> Stretch:
-        """Return *stretch* with the average of all it has; of one interval, with that itself."""
-        average = self._running.result() if stretch.count > 1 else None
-        if average is None:
-            return stretch
-        return Stretch(average, stretch.count, stretch.start, stretch.extremes)
+    def _whole(self) -> Stretch:
+        """Return what there is since the last stretch, as its average; of one interval, as that itself."""
+        first, *_ = self._open
+        average = self._running.result() if self._count > 1 else None
+        interval = self._open[-1] if average is None else average
+        return Stretch(interval, self._count, start_of(first), dict(self._ends))
 
 
 def _room(devices: int) -> int:
@@ -124,14 +130,20 @@ def _beside(first: Stretch, second: Stretch, interval: Interval) -> Stretch:
     return Stretch(interval, first.count + second.count, first.start, wider)
 
 
-def _extremes(watched: Mapping[str, Load]) -> Extremes:
-    return {
-        (name, direction, figure): (value, value)
-        for name, load in watched.items()
-        for direction in DIRECTIONS
-        for figure in FIGURES
-        if (value := _figure(load, direction, figure)) is not None
-    }
+def _widen(ends: dict[Key, tuple[float, float]], watched: Mapping[str, Load]) -> None:
+    """Have *ends* hold the figures of *watched* too. Written out: a day of seconds has millions of them."""
+    for name, load in watched.items():
+        for direction, flow in flows_of(load):
+            figures = (("ios", flow.ios), ("bytes", flow.bytes), ("await_ms", flow.await_ms))
+            for figure, value in figures:
+                if value is None:
+                    continue
+                key = name, direction, figure
+                held = ends.get(key)
+                if held is None:
+                    ends[key] = value, value
+                elif not held[0] <= value <= held[1]:
+                    ends[key] = min(held[0], value), max(held[1], value)
 
 
 def _figure(load: Load, direction: str, figure: str) -> float | None:

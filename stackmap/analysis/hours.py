@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from stackmap.analysis.course import DIRECTIONS, FIGURES, start_of
-from stackmap.analysis.share import flow_of
+from stackmap.analysis.course import start_of
+from stackmap.analysis.share import flows_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 
@@ -61,10 +61,8 @@ class Hours:
         weight = interval.seconds or 1.0
         here.seconds += weight
         for name, load in watched.items():
-            for direction in DIRECTIONS:
-                flow = flow_of(load, direction)
-                for figure in FIGURES[:2]:
-                    value: float | None = getattr(flow, figure)
+            for direction, flow in flows_of(load):
+                for figure, value in (("ios", flow.ios), ("bytes", flow.bytes)):
                     if value is None:
                         continue
                     key = name, direction, figure

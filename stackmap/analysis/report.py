@@ -135,10 +135,11 @@ class Measuring:
         return {name: right[name] for name in self._watched}
 
     def _to_watch(self, loads: Mapping[str, Load]) -> tuple[str, ...]:
-        """Return tops, named devices and arrays: what a stack may be told from."""
+        """Return tops, named devices and arrays, of the stacks that are named: what these may be told from."""
         arrays = (device.name for device in self.topology if device.layout is not None)
         wanted = dict.fromkeys([*heads(self.topology, loads), *self.named, *arrays])
-        return tuple(name for name in wanted if name in loads)
+        told = {below for name in self.named for below in self.topology.stack(name)}
+        return tuple(name for name in wanted if name in loads and (name in told or not told))
 
     @property
     def parts(self) -> tuple[Interval, ...]:

@@ -12,6 +12,11 @@ NARROW = 0.01  # a range no wider than this part of it is as good as a point
 DIRECTIONS = ("read", "write", "discard", "total")
 
 
+def flows_of(load: Load) -> tuple[tuple[str, Flow], ...]:
+    """Return reads, writes and both together, each with its direction: the sum is added up once."""
+    return ("read", load.read), ("write", load.write), ("total", load.total)
+
+
 def flow_of(load: Load, direction: str) -> Flow:
     """Return the flow of *load* in one of ``DIRECTIONS``; total is reads and writes."""
     flow: Flow = getattr(load, direction)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stackmap.analysis.share import flow_of
+from stackmap.analysis.share import flows_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 
@@ -29,11 +29,10 @@ class SizeClasses:
         """Take one more interval in; *watched*: the loads to keep, put right."""
         seconds = interval.seconds or 1.0
         for name, load in watched.items():
-            for direction in ("read", "write", "total"):
-                flow = flow_of(load, direction)
-                if flow.ios and flow.size is not None:
+            for direction, flow in flows_of(load):
+                if flow.ios and (size := flow.size) is not None:
                     classes = self.requests.setdefault((name, direction), {})
-                    least = size_class(flow.size)
+                    least = size_class(size)
                     classes[least] = classes.get(least, 0.0) + flow.ios * seconds
 
     def of(self, device: str, direction: str) -> dict[int, float]:
