@@ -107,7 +107,7 @@ def _is_same(used: str, path: str) -> bool:
         return True
     try:
         return os.path.samefile(used, path)
-    except OSError:  # it is gone, or is of the recorded machine
+    except (OSError, ValueError):  # it is gone, is of the recorded machine, or is no path at all
         return False
 
 

@@ -103,6 +103,31 @@ def test_a_file_that_somebody_writes_to_is_refused(tmp_path):
         printed("vm-disk1", "--target", str(file))
 
 
+def test_a_path_that_is_none_is_nobodys(tmp_path):
+    """A recording may say anything: a swap file with a NUL in its name is not the target."""
+    file, capture = tmp_path / "file", tmp_path / "capture"
+    file.touch()
+    shutil.copytree(SAMPLE, capture)
+    (capture / "proc" / "swaps").write_text(
+        "Filename Type Size Used Priority\n/a\\000b file 1 0 -2\n"
+    )
+    words = ["--from", str(capture), "fiojob", "vm-disk1", "--target", str(file)]
+
+    assert CliRunner().invoke(stackmap, words).exit_code == 0
+
+
+def test_a_file_that_the_recorded_machine_swaps_to_is_refused(tmp_path):
+    """Fio may be run there, where that path means what is in use."""
+    file, capture = tmp_path / "file", tmp_path / "capture"
+    file.touch()
+    shutil.copytree(SAMPLE, capture)
+    swaps = f"Filename Type Size Used Priority\n{file} file 1 0 -2\n"
+    (capture / "proc" / "swaps").write_text(swaps)
+    words = ["--from", str(capture), "fiojob", "vm-disk1", "--target", str(file)]
+
+    assert "is swapped to" in str(CliRunner().invoke(stackmap, words).exception)
+
+
 def _me():
     return f"{Path('/proc/self/comm').read_text().strip()} ({os.getpid()})"
 
