@@ -222,7 +222,7 @@ def test_dropping_parity_says_what_is_lost():
         (lv_ground("raid5", 4, "raid6"), "convert", "as redundant as before throughout", 0),
         (lv_ground("striped", 3, "raid5"), "convert", "as redundant as before throughout", 0),
         (lv_ground("linear", 1, "striped"), "copy", "as redundant as before throughout", 0),
-        (md_ground("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 1 on", 3),
+        (md_ground("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 3 on", 3),
         (md_ground("raid6", 4, "raid5"), "grow", "in the end 1 disk may die, not 2", 0),
     ],
 )
@@ -524,8 +524,10 @@ def test_md_raid5_to_raid10_is_bare_until_its_end():
     found = plan(md_ground("raid5", 3, "raid10", onto=("sdd", "sde")), "grow")
     flags = [(step.line.split()[1], step.redundant) for step in found.steps]
 
-    assert [("--grow", False), ("-c", False), ("--grow", False), ("-c", False)] == flags[:4]
-    assert {True} == {redundant for _, redundant in flags[4:]}
+    # Parity moves to the last member while it is parity still.
+    assert [("--grow", True), ("-c", True)] == flags[:2]
+    assert [("--grow", False), ("-c", False), ("--grow", False), ("-c", False)] == flags[2:6]
+    assert {True} == {redundant for _, redundant in flags[6:]}
     assert found.result.members == 4
 
 

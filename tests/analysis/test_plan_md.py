@@ -64,15 +64,23 @@ def test_a_copy_that_was_added_is_taken_off_first():
     [("raid5", 3, "raid5:members=4", "d"), ("raid10", 4, "raid10:members=6", "ef"), ("raid5", 3, "raid0", "")],
 )  # fmt: skip
 def test_where_there_is_no_way_back_that_is_said(level, members, wanted, onto):
-    assert reshapes(grow(level, members, wanted, onto))[0].undo.startswith("none")
+    assert reshapes(grow(level, members, wanted, onto))[-1].undo.startswith("none")
 
 
 @pytest.mark.parametrize(("level", "members"), [("raid5", 3), ("raid10", 4)])
 def test_redundancy_that_is_given_up_is_said_to_be(level, members):
     """Asked for or not: no disk may die from there on."""
-    (step,) = reshapes(grow(level, members, "raid0"))
+    assert "NO REDUNDANCY" in reshapes(grow(level, members, "raid0"))[-1].risks
 
-    assert "NO REDUNDANCY" in step.risks
+
+@pytest.mark.parametrize(("wanted", "onto"), [("raid0", ""), ("raid10", "de")])
+def test_a_reshape_to_raid0_is_a_step_of_its_own(wanted, onto):
+    """mdadm that would have to change the level after it may wait for ever, and the level stays as it is."""
+    first, proof, second, *_ = grow("raid5", 3, wanted, onto).steps
+
+    assert ("--layout=parity-last", "--backup-file") == (first.command[3], first.command[4][:13])
+    assert "Layout : parity-last" in proof.line
+    assert ("mdadm", "--grow", "/dev/md0", "--level=0") == second.command
 
 
 @pytest.mark.parametrize(
@@ -167,7 +175,7 @@ def test_a_sync_after_a_reshape_is_let_run():
     """mdadm leaves it a limit at which it would stop for ever; a new array has none."""
     waits = [s.line for s in grow("raid5", 3, "raid10", "de").steps if s.command[0] == "sh"]
 
-    assert 2 == len(waits)
+    assert 3 == len(waits)
     assert all('echo max > "$md/sync_max"' in line and line.count("free;") == 2 for line in waits)
     assert "sync_max" not in waiting("/dev/md0", layout("raid1", 2)).line
 

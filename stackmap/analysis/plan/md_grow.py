@@ -135,7 +135,7 @@ def _steps(path: str, change: Change, present: Layout, result: Layout) -> list[S
     """
     step = Step(
         words(path, change),
-        f"makes it {change.after} from {change.before}, in the background",
+        f"{change.does}, in the background",
         risks(change, passing="raid0" not in (present.level, result.level)),
         back(path, change),
     )

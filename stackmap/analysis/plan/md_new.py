@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 
 from stackmap.analysis.plan.ground import Ground, path_of
+from stackmap.analysis.plan.md_changes import LAST
+from stackmap.analysis.plan.md_words import ROTATIONS
 from stackmap.analysis.plan.placement import disks
 from stackmap.analysis.plan.step import NO_WAY, Step, script
 from stackmap.errors import PlanRefused
@@ -19,10 +21,6 @@ MIB = 1024**2
 BUSY = "(Resync|Recovery|Rebuild|Reshape|Check) Status|DELAYED|PENDING"
 PAUSE = 5  # seconds between two looks
 _NEAR = {"near": "n", "far": "f", "offset": "o"}
-_PARITY = {
-    "ls": "left-symmetric", "la": "left-asymmetric", "rs": "right-symmetric",
-    "ra": "right-asymmetric", "n": "parity-last",
-}  # fmt: skip
 
 
 def members(ground: Ground, layout: Layout) -> tuple[Device, ...]:
@@ -84,7 +82,7 @@ def variant_words(layout: Layout) -> tuple[str, ...]:
     if layout.level == "raid10":
         return (f"--layout={_NEAR[layout.variant or 'near']}{layout.copies}",)
     if layout.level == "raid5" and layout.variant not in ("", "ls"):
-        return (f"--layout={_PARITY[layout.variant]}",)
+        return (f"--layout={ROTATIONS[layout.variant]}",)
     if layout.level == "raid6" and layout.variant not in ("", "ls"):
         raise PlanRefused(f"how mdadm calls raid6 with the layout {layout.variant} is not known")
     return ()
@@ -131,6 +129,9 @@ def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
         f"while sleep {PAUSE}; {free}busy || {{ sleep {PAUSE}; {free}busy; }}; do :; done; "
     )
     lines = ["State : [a-z-]+ ?", f"Raid Level : {after.level}", f"Raid Devices : {after.members}"]
+    lines += (
+        [f"Layout : {ROTATIONS[LAST]}"] if (after.level, after.variant) == ("raid5", LAST) else []
+    )
     lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
     proof = f"""[ "$({detail} | grep -cE '({"|".join(lines)})$')" = {len(lines)} ]"""
     return Step(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from stackmap.analysis.plan.md_changes import LAST
 from stackmap.analysis.plan.step import ASKED
 from stackmap.model.raid import Layout
 
@@ -19,6 +20,11 @@ FEWER = "one disk less may die from then on"
 NOT_IN_PLACE = "none in place: a new array, and a copy or pvmove"
 SYNCED = ", once it is in sync"
 
+# What mdadm calls the places of parity in raid5.
+ROTATIONS = {
+    "ls": "left-symmetric", "la": "left-asymmetric", "rs": "right-symmetric",
+    "ra": "right-asymmetric", LAST: "parity-last",
+}  # fmt: skip
 # Levels whose stripes mdadm rewrites by way of a backup; it moves those of raid10 by their offset.
 RESTRIPED = frozenset({"raid0", "raid4", "raid5", "raid6"})
 
@@ -34,7 +40,15 @@ class Change:
     @property
     def restripes(self) -> bool:
         """Whether every stripe is written anew."""
-        return {self.before.level, self.after.level} <= RESTRIPED
+        drops_parity = self.before.variant == LAST and self.after.level == "raid0"
+        return {self.before.level, self.after.level} <= RESTRIPED and not drops_parity
+
+    @property
+    def does(self) -> str:
+        """What it makes of the array, in words."""
+        if self.before.level == self.after.level and self.after.variant == LAST:
+            return f"moves the parity of its {self.after} to the last member"
+        return f"makes it {self.after} from {self.before}"
 
     @property
     def is_bare(self) -> bool:
@@ -56,6 +70,8 @@ def words(path: str, change: Change) -> tuple[str, ...]:
         found.append(f"--level={after.level.removeprefix('raid')}")
     if after.level != "raid0" and after.members != before.members:
         found.append(f"--raid-devices={after.members}")
+    if after.level == before.level and after.variant != before.variant:
+        found.append(f"--layout={ROTATIONS[after.variant]}")
     if after.level == before.level and after.chunk != before.chunk:
         found.append(f"--chunk={(after.chunk or 0) // 1024}")
     # No raid0 has spares.
