@@ -176,12 +176,17 @@ def test_it_outlives_as_many_disks_as_it_promises(followed):
 
 
 @parametrized(EACH_BACK)
-def test_the_way_back_leads_back(followed):
-    """What a step says of going back is gone as it is printed, and the LV is where it was."""
+def test_the_way_back_leads_back(followed, case):
+    """
+    What a step says of going back is gone as it is printed, and the LV is where it was.
+
+    Members that were given up are made anew where LVM finds room.
+    """
     assert {} == {s["line"]: s["said"] for s in followed.done["back"] if s["status"]}
 
+    parts = 1 if case == "raid10-striped-back" else 2
     before, after = (
-        {row["lv_name"]: (canonical(row["segtype"]), row["devices"].split("(")[0])
+        {row["lv_name"]: (canonical(row["segtype"]), row["devices"].split("(")[0])[:parts]
          for row in json.loads(state)["report"][0]["lv"] if "_rmeta" not in row["lv_name"]}
         for state in (followed.done["before"], followed.done["back"][-1]["after"])
     )  # fmt: skip
