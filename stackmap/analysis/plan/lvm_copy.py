@@ -50,14 +50,16 @@ def copy(ground: Ground) -> Plan:
         onward = [replace(renamed, risks=f"{renamed.risks}; {ASKED}"), *onward[1:]]
         onward = bare(onward)
     steps += onward
+    unchecked = (*wrap.unchecked, *unfollowed(ground), GEOMETRY)
+    return Plan(printable(tuple(steps)), result, _checked(ground, each, pvs), unchecked)
+
+
+def _checked(ground: Ground, each: int, pvs: tuple[PhysicalVolume, ...]) -> tuple[str, ...]:
+    room = f"{each} free extents of {extent_words(ground.group)} on "
+    if len(pvs) == 1:
+        return (room + pvs[0].path,)
     paths = ", ".join(pv.path for pv in pvs)
-    checked = (
-        f"{each} free extents of {extent_words(group)} on each of {paths}",
-        f"these {len(pvs)} PVs share no disk",
-    )
-    return Plan(
-        printable(tuple(steps)), result, checked, (*wrap.unchecked, *unfollowed(ground), GEOMETRY)
-    )
+    return f"{room}each of {paths}", f"these {len(pvs)} PVs share no disk"
 
 
 def _rounded(extents: int, result: Layout) -> int:
@@ -76,7 +78,7 @@ def _made(
     )  # fmt: skip
     making = Step(
         words,
-        f"makes {new}: {result}, one member on each of these PVs",
+        f"makes {new}: {result}, {'one member on each of these PVs' if len(pvs) > 1 else 'on this PV'}",
         SYNC if result.outlives else NOTHING,
         f"lvremove {shlex.quote(new)}",
     )
