@@ -117,15 +117,15 @@ def _safety(plan: Plan, ground: Ground) -> str:
 
 def endurance(plan: Plan, ground: Ground) -> str:
     """Return what disks that die would do, now, on the way and in the end: as what follows "it is"."""
-    before = ground.target.layout.outlives if ground.target.layout else 0
     after = plan.result.outlives if plan.result else 0
     marked = [not step.redundant for step in plan.steps]
     if any(marked) and not after:
         return f"WITHOUT REDUNDANCY from step {marked.index(True) + 1} on, as was asked for"
     if any(marked):
         return f"WITHOUT REDUNDANCY in {numbers(marked)}"
-    if after < before:
-        return f"as redundant as is asked for: in the end {after} disk may die, not {before}"
+    if after < ground.outlives:
+        disks = "disk" if after == 1 else "disks"
+        return f"as redundant as before up to its end: {after} {disks} may die then, not {ground.outlives}"
     return "as redundant as before throughout"
 
 

@@ -7,10 +7,9 @@ from itertools import combinations
 
 import pytest
 
-from stackmap.analysis.plan import lvm_convert, takeover
+from stackmap.analysis.plan import takeover
 from stackmap.analysis.plan.ground import Mounted
 from stackmap.analysis.plan.placement import disks, metadata_extents, place
-from stackmap.analysis.plan.takeover import Leg
 from stackmap.analysis.plan.target import target
 from stackmap.analysis.plan.ways import WAYS, is_there, outcomes
 from stackmap.errors import PlanRefused
@@ -32,11 +31,6 @@ def plan(ground, way):
 
 def lines(ground, way):
     return [step.line for step in plan(ground, way).steps]
-
-
-def plan_back(leg):
-    """What is printed of the way back from one leg of lvconvert's table."""
-    return lvm_convert._back("vg/lv", leg)
 
 
 def verbs(steps):
@@ -80,18 +74,24 @@ def test_only_raid0_meta_goes_up():
     ]
 
 
-@pytest.mark.parametrize("pair", sorted(takeover.TAKEOVERS))
-def test_what_is_printed_to_go_back_leads_back(pair):
-    """Each command of it is one that the table has, from where the one before it led."""
-    back = plan_back(Leg(*pair, reshape=False))
-    here = pair[1]
-    for line in back.removesuffix(", once it is in sync").split(" && "):
-        *_, there, name = line.split()
-        assert (here, there, name) == (here, there, "vg/lv")
-        assert (here, there) in takeover.TAKEOVERS
-        here = there
-
-    assert here == pair[0]
+@pytest.mark.parametrize(
+    ("segtype", "members", "wanted"),
+    [("raid5", 4, "raid10"), ("raid5", 4, "striped"), ("raid10", 4, "raid0"), ("raid6", 5, "raid5"),
+     ("striped", 3, "raid5"), ("raid5", 4, "raid6:layout=ls_6")],
+)  # fmt: skip
+def test_what_is_printed_to_go_back_leads_back(segtype, members, wanted):
+    """Each command of it is a pair of lvconvert's table, and the last leads to where the step began."""
+    steps = plan(lv_ground(segtype, members, wanted, count=8), "convert").steps
+    here = takeover.canonical(segtype)
+    for step in (step for step in steps if step.command[0] == "lvconvert"):
+        began, here = here, step.command[3]
+        there = here
+        for line in step.undo.removesuffix(", once it is in sync").split(" && "):
+            words = line.split()
+            assert ["lvconvert", "--yes", "--type", "vg/lv"] == [*words[:3], words[4]]
+            assert (there, words[3]) in takeover.TAKEOVERS | takeover.RESHAPES
+            there = words[3]
+        assert there == began
 
 
 def test_no_path_leads_out_of_mirrors():
@@ -204,9 +204,14 @@ def test_dropping_copies_says_what_is_lost():
 
 
 def test_dropping_parity_says_what_is_lost():
-    found = plan(lv_ground("raid10", 4, "striped"), "convert")
+    """What was asked for is not told as what passes, nor the other way round."""
+    asked = plan(lv_ground("raid10", 4, "striped"), "convert").steps[-1].risks
+    passing = [step.risks for step in plan(lv_ground("raid5", 4, "raid10", count=7), "convert").steps
+               if not step.redundant and step.command[0] == "lvconvert"]  # fmt: skip
 
-    assert "NO REDUNDANCY" in found.steps[-1].risks
+    assert "NO REDUNDANCY from here on, as was asked for" == asked
+    assert 2 == len(passing)
+    assert all("until the sync after this is done" in risks for risks in passing)
 
 
 @pytest.mark.parametrize(
@@ -217,13 +222,14 @@ def test_dropping_parity_says_what_is_lost():
         (lv_ground("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 9 on", 2),
         (lv_ground("raid1", 3, "linear"), "mirror", "WITHOUT REDUNDANCY from step 1 on", 1),
         (lv_ground("raid5", 4, "raid10", count=7), "convert", "WITHOUT REDUNDANCY in steps", 3),
-        (lv_ground("raid6", 5, "raid5"), "convert", "in the end 1 disk may die, not 2", 0),
-        (lv_ground("raid1", 3, "raid1:copies=2"), "mirror", "1 disk may die, not 2", 0),
+        (lv_ground("raid6", 5, "raid5"), "convert", "1 disk may die then, not 2", 0),
+        (lv_ground("raid1", 3, "raid1:copies=2"), "mirror", "1 disk may die then, not 2", 0),
+        (lv_ground("raid1", 4, "raid1:copies=3"), "mirror", "2 disks may die then, not 3", 0),
         (lv_ground("raid5", 4, "raid6"), "convert", "as redundant as before throughout", 0),
         (lv_ground("striped", 3, "raid5"), "convert", "as redundant as before throughout", 0),
         (lv_ground("linear", 1, "striped"), "copy", "as redundant as before throughout", 0),
         (md_ground("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 3 on", 3),
-        (md_ground("raid6", 4, "raid5"), "grow", "in the end 1 disk may die, not 2", 0),
+        (md_ground("raid6", 4, "raid5"), "grow", "1 disk may die then, not 2", 0),
     ],
 )
 def test_what_may_die_is_said(ground, way, said, marked):

@@ -54,11 +54,14 @@ class Ground:
         """Whether the target is an LV, hidden or not."""
         return "/" in self.target.label and self.target.uuid.startswith("LVM-")
 
+    @property
+    def outlives(self) -> int:
+        """How many disks may die now, whichever they are."""
+        return self.target.layout.outlives if self.target.layout else 0
+
     def loses_all(self, result: Layout | None) -> bool:
         """Whether the target outlives a disk now, and would outlive none as *result*."""
-        present = self.target.layout
-        before, after = (each.outlives if each else 0 for each in (present, result))
-        return before > 0 == after
+        return self.outlives > 0 and (result is None or result.outlives == 0)
 
     @property
     def group(self) -> VolumeGroup:

@@ -255,7 +255,7 @@ def _risks(leg: Leg, legs: tuple[Leg, ...], *, adds: bool) -> str:
         until = (
             f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
         )
-        return ASKED if leg.after == legs[-1].after else until
+        return ASKED if legs[-1].after in STRIPED else until
     if leg.reshape:
         return (
             "every stripe is read and written: much I/O, and it cannot be stopped half-way; the "

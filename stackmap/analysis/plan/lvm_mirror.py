@@ -88,5 +88,5 @@ def _dropped(name: str, now: int, then: int) -> Step:
         ("lvconvert", "--yes", "--mirrors", str(then - 1), name),
         f"drops {now - then} of its {now} copies",
         ASKED if then == 1 else "one disk less may die",
-        f"lvconvert --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
+        f"lvconvert --yes --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
     )

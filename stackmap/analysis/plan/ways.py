@@ -11,8 +11,11 @@ from stackmap.analysis.plan.step import Plan
 from stackmap.analysis.plan.wrap import require_alone
 from stackmap.errors import LayoutError, PlanRefused
 
-# What a plan may end at. LVM's old mirror is what raid1 took the place of, and raid4 was not followed.
-ENDS = frozenset({"linear", "striped", "raid0", "raid1", "raid5", "raid6", "raid10"})
+# Layouts that no plan ends at, and why.
+NO_ENDS = {
+    "mirror": "raid1 took its place",
+    "raid4": "no plan to it was followed from its first step to its last",
+}
 FINE = frozenset({None, "active", "standby", "spare", "journal"})
 
 
@@ -52,10 +55,10 @@ def outcomes(ground: Ground) -> list[Outcome]:
     """
     Return what each way of the target's sort says, those that can be gone first and the safest of them first.
 
-    Refused as a whole where the stack is not in order, or where nothing would change.
+    Refused as a whole where the stack is not in order, or what is wanted is no end of any plan.
     """
-    if ground.wanted.level not in ENDS:
-        raise PlanRefused(f"no plan ends at {ground.wanted.level}: that was not tried")
+    if why := NO_ENDS.get(ground.wanted.level):
+        raise PlanRefused(f"no plan ends at {ground.wanted.level}: {why}")
     require_order(ground)
     _require_group(ground)
     if ground.is_lvm:

@@ -115,21 +115,24 @@ def _writecached(ground: Ground, name: str) -> Wrap:
 
 
 def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> Wrap:
+    off = ("lvconvert", "--yes", "--splitcache", f"{group}/{name}")
+    # LVM attaches no volume that is active; a pool never is.
+    quiet = ("lvchange", "--activate", "n", f"{group}/{pool}")
+    on = (quiet, again) if "--cachevol" in again else (again,)
     split = Step(
-        ("lvconvert", "--yes", "--splitcache", f"{group}/{name}"),
+        off,
         "writes back what is only in the cache, and takes the cache off",
         SLOWER,
-        "attach it again, as the step near the end does",
+        " && ".join(map(shlex.join, on)),
     )
     attach = Step(
         again,
         "puts the cache back, empty",
         "what was in it must be read again; policy and chunk are LVM's usual ones",
-        "lvconvert --splitcache",
+        shlex.join(off),
     )
-    # LVM attaches no volume that is active; a pool never is.
-    still = Step(("lvchange", "--activate", "n", f"{group}/{pool}"), "so that it can be attached")
-    return Wrap(name, (split,), (still, attach) if "--cachevol" in again else (attach,))
+    first = [Step(quiet, "so that it can be attached")] if quiet in on else []
+    return Wrap(name, (split,), (*first, attach))
 
 
 def _visible(ground: Ground, name: str, segtype: str) -> LogicalVolume:
@@ -156,23 +159,24 @@ def _checksummed(ground: Ground, name: str) -> Wrap:
     if not any(ground.topology[other].target == "integrity" for other in below):
         return Wrap(name)
     full = f"{ground.group.name}/{name}"
-    off = Step(
-        ("lvconvert", "--yes", "--raidintegrity", "n", full),
+    off, on = (("lvconvert", "--yes", "--raidintegrity", to, full) for to in "ny")
+    bared = Step(
+        off,
         "takes the members' checksums off",
         "a disk that returns wrong data is not caught until they are back",
-        "lvconvert --raidintegrity y",
+        shlex.join(on),
     )
     if ground.wanted.level in BARE:
         raise PlanRefused(
             f"{full} has checksums of its members, and {ground.wanted.level} has none"
         )
-    on = Step(
-        ("lvconvert", "--yes", "--raidintegrity", "y", full),
+    covered = Step(
+        on,
         "computes checksums of all members again, in the background",
         "reads every member once",
-        "lvconvert --raidintegrity n",
+        shlex.join(off),
     )
-    return Wrap(name, (off,), (on,))
+    return Wrap(name, (bared,), (covered,))
 
 
 ENDINGS: dict[str, Callable[[Ground, str], Wrap]] = {
