@@ -5,7 +5,7 @@ Plans for LVs followed as they are printed, on a real kernel, while an ext4 on t
 come through, the layout must be what was promised, each member on a disk of
 its own, and no disk's death may have been fatal where it was not said. Where
 the new layout outlives disks, so many are dead in the end, and all is read
-once more. Three of the plans are given up half-way, and the way back is gone.
+once more. Some plans are given up half-way, and the way back is gone.
 """
 
 from __future__ import annotations
@@ -63,11 +63,14 @@ CASES = {
         "on-crypt-raid1": "more",
     },
 }
-BACK = (
-    "linear-raid1-back", "raid5-raid10-copy-back", "raid5-raid6-back", "raid10-striped-back",
-)  # fmt: skip
+BACK = {
+    "plan-lvm": (
+        "linear-raid1-back", "raid5-raid10-copy-back", "raid5-raid6-back", "raid10-striped-back",
+    ),
+    "plan-layers": ("cache-raid6-back", "writecache-raid6-back", "integrity-raid1-back"),
+}  # fmt: skip
 EACH = [(scenario, case) for scenario, cases in CASES.items() for case in cases]
-EACH_BACK = [("plan-lvm", case) for case in BACK]
+EACH_BACK = [(scenario, case) for scenario, cases in BACK.items() for case in cases]
 MEASURED = [(scenario, case) for scenario, case in EACH if CASES[scenario][case]]
 
 # What is without redundancy in between or from then on, and what is copied while its users are away.
