@@ -112,9 +112,10 @@ def _is_same(used: str, path: str) -> bool:
 
 
 def _content(path: str, status: os.stat_result) -> str:
+    """Return why the file at *path* is none for tests; one that cannot be read may hold anything."""
     try:
         with open(path, "rb") as file:
             head = file.read(HEAD)
-    except PermissionError:
-        head = b""  # no user who may not read it is told what it holds
+    except OSError as error:
+        return f"cannot be read ({error.strerror}), so what it holds is not known"
     return no_test_file(path, status.st_size, head, executable=bool(status.st_mode & 0o111))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import errno
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from stackmap.analysis.fiojob.load import JobLoad, Stream
 from stackmap.analysis.fiojob.order import Order
 from stackmap.analysis.fiojob.sizes import Sizes, Told
 from stackmap.analysis.fiojob.target import in_use, is_source
-from stackmap.cli import main, stackmap
+from stackmap.cli import main, stackmap, target
 from stackmap.errors import TargetRefused
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Use
@@ -146,6 +147,20 @@ def test_a_program_is_refused(tmp_path):
     file.chmod(0o755)
 
     assert "may be executed" in refused(file)
+
+
+def test_what_may_not_be_read_is_refused(tmp_path, monkeypatch):
+    """A file that may be written and not read: whoever is not root is not told that it is an image."""
+    file = tmp_path / "secret"
+    file.write_bytes(b"QFI\xfb" + bytes(508))
+    file.chmod(0o200)
+    monkeypatch.setattr(target, "open", _denied, raising=False)
+
+    assert "cannot be read (Permission denied), so what it holds is not known" in refused(file)
+
+
+def _denied(path, _mode):
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
 def test_an_image_of_a_guest_is_refused(tmp_path):
