@@ -385,6 +385,46 @@ def test_what_cannot_be_planned_says_why(tmp_path):
     assert "There is no plan for it yet" in told
 
 
+@pytest.fixture(params=["idle disks", "disks that others use"])
+def idle(request, tmp_path):
+    """Counters of which none grows, or those of disks alone."""
+    counters = CapturedHost(str(SAMPLES / "vghdd")).read("/proc/diskstats")
+    path = tmp_path / "diskstats.txt"
+    with path.open("w") as text:
+        for sample in range(3):
+            text.write(f"TS {1795257000 + 15 * sample}.000000000 x\n")
+            for line in counters.splitlines():
+                words = line.split()
+                if request.param != "idle disks" and words[2] in ("sda", "sdb", "sdc", "sdd"):
+                    words[3] = str(int(words[3]) + 1500 * sample)
+                    words[5] = str(int(words[5]) + 12000 * sample)
+                text.write(" ".join(words) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("wish", ["raid10", "raid5"])
+def test_of_a_volume_that_did_nothing_nothing_is_projected(wish, idle):
+    """Where ``whatif`` says so the page does, without a figure; of the present layout once, for nothing is proposed."""
+    asked = ["--input", str(idle), "vm-disk1", "--to", wish]
+    whatif = run([*VGHDD, "whatif", *asked])
+    found = Read(run([*VGHDD, "report", *asked, "-o", "-"]).stdout)
+    told = words_of(found)
+    said = "vghdd/vm-disk1 did nothing: there is no load to project."
+    figures = (
+        "would do about",
+        "With all else",
+        "projected for the disks",
+        "Requests at the disks",
+        "which is off by what the last column says",
+        "How long a request will take is not projected",
+    )
+
+    assert said in whatif.stdout
+    assert told.count(said) == {"raid10": 2, "raid5": 1}[wish]
+    assert [each for each in figures if each in told] == []
+    assert [name for name in found.tables if name.startswith(("projection-", "levels-"))] == []
+
+
 def test_layouts_stand_beside_each_other():
     """--to may be said again; each has its own numbers, and no anchor is there twice."""
     found = proposed(tuple(VGHDD), "raid10", "raid6", "raid5")

@@ -66,6 +66,9 @@ def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
     if projection is None:
         yield Paragraph(f"Nothing was projected: {proposal.unprojected}.")
         return
+    if projection.idle:
+        yield Listing(tuple(sentences(projection)))
+        return
     yield Paragraph(
         CHECKED if projection.is_check else f"From {_now(projection)} to {to(proposal)}."
     )
@@ -121,8 +124,10 @@ def _banded(label: str, band: Band) -> Bar:
 
 
 def gives(projection: Projection) -> str:
-    """Return in sentences what the proposed layout would make of the load at the disks."""
+    """Return in sentences what the proposed layout would make of the load at the disks; that there is none."""
     now, then = projection.now.disks, projection.projected.disks
+    if projection.idle:
+        return next(sentences(projection))
     if now.requests is None or then.requests is None:
         return "What the disks would do cannot be told, for it is not known what they do now."
     low, likely, high = then.requests.low, then.requests.likely, then.requests.high

@@ -28,11 +28,15 @@ from stackmap.render.page.plan import safety
 from stackmap.render.page.projection import capacity, change, gives, to
 from stackmap.render.units import number, percent, rate
 
-OTHERS = 1.05  # times what a stack's disks do for it: from there on others matter
+OTHERS = 1.05  # times what a stack's disks do for it: above that others matter
 MOST_TOLD = 4  # findings in the summary
 NOTHING_PROPOSED = (
     "Nothing. This page tells what is; stackmap report NAME --to LAYOUT adds what another layout would "
     "give, and the way there."
+)
+HOW_LONG = (
+    "How long a request will take is not projected, only how many there will be; and it holds for the load "
+    "that was measured."
 )
 NOTHING_WRONG = "No rule found anything wrong in what was measured."
 
@@ -120,7 +124,7 @@ def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator
     """Yield what the disks would do, of each layout that is proposed for *stack*."""
     for each in proposals:
         found = each.projection
-        if found is None or found.is_check or each.top != stack.top.name:
+        if found is None or found.is_check or found.idle or each.top != stack.top.name:
             continue
         now, then = found.now.disks.requests, found.projected.disks.requests
         if now is not None and then is not None:
@@ -152,17 +156,17 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
 
 def _on_shared_disks(report: Report, projection: Projection) -> str:
     """
-    Return what a disk does for others too, now and then; "" where they serve nobody else.
+    Return what a disk does for others too, now and then; "" where they serve nobody else, or nothing is projected.
 
     A disk at a time: a layout of more members is not on the same disks, and which it will be on nobody has said.
     """
     now, then = projection.now.disks, projection.projected.disks
     disks = stand(report.topology, projection.device.name).disks
     rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
-    if now.requests is None or then.requests is None or None in rates:
+    if projection.idle or now.requests is None or then.requests is None or None in rates:
         return ""
     every = sum(rate or 0.0 for rate in rates)
-    if every < OTHERS * now.requests.likely:
+    if every <= OTHERS * now.requests.likely:
         return ""
     each, ours = every / len(disks), now.requests.likely / len(disks)
     left = each - ours + then.requests.likely / max(1, then.count)
@@ -218,10 +222,7 @@ def _risk(report: Report, proposal: Proposal) -> str:
         parts.append(
             "The plan found room for that." if plan is not None and capacity(found) else ""
         )
-        parts.append(
-            "How long a request will take is not projected, only how many there will be; and it holds "
-            "for the load that was measured."
-        )
+        parts.append("" if found.idle else HOW_LONG)
     if methods.is_short(report):
         parts.append(
             f"All rests on {methods.duration(report.period.seconds or 0.0)} of measurement."
