@@ -70,6 +70,14 @@ def test_who_writes_to_a_file():
     assert expected == list(writers(host, "a.img"))
 
 
+def test_a_process_that_may_not_be_looked_at_is_passed_over():
+    """The others are told of; that there may be more is told by whether all are seen."""
+    host = DrawnHost({"/proc/7/comm": "hidden\n", **process(11, "0100002", "/srv/a.img")})
+
+    assert [use.who for _, use in writers(host, "a.img")] == ["qemu (11)"]
+    assert not is_all_seen(host)
+
+
 def test_who_may_look_at_all_processes():
     """Who may look at the first one: root."""
     assert is_all_seen(DrawnHost({"/proc/1/fd/0": "-> /dev/null"}))

@@ -66,7 +66,8 @@ def writers(host: Host, name: str) -> Files:
     Yield the descriptors that are open for writing of any file called *name*, as paths of /proc, with whose they are.
 
     A process may know a file by another path, where it has a root of its own; the
-    last part of it stays. ``SourceError`` where a process may not be looked at.
+    last part of it stays. A process that may not be looked at is passed over:
+    whether there may be such is told by ``is_all_seen``.
     """
     for pid in names_in(host, "/proc"):
         if pid.isdecimal():
