@@ -95,7 +95,7 @@ def between(earlier: Sample, later: Sample, only: Container[str] | None = None) 
     Return what every device did between two samples; *only*: those that are wanted, all if None.
 
     A device whose counters went back, that came or that went has no load, and
-    an event says so, whether it is wanted or not, but that its counters went back.
+    an event says so; of one that is not wanted only that it came or went.
     """
     seconds = later.time - earlier.time
     if seconds <= 0:
@@ -103,8 +103,7 @@ def between(earlier: Sample, later: Sample, only: Container[str] | None = None) 
     if _same_devices(earlier, later):
         loads, events = _changed(earlier, later, seconds, only)
     else:
-        loads, events = _joined(earlier, later, seconds)
-        loads = {name: load for name, load in loads.items() if only is None or name in only}
+        loads, events = _joined(earlier, later, seconds, only)
     return Interval(loads, time=later.time, seconds=seconds, events=tuple(events))
 
 
@@ -169,17 +168,21 @@ def _changed(
     return loads, events
 
 
-def _joined(earlier: Sample, later: Sample, seconds: float) -> tuple[dict[str, Load], list[str]]:
-    """Return the loads where devices came or went: joined by name."""
+def _joined(
+    earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
+) -> tuple[dict[str, Load], list[str]]:
+    """Return the loads where devices came or went, joined by name, of who is wanted; events of all."""
     before, after = parse(earlier.lines), parse(later.lines)
     loads = {}
     events = [f"{name} appeared" for name in after if name not in before]
     events += [f"{name} went away" for name in before if name not in after]
-    for name in after.keys() & before.keys():
-        if after[name].went_back_from(before[name]):
+    for name, now in after.items():
+        if name not in before or (only is not None and name not in only):
+            continue
+        if now.went_back_from(before[name]):
             events.append(_went_back(name))
         else:
-            loads[name] = after[name].load_since(before[name], seconds)
+            loads[name] = now.load_since(before[name], seconds)
     return loads, events
 
 

@@ -97,6 +97,21 @@ def test_counters_that_went_back_have_no_rate():
     assert "went back" in interval.events[0]
 
 
+@pytest.mark.parametrize("more", [(), (LINE.replace("sda", "sdc"),)], ids=["same", "appeared"])
+def test_what_went_back_is_told_of_whom_is_wanted(more):
+    """Whether another device came meanwhile or not: who is not wanted has no figures to lose."""
+    back = LINE.replace(" 11 13 17 ", " 10 13 17 ")
+    samples = [
+        Sample(float(n), (line, line.replace("sda", "sdb"), *others))
+        for n, line, others in ((0, LINE, ()), (1, back, more))
+    ]
+
+    interval = diskstats.between(*samples, {"sdb"})
+
+    assert not interval.loads
+    assert [each.split()[0] for each in interval.events if "went back" in each] == ["sdb:"]
+
+
 def test_samples_out_of_order_are_refused():
     """Time that does not pass gives no rate."""
     with pytest.raises(ParseError, match="out of order"):
