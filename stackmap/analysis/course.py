@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from stackmap.analysis.averages import Average
 from stackmap.analysis.share import flow_of, flows_of
@@ -19,8 +20,10 @@ from stackmap.model.load import Load
 
 MOST_LOADS = 40_000  # held at once, some 40 MB
 ROOM = (24, 480)  # stretches: enough to see a course, and no more than a picture shows
-DIRECTIONS = ("read", "write", "total")
-FIGURES = ("ios", "bytes", "await_ms")
+RATES = ("ios", "bytes")  # of a flow: what adds up over time
+FIGURES = (*RATES, "await_ms")
+
+_values = attrgetter(*FIGURES)
 
 Key = tuple[str, str, str]  # device, direction, figure
 Extremes = Mapping[Key, tuple[float, float]]
@@ -42,7 +45,7 @@ class Stretch:
     extremes: Extremes = field(default_factory=dict)
 
     def mean(self, device: str, direction: str, figure: str) -> float | None:
-        """Return one of ``FIGURES`` in one of ``DIRECTIONS``, over all of them."""
+        """Return one of ``FIGURES`` in a direction of ``flows_of``, over all of them."""
         return _figure(self.interval.loads.get(device, Load()), direction, figure)
 
 
@@ -131,11 +134,10 @@ def _beside(first: Stretch, second: Stretch, interval: Interval) -> Stretch:
 
 
 def _widen(ends: dict[Key, tuple[float, float]], watched: Mapping[str, Load]) -> None:
-    """Have *ends* hold the figures of *watched* too. Written out: a day of seconds has millions of them."""
+    """Have *ends* hold the figures of *watched* too. In few calls: a day of seconds has millions of them."""
     for name, load in watched.items():
         for direction, flow in flows_of(load):
-            figures = (("ios", flow.ios), ("bytes", flow.bytes), ("await_ms", flow.await_ms))
-            for figure, value in figures:
+            for figure, value in zip(FIGURES, _values(flow), strict=True):
                 if value is None:
                     continue
                 key = name, direction, figure

@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter
 
-from stackmap.analysis.course import start_of
+from stackmap.analysis.course import RATES, start_of
 from stackmap.analysis.share import flows_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
@@ -20,6 +21,8 @@ from stackmap.model.load import Load
 # As sysstat prints it: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
 LAST_INSTANT = 253402300800.0  # 10000-01-01, where datetime ends
+
+_values = attrgetter(*RATES)
 
 Key = tuple[str, str, str]  # device, direction, figure
 
@@ -62,7 +65,7 @@ class Hours:
         here.seconds += weight
         for name, load in watched.items():
             for direction, flow in flows_of(load):
-                for figure, value in (("ios", flow.ios), ("bytes", flow.bytes)):
+                for figure, value in zip(RATES, _values(flow), strict=True):
                     if value is None:
                         continue
                     key = name, direction, figure

@@ -91,6 +91,25 @@ def test_an_hour_is_that_of_the_beginning():
     assert hours.utc
 
 
+def test_all_figures_of_an_interval_are_kept():
+    """Each of ``FIGURES`` reaches the extremes under its own name; the hours have those that add up."""
+    load = moved(read=did(3.0, 512, wait=6.0), write=did(5.0, 4096, wait=35.0))
+    interval = Interval({"sda": load}, NOON + 2, 2.0)
+    found, hours = Course(), Hours()
+    found.add(interval, interval.loads)
+    hours.add(interval, interval.loads)
+    (stretch,) = found.stretches
+    expected = {
+        ("sda", direction, figure): getattr(flow, figure)
+        for direction, flow in (("read", load.read), ("write", load.write), ("total", load.total))
+        for figure in ("ios", "bytes", "await_ms")
+    }
+
+    assert None not in expected.values()
+    assert {key: (value, value) for key, value in expected.items()} == stretch.extremes
+    assert hours.by_hour[12].most == {k: v for k, v in expected.items() if k[2] != "await_ms"}
+
+
 def one(rate, start, seconds):
     interval = taken([rate], seconds, start)[0]
     return interval, interval.loads
