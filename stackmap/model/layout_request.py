@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 from stackmap.errors import LayoutError
 from stackmap.model.raid import PAGE, RAID_LEVELS, Layout, layout
@@ -105,7 +106,9 @@ class LayoutRequest:
         if there is None:
             return 1
         if self.level == "linear" and same is None:
-            return 1 if lvm else there.data  # md's members are disks: as many as hold the data
+            return (
+                1 if lvm else ceil(there.holds)
+            )  # md's members are disks: as many as hold the data
         return there.members
 
     def _chunk(self, present: Layout | None, *, lvm: bool) -> int | None:
@@ -115,6 +118,13 @@ class LayoutRequest:
             return None
         usual = CHUNK_LVM if lvm else CHUNK_MD
         return self.chunk or (present.chunk if present and present.chunk else usual)
+
+
+def missing_in_lvm(layout: Layout) -> str:
+    """Return what LVM has not of *layout*, as a sentence; "" where it has all: its RAID10 is laid out near."""
+    if layout.level != "raid10" or layout.variant in ("", "near"):
+        return ""
+    return f"LVM makes no raid10 with the layout {layout.variant}"
 
 
 def parse(text: str) -> LayoutRequest:

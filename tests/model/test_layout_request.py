@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import LayoutError
-from stackmap.model.layout_request import LEAST, parse
+from stackmap.model.layout_request import LEAST, missing_in_lvm, parse
 from stackmap.model.raid import RAID_LEVELS, Layout, layout
 
 KIB = 1024
@@ -41,6 +41,8 @@ def test_every_level_may_be_asked_for(level):
         ("linear", layout("raid1", 3), True, Layout("linear", 1, 1, 0, 1, None)),
         ("linear", RAID5, False, Layout("linear", 3, 3, 0, 1, None)),
         ("linear", layout("raid1", 3), False, Layout("linear", 1, 1, 0, 1, None)),
+        ("linear", layout("raid10", 3), False, Layout("linear", 2, 2, 0, 1, None)),
+        ("linear", layout("raid10", 5), False, Layout("linear", 3, 3, 0, 1, None)),
         ("linear", None, True, Layout("linear", 1, 1, 0, 1, None)),
         ("linear:members=4", RAID5, True, Layout("linear", 4, 4, 0, 1, None)),
         ("raid10", layout("raid5", 3, 64 * KIB), True, Layout("raid10", 4, 2, 0, 2, 64 * KIB, "near")),
@@ -79,3 +81,14 @@ def test_what_cannot_be_is_refused(asked, says):
 
     assert refused.value.exit_code == 2
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("variant", ["near", "far", "offset", ""])
+def test_lvm_has_raid10_as_near_copies_alone(variant):
+    """md has the others, too; one that nobody named is what LVM has."""
+    missing = missing_in_lvm(layout("raid10", 4, 64 * KIB, 2, variant))
+
+    allowed = variant in ("near", "")
+
+    assert missing == ("" if allowed else f"LVM makes no raid10 with the layout {variant}")
+    assert missing_in_lvm(RAID5) == ""

@@ -6,6 +6,7 @@ import shlex
 
 from stackmap.analysis.plan.step import NO_WAY, Step, script
 from stackmap.errors import PlanRefused
+from stackmap.model.layout_request import missing_in_lvm
 from stackmap.model.raid import RAID_LEVELS, Layout
 
 SETTLED = "100.00 idle"
@@ -15,8 +16,8 @@ _LVS = ("lvs", "--all", "--noheadings", "--options")  # all: a pool's data is hi
 
 def shape(layout: Layout) -> tuple[str, ...]:
     """Return the options of lvcreate that make *layout*; refused for one that LVM has not."""
-    if layout.level == "raid10" and layout.variant not in ("", "near"):
-        raise PlanRefused(f"LVM makes no raid10 with the layout {layout.variant}")
+    if missing := missing_in_lvm(layout):
+        raise PlanRefused(missing)
     level = RAID_LEVELS[layout.level]
     words = ["--type", segtype(layout)]
     if level.copies is None or layout.level == "raid10":
