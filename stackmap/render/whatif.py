@@ -190,14 +190,15 @@ def _capacity(projection: Projection) -> Iterator[str]:
     now, then, need = projection.now, projection.projected, projection.need
     if then.usable is None or need is None:
         return
-    if need.members == then.members.count and now.usable is not None and then.usable < now.usable:
+    if projection.needs_larger:
         yield (
             f"To hold the {size(now.usable)} that are now takes {need.members} "
             f"member{'s' * (need.members != 1)} of {size(need.member_bytes)}; as large as now would "
             f"hold {size(then.usable)}."
         )
         return
+    larger = ", or larger ones" if need.members > then.members.count else ""
     yield (
         f"Members as large as now, {size(need.member_bytes)}, hold {size(then.usable)} in "
-        f"{then.members.count}, where {size(now.usable)} are now; as much takes {need.members}."
+        f"{then.members.count}, where {size(now.usable)} are now; as much takes {need.members}{larger}."
     )

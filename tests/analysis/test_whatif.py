@@ -561,31 +561,27 @@ def test_an_average_of_several_counts_as_so_many():
         ("raid6:members=5", 600, 5),
         ("raid0", 800, 3),
         ("raid5:members=5", 800, 4),
+        ("linear", 200, 3),
+        ("linear:members=2", 400, 3),
     ],
 )
 def test_capacity_is_that_of_the_present_members(wish, usable, members):
-    """600 MiB on three of four: 200 MiB each."""
+    """600 MiB on three of four: 200 MiB each; a further one holds more, of linear too."""
     found = projected(machine("raid5"), RANDOM, wish)
 
+    assert not found.needs_larger
     assert found.projected.usable == usable * MIB
     assert (found.need.member_bytes, found.need.members) == (200 * MIB, members)
 
 
-@pytest.mark.parametrize(
-    ("wish", "members", "each"),
-    [
-        ("raid1", 2, 600),
-        ("raid1:copies=3", 3, 600),
-        ("linear", 1, 600),
-        ("linear:members=2", 2, 300),
-    ],
-)
-def test_what_is_not_striped_needs_members_as_large_as_what_they_hold(wish, members, each):
+@pytest.mark.parametrize(("wish", "members"), [("raid1", 2), ("raid1:copies=3", 3), ("mirror", 2)])
+def test_copies_need_members_as_large_as_what_they_hold(wish, members):
     """Which these of 200 MiB are not, and more of them would not help: a copy is 600 MiB."""
     found = projected(machine("raid5"), RANDOM, wish)
 
-    assert (found.need.members, found.need.member_bytes) == (members, each * MIB)
-    assert found.projected.usable == 200 * MIB * (2 if "members" in wish else 1)
+    assert (found.need.members, found.need.member_bytes) == (members, 600 * MIB)
+    assert found.projected.usable == 200 * MIB
+    assert found.needs_larger
 
 
 def test_ten_of_three_with_two_copies_holds_one_and_a_half():

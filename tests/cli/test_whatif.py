@@ -107,7 +107,7 @@ def test_a_text_will_do():
     ("wish", "says"),
     [
         ("raid1", "takes 2 members of 600 MiB; as large as now would hold 200 MiB"),
-        ("linear", "takes 1 member of 600 MiB"),
+        ("linear", "hold 200 MiB in 1, where 600 MiB are now; as much takes 3, or larger ones"),
         ("raid10", "hold 400 MiB in 4, where 600 MiB are now; as much takes 6"),
     ],
 )

@@ -23,10 +23,10 @@ def need(layout: Layout, size: int | None, each: int | None) -> Need | None:
     """
     Return how many members of *each* bytes hold *size* in *layout*; None where it is not known.
 
-    Where nothing is striped, members are as many as they are: what they lack in size, no further one adds.
+    Where each is a copy of all, members are as many as they are: what they lack in size, no further one adds.
     """
     if not size or not each:
         return None
-    if not RAID_LEVELS[layout.level].stripes:
-        return Need(max(each, ceil(size / layout.holds)), layout.members)
+    if RAID_LEVELS[layout.level].copies is None:
+        return Need(max(each, size), layout.members)
     return Need(each, ceil(size * layout.copies / each) + layout.parity)

@@ -81,7 +81,7 @@ class Need:
     """
     ``members``: how many of ``member_bytes`` the layout needs to hold what the volume holds.
 
-    Those are as large as now, and larger only where each has to be.
+    Those are as large as now, and larger only where each has to be: where it is a copy of all.
     """
 
     member_bytes: int
@@ -138,6 +138,14 @@ class Projection:
     def idle(self) -> bool:
         """Whether the volume did nothing."""
         return not (self.read.requests or self.write.requests or self.flushes)
+
+    @property
+    def needs_larger(self) -> bool:
+        """Whether its members, as many as they are, hold what is held now only if they are larger."""
+        now, then, need = self.now.usable, self.projected.usable, self.need
+        if need is None or now is None or then is None:
+            return False
+        return need.members == self.projected.members.count and then < now
 
     @property
     def is_check(self) -> bool:
