@@ -16,9 +16,9 @@ from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.fiojob.order import Order, orders
 from stackmap.analysis.fiojob.sizes import Row, Sizes, sizes_of
-from stackmap.analysis.sending import is_idle
 from stackmap.analysis.share import flow_of
 from stackmap.analysis.whatif.measured import measured
+from stackmap.analysis.whatif.members import used_by
 from stackmap.analysis.whatif.stand import Stand, stand
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
@@ -27,7 +27,7 @@ from stackmap.model.topology import Topology
 
 DIRECTIONS = ("read", "write")
 BUSIEST = 0.95  # of the intervals have no more in flight than the job may have
-ALIKE = frozenset({"raid1", "mirror"})  # every member is a copy: a flush looks like a write
+UNSEEN = "no counter below has them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class JobLoad:
     What was measured of ``device``.
 
     ``seconds``: how long, None for a text that does not say. ``flushes``: a
-    second, None where nothing tells them from writes (``unflushed`` says why).
+    second, None where nothing tells how many (``unflushed`` says why).
     ``cuts``: bytes at which the device itself cuts requests before it counts
     them, None where it does not.
     """
@@ -85,6 +85,7 @@ class Measuring:
     _seconds: list[float | None] = field(default_factory=list)
     _whole: Average = field(default_factory=Average)
     _done: dict[str, None] = field(default_factory=dict)
+    _unflushed: str = ""
     _disturbed: bool = False
 
     def __post_init__(self) -> None:
@@ -95,7 +96,8 @@ class Measuring:
         told_at = self._place.device.name if self._place.present else self._leaf
         self._others = _others(self.topology, self.name, told_at) if told_at else frozenset()
         below = (edge.below for name in self._others for edge in self.topology.below(name))
-        self._near = (*self.topology.stack(self.name), *self._others, *below)
+        beside = self._place.others
+        self._near = (*self.topology.stack(self.name), *self._others, *below, *beside)
 
     def add(self, interval: Interval) -> None:
         """Take one more interval in; of each, what is near is looked at alone, for there may be many."""
@@ -128,13 +130,12 @@ class Measuring:
         span = seconds or float(len(self._seconds))
         order = self._orders()
         streams = [s for d in DIRECTIONS if (s := self._stream(d, span, order[d])) is not None]
-        unknown = self._unflushed()
         known = [each for each in self._flushed if each is not None]
         return JobLoad(
             self.topology[self.name],
             tuple(streams),
-            flushes=None if unknown else math.fsum(known) / span,
-            unflushed=unknown,
+            flushes=None if self._unflushed else math.fsum(known) / span,
+            unflushed=self._unflushed,
             cuts=self._cuts(),
             seconds=seconds,
             count=len(self._seconds),
@@ -160,28 +161,30 @@ class Measuring:
         return Stream(direction, rate, sizes.mean, known, queue, order)
 
     def _flushes(self, interval: Interval, load: Load) -> float | None:
-        """Return the empty flushes a second, None where nothing tells."""
+        """Return the empty flushes a second; None where nothing tells, and ``_unflushed`` is why."""
+        flushes, why = self._told(interval, load)
+        self._unflushed = self._unflushed or why
+        return None if why else flushes
+
+    def _told(self, interval: Interval, load: Load) -> tuple[float, str]:
+        """Return the empty flushes a second, and why nothing tells how many; "" where something does."""
         if load.flush.ios is not None and self.name == self._leaf:
-            return load.flush.ios
-        if any(not is_idle(interval.loads.get(other)) for other in self._others):
-            self._disturbed = True
-            return None
-        if self._place.present is not None:
-            found = measured(self.topology, interval.loads, self._place, interval.seconds)
-            return None if found is None else found.flushes
-        return interval.loads.get(self._leaf, Load()).flush.ios
+            return load.flush.ios, ""
+        used = used_by(self.topology, interval.loads, self._others)
+        self._disturbed = self._disturbed or bool(used)
+        if self._counts_flushes() and load.write.ios == 0:
+            return 0.0, ""
+        if used:
+            return 0.0, f"{used} the same disks"
+        at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
+        if self._place.present is None and at_leaf is not None:
+            return at_leaf, ""
+        found = measured(self.topology, interval.loads, self._place, interval.seconds)
+        return (0.0, UNSEEN) if found is None else (found.flushed, found.unflushed)
 
     def _counts_flushes(self) -> bool:
         """Whether an empty flush is one of the device's writes: not of md's (KERNEL 1.6)."""
         return self.topology[self.name].kind is not Kind.ARRAY
-
-    def _unflushed(self) -> str:
-        """Return why flushes are not known, "" where they are."""
-        if self._disturbed:
-            return "others used the same disks"
-        if self._place.present is not None and self._place.present.level in ALIKE:
-            return "where every member is a copy, a flush looks like a write"
-        return "no counter below has them" if None in self._flushed else ""
 
     def _cuts(self) -> int | None:
         return self._place.cuts if self._place.device.name == self.name else None

@@ -22,8 +22,8 @@ class Measured:
     The figures of one interval, a second; None where the counters do not say.
 
     ``read`` and ``write``: the volume's requests that carry data. ``flushes``:
-    those that only flush, None where ``unflushed`` says why nothing tells them from writes; they are
-    among ``write`` then. ``members_read`` and ``members_write``: what its
+    those that only flush, None where ``unflushed`` says why nothing tells how many; they are
+    among ``write`` then, but for md's. ``members_read`` and ``members_write``: what its
     data members took, flushes included. ``disks_read`` and ``disks_write``:
     what its disks completed of that, after merging. ``metadata``: what its
     bitmap was written, wherever that is, and ``metadata_wait`` the milliseconds that a
@@ -84,11 +84,12 @@ def measured(
     ours = together(topology, [owned[name] for name in place.disks])
     reads, writes = (sum_of(loads, place.disks, way) for way in ("read", "write"))
     marked = below.metadata.requests if below.metadata else 0.0
-    empty = (below.extra or 0.0) if place.lvm else 0.0  # md counts none of its own (KERNEL 1.6)
+    empty = (below.extra or 0.0) if place.counts_flushes else 0.0
+    none = place.counts_flushes and not _sent(written)  # what there was would be among the writes
     return Measured(
         read=Stream(_sent(read), read.bytes or 0.0),
         write=Stream(max(0.0, _sent(written) - empty), written.bytes or 0.0),
-        flushes=below.flushes,
+        flushes=0.0 if none else below.flushes,
         members_read=below.read,
         members_write=below.write,
         disks_read=_done(ours.read, reads, 0.0),
@@ -99,7 +100,7 @@ def measured(
         queue=_at_once(own, own.total.wait),
         forced=_forced(place, loads, below, _share(ours.write, writes, marked)),
         seconds=seconds,
-        unflushed=below.unflushed,
+        unflushed="" if none else below.unflushed,
     )
 
 

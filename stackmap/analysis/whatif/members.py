@@ -51,11 +51,10 @@ def members_of(
 ) -> Members:
     """Return what *loads*, corrected, say of them; *owned*: what is the volume's of each device below it."""
     metadata = _all_of(loads, place.metadata, "write")
-    busy = [n for n in place.others if not (topology[n].counted and is_idle(loads.get(n)))]
-    if busy:
+    used = used_by(topology, loads, place.others)
+    if used:
         part = together(topology, [owned[name] for name in place.members])
-        more = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
-        why = f"{topology[busy[0]].title}{more} used its members, too"
+        why = f"{used} its members, too"
         return Members(_stream(part.read), _stream(part.write), None, None, why, metadata)
     read, write = (_all_of(loads, place.members, way) for way in ("read", "write"))
     unflushed = _unflushed(place, write)
@@ -66,6 +65,27 @@ def members_of(
         return Members(read, write, extra, extra, "", metadata)
     flushes, metadata = _apart(place, place.bitmap, loads, extra)
     return Members(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
+
+
+def used_by(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]) -> str:
+    """
+    Return which of *names* used what they stand on, as in "w and 2 more used"; "" where all were idle.
+
+    Where none is known to have, those of which nothing tells "may have used" it.
+    """
+    known: list[str] = []
+    open_: list[str] = []
+    for name in names:
+        load = loads.get(name)
+        if load is not None and (load.total.ios or load.total.bytes):
+            known.append(name)
+        elif not (topology[name].counted and is_idle(load)):
+            open_.append(name)
+    found = known or open_
+    if not found:
+        return ""
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{topology[found[0]].title}{more} {'used' if known else 'may have used'}"
 
 
 def sum_of(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> Flow:
@@ -90,7 +110,7 @@ def _unflushed(place: Stand, write: Stream | None) -> str:
     if place.present is None:
         return ON_ONE_DEVICE
     # md counts none of its own, so what its members have beyond the copies was flushes.
-    if place.lvm and _all_copies(place.present):
+    if place.counts_flushes and _all_copies(place.present):
         return ON_COPIES
     return UNSEEN if write is None else ""
 
@@ -104,7 +124,7 @@ def _extra(place: Stand, loads: Mapping[str, Load]) -> float:
         return 0.0
     own = loads.get(place.device.name, Load()).write
     members = [loads.get(name, Load()).write for name in place.members]
-    return flushes_sent(place.present, own, members, counted=place.lvm)
+    return flushes_sent(place.present, own, members, counted=place.counts_flushes)
 
 
 def _apart(

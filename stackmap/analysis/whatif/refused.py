@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.whatif.stand import OF_LVM, Stand
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.layout_request import missing_in_lvm
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
@@ -31,10 +32,7 @@ def _part(device: Device, above: Device, role: Role) -> str:
 
 
 def require_maker(place: Stand, layout: Layout) -> None:
-    """Refuse what LVM has not: its RAID10 is laid out near."""
-    if (
-        place.device.kind in OF_LVM
-        and layout.level == "raid10"
-        and layout.variant not in ("", "near")
-    ):
-        raise LayoutError(f"LVM makes no raid10 with the layout {layout.variant}")
+    """Refuse what LVM has not; where the maker is not known, md may make it."""
+    missing = missing_in_lvm(layout) if place.maker == "lvm" else ""
+    if missing:
+        raise LayoutError(missing)

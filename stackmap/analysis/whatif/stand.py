@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from stackmap.analysis.layers import carriers, spreads
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
@@ -13,8 +14,16 @@ from stackmap.model.topology import Topology
 # A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
 # (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
 WRITES_OF_A_PAGE_LVM, WRITES_OF_A_PAGE_MD = 2, 1
-# Who makes a layout of other kinds is not known.
-OF_LVM = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.THIN, Kind.THIN_POOL, Kind.CACHE, Kind.SNAPSHOT})
+Maker = Literal["lvm", "md"]
+MAKERS: dict[Kind, Maker] = {
+    Kind.ARRAY: "md",
+    Kind.VOLUME: "lvm",
+    Kind.MEMBER: "lvm",
+    Kind.THIN: "lvm",
+    Kind.THIN_POOL: "lvm",
+    Kind.CACHE: "lvm",
+    Kind.SNAPSHOT: "lvm",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,8 @@ class Stand:
     None where there is none or nothing tells. ``cuts``: the size at which the
     present layout cuts requests before they are counted, None where it does
     not. ``flushes_counted``: whether its disks have a write cache, so that an
-    empty flush is a request there. ``lvm``: who makes its layouts. ``trouble``:
+    empty flush is a request there. ``maker``: who makes its layouts, None where
+    that is not known: a disk may be given to either. ``trouble``:
     what else its members are at work for, "" if nothing. ``spread``: what
     stands on it and spreads over several devices, by title.
     """
@@ -41,10 +51,20 @@ class Stand:
     size: int | None
     region: int | None
     flushes_counted: bool
-    lvm: bool
+    maker: Maker | None
     others: tuple[str, ...] = ()
     trouble: str = ""
     spread: tuple[str, ...] = ()
+
+    @property
+    def lvm(self) -> bool:
+        """Whether it is projected as LVM would make it, as what may be either's is; ``unmodelled`` says that."""
+        return self.maker != "md"
+
+    @property
+    def counts_flushes(self) -> bool:
+        """Whether an empty flush is one of its own writes: not of md's (KERNEL 1.6)."""
+        return self.maker != "md"
 
     @property
     def writes_of_a_page(self) -> int:
@@ -87,7 +107,7 @@ def stand(topology: Topology, name: str) -> Stand:
         size=device.size,
         region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
         flushes_counted="write through" not in caches,
-        lvm=device.kind is not Kind.ARRAY,
+        maker=MAKERS.get(device.kind),
         others=tuple(dict.fromkeys(name for name in beside if name != device.name)),
         trouble="" if device.state in (None, "active") else device.state,
         spread=tuple(d.title for d in above if spreads(d)),

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.stand import OF_LVM, Stand
-from stackmap.model.device import Kind
+from stackmap.analysis.whatif.stand import Stand
 from stackmap.model.raid import Layout
 
 ALWAYS = (
@@ -30,7 +29,7 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
     if place.spread:
         more = f" and {len(place.spread) - 1} more" if len(place.spread) > 1 else ""
         yield f"another layout of what spreads its load over this and others: {place.spread[0]}{more}"
-    if _keeps_one(layout) and place.device.kind not in {Kind.ARRAY, *OF_LVM}:
+    if _keeps_one(layout) and place.maker is None:
         yield "who would make it: the bitmap's regions are LVM's here, 2 MiB, and mdadm's are 64 MiB"
     cuts = place.cuts
     if cuts is not None and max(found.read.size, found.write.size) >= FULL * cuts:
@@ -49,8 +48,9 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
         yield from _bitmap_unseen(place)
     if layout.level in ("raid1", "raid10", "mirror"):
         yield "that copies let reads be balanced: per disk is the mean"
-    if found.unflushed and found.write.requests:
-        yield f"flushes, which are among the writes: {found.unflushed}"
+    if found.unflushed:
+        where = "are among the writes" if place.counts_flushes else "md does not count"
+        yield f"flushes, which {where}: {found.unflushed}"
 
 
 def _keeps_one(layout: Layout | None) -> bool:
