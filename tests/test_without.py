@@ -77,8 +77,12 @@ def test_the_same_stack_is_counted(whole, taken):
     _, span = next(Watch(CapturedHost(str(SAMPLE)), whole, discover).reports(1, 1))
     for name in ("vm-disk1", "vm-disk1-r10"):
         (top,) = find(topology, name)
-        expected = layers_json([stack_figures(whole, span.loads, top)], span, [])["stacks"][0]
-        figures = layers_json([stack_figures(topology, span.loads, top)], span, [])["stacks"][0]
+        expected = layers_json(whole, [stack_figures(whole, span.loads, top)], span, [])["stacks"][
+            0
+        ]
+        figures = layers_json(topology, [stack_figures(topology, span.loads, top)], span, [])[
+            "stacks"
+        ][0]
 
         assert expected["layers"] == figures["layers"]
 

@@ -127,7 +127,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
         if looks.skip_idle:
             stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
         if looks.as_json:
-            yield json.dumps(layers_json(stacks, right, done)) + "\n"
+            yield json.dumps(layers_json(topology, stacks, right, done)) + "\n"
             return
         tables = [
             layers_table(s, right, heading=not looks.no_heading, width=columns) for s in stacks

@@ -9,7 +9,7 @@ from stackmap.analysis.compare.estimate import Estimate
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.render.compare_words import METHOD, sentences
-from stackmap.render.layers_json import layout_json
+from stackmap.render.layers_json import layout_json, layouts_json
 
 SCHEMA = "stackmap.compare/1"
 
@@ -63,10 +63,7 @@ def _side_json(side: Side) -> dict[str, object]:
         "device": top.name,
         "size": top.size,
         "layout": layout_json((*side.raids, top)[0].layout),
-        "layouts": [
-            {"of": raid.title, "device": raid.name, "layout": layout_json(raid.layout)}
-            for raid in side.raids
-        ],
+        "layouts": layouts_json(side.raids),
         "layers": [
             {
                 "layer": layer,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
 from stackmap.analysis.expected import Expected
+from stackmap.analysis.layers import spreading
 from stackmap.analysis.share import DIRECTIONS
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
@@ -17,29 +18,35 @@ from stackmap.render.words import findings
 
 if TYPE_CHECKING:
     from stackmap.analysis.parity import Parity
+    from stackmap.model.device import Device
     from stackmap.model.raid import Layout
+    from stackmap.model.topology import Topology
 
 SCHEMA = "stackmap.layers/1"
 
 
 def layers_json(
-    stacks: Iterable[StackFigures], interval: Interval, corrections: Sequence[str]
+    topology: Topology,
+    stacks: Iterable[StackFigures],
+    interval: Interval,
+    corrections: Sequence[str],
 ) -> dict[str, object]:
-    """Return the object of ``iostat --per-layer -J``."""
+    """Return the object of ``iostat --per-layer -J``; *stacks* are of *topology*."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
-        "stacks": [_stack(stack) for stack in stacks],
+        "stacks": [_stack(topology, stack) for stack in stacks],
         "corrections": list(corrections),
     }
 
 
-def _stack(stack: StackFigures) -> dict[str, object]:
+def _stack(topology: Topology, stack: StackFigures) -> dict[str, object]:
     top = stack.top
     return {
         "top": top.title,
         "device": top.name,
         "layout": layout_json(top.layout),
+        "layouts": layouts_json(spreading(topology, top.name)),
         "layers": [_layer(figures) for figures in stack.layers],
         "parity": _parity_json(stack.parity, stack.requests_per_write),
         "findings": findings(stack),
@@ -49,6 +56,14 @@ def _stack(stack: StackFigures) -> dict[str, object]:
 def layout_json(layout: Layout | None) -> dict[str, object] | None:
     """Return a layout under the contract's keys."""
     return None if layout is None else layout.as_told()
+
+
+def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:
+    """Return the layouts of *devices* that spread a volume's data, each with whose it is."""
+    return [
+        {"of": device.title, "device": device.name, "layout": layout_json(device.layout)}
+        for device in devices
+    ]
 
 
 def _layer(figures: LayerFigures) -> dict[str, object]:

@@ -138,4 +138,5 @@ def _means(each: Stretch, name: str, direction: str) -> Iterator[Cell]:
 
 
 def _json(report: Report) -> str:
-    return json.dumps(layers_json(report.stacks, report.interval, report.corrections), indent=1)
+    found = layers_json(report.topology, report.stacks, report.interval, report.corrections)
+    return json.dumps(found, indent=1)

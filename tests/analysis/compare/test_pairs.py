@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from stackmap.analysis.amplification import stack_figures
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.pairs import Apart, pairs_of
 from stackmap.analysis.compare.recording import Taking
@@ -13,6 +14,7 @@ from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.compare import compare_text
 from stackmap.render.compare_json import compare_json
+from stackmap.render.layers_json import layers_json
 from tests.drawn import DISKS, did, disk, moved, passing
 
 
@@ -93,6 +95,16 @@ def test_layouts_in_json_have_their_device():
     assert [before["layout"]["level"], after["layout"]["level"]] == ["raid1", "raid0"]
     assert [(each["of"], each["device"]) for each in before["layouts"]] == [("md7", "md7")]
     assert before["layouts"][0]["layout"] == before["layout"]
+
+
+def test_iostat_names_a_layout_below_in_the_same_words():
+    """``iostat --per-layer -J`` has the object of ``compare -J``; the top's own layout stays its own."""
+    (stack,) = compare_json(found())["stacks"]
+    taken = Interval({}, 1001.0, 1.0)
+    (layers,) = layers_json(BEFORE, [stack_figures(BEFORE, {}, "dm-0")], taken, ())["stacks"]
+
+    assert layers["layout"] is None
+    assert layers["layouts"] == stack["before"]["layouts"] != []
 
 
 def test_no_raid_is_said_where_there_is_none():
