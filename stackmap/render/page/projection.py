@@ -168,7 +168,7 @@ def capacity(projection: Projection) -> str:
     now, then, need = projection.now, projection.projected, projection.need
     if need is None or then.usable is None or now.usable is None:
         return ""
-    if need.members == then.members.count and then.usable < now.usable:
+    if projection.needs_larger:
         return (
             f"It takes larger members: {plural(need.members, 'member')} of {size(need.member_bytes)} for the "
             f"{size(now.usable)} that there are; as large as now they would hold {size(then.usable)}."
