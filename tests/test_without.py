@@ -77,12 +77,10 @@ def test_the_same_stack_is_counted(whole, taken):
     _, span = next(Watch(CapturedHost(str(SAMPLE)), whole, discover).reports(1, 1))
     for name in ("vm-disk1", "vm-disk1-r10"):
         (top,) = find(topology, name)
-        expected = layers_json(whole, [stack_figures(whole, span.loads, top)], span, [])["stacks"][
-            0
-        ]
-        figures = layers_json(topology, [stack_figures(topology, span.loads, top)], span, [])[
-            "stacks"
-        ][0]
+        (expected,), (figures,) = (
+            layers_json(each, [stack_figures(each, span.loads, top)], span, [])["stacks"]
+            for each in (whole, topology)
+        )
 
         assert expected["layers"] == figures["layers"]
 
