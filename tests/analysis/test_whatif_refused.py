@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.analysis.whatif.project import project
+from stackmap.analysis.whatif.stand import stand
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -74,6 +75,21 @@ def test_of_what_neither_lvm_nor_md_made_the_maker_is_open():
 
     assert any("64 MiB" in each for each in plain)
     assert not any("64 MiB" in each for each in volume)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "maker", "counts"),
+    [
+        (topology(array()), "md0", "md", False),
+        (topology(raid_volume("r", "raid5", 1)), "r", "lvm", True),
+        (topology(), "sda", None, True),
+    ],
+)
+def test_who_makes_it_is_one_of_two_or_not_known(machine, name, maker, counts):
+    """What is not md's counts its flushes, and is projected as LVM would make it."""
+    place = stand(machine, name)
+
+    assert (place.maker, place.counts_flushes, place.lvm) == (maker, counts, counts)
 
 
 @pytest.mark.parametrize("variant", ["far", "offset"])
