@@ -162,19 +162,34 @@ def _pairs(
     """Return what of *names* and *mapped* is compared, and the exit status of names that only one of the two has."""
     from stackmap.cli import SOME_MISSING, tell
 
-    given = [_mapped(old.topology, new.topology, each) for each in mapped]
-    wanted = [name for each in names for name in find(old.topology, each)]
-    now = named(new.topology)
-    titles = [old.topology[name].title for name in wanted]
-    pairs = [(name, now[title]) for name, title in zip(wanted, titles, strict=True) if title in now]
-    lacking = [name for name in names if not find(old.topology, name)]
-    lacking += [title for title in titles if title not in now]
-    pairs = list(dict.fromkeys([*given, *pairs]))
+    pairs = [_mapped(old.topology, new.topology, each) for each in mapped]
+    lacking: list[str] = []
+    for name in names:
+        again = _again(old.topology, new.topology, name)
+        pairs += [(was, now) for was, now in again.items() if now]
+        lacking += [old.topology[was].title for was, now in again.items() if not now]
+        lacking += [] if again else [name]
+    pairs = list(dict.fromkeys(pairs))
     if not pairs:
         raise NameNotFound(f"no volume is in both: {', '.join(lacking)}; {OTHERWISE}")
     for name in lacking:
         tell(f"not in both: {name}")
     return pairs, SOME_MISSING if lacking else 0
+
+
+def _again(before: Topology, after: Topology, name: str) -> dict[str, str | None]:
+    """
+    Return what *name* meant before, and what each of it is after: the one with its title.
+
+    Else the one that is called *name* there, as what is mounted at it is; but
+    a kernel's name that another took over is no sign.
+    """
+    titles, found = named(after), find(before, name)
+    again = {was: titles.get(before[was].title) for was in found}
+    if list(again.values()) == [None]:
+        called = find(after, name)
+        again[found[0]] = called[0] if len(called) == 1 and called[0] != name else None
+    return again
 
 
 def _mapped(before: Topology, after: Topology, text: str) -> tuple[str, str]:

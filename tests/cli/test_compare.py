@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.cli.compare import _split
+from stackmap.cli.compare import _again, _split
+from stackmap.model.device import Device, Kind, Use
+from stackmap.model.topology import Topology
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
@@ -62,6 +64,28 @@ def test_figures_are_those_of_iostat():
             assert value(stack, "before", figure, "disks", direction) == pytest.approx(
                 disks[key][direction]
             )
+
+
+MOUNTED = (Use("mount", "/srv", "/proc/self/mountinfo"),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "again"),
+    [
+        (("dm-3", "vg/a"), ("dm-7", "vg/a"), "vg/a", "dm-7"),
+        (("dm-3", "vg/a"), ("dm-7", "vg/a"), "dm-3", "dm-7"),
+        (("md127", ""), ("md126", ""), "/srv", "md126"),
+        (("dm-3", "vg/a"), ("dm-3", "vg/b"), "dm-3", None),
+    ],
+)
+def test_a_volume_is_found_again(before, after, name, again):
+    """By its title; else by where it is mounted; never by a kernel name that is another's now."""
+    old, new = (
+        Topology([Device(kernel, Kind.VOLUME, "254:3", label=label, uses=MOUNTED)], [])
+        for kernel, label in (before, after)
+    )
+
+    assert {before[0]: again} == _again(old, new, name)
 
 
 def test_another_name_is_mapped():
