@@ -35,7 +35,7 @@ GROWN = frozenset({"raid1", "raid5", "raid6", "raid10"})
 RECHUNKED = frozenset({"raid5", "raid6"})
 # The rotation of parity that leaves a raid0 when the last member goes. --level=0 alone reshapes to it and
 # drops the member once that is done; but mdadm 4.2 may not see that it is, and wait for ever (progress_reshape
-# in Grow.c, mended in 2024; three of five times in the lab). So the reshape is a change of its own.
+# in Grow.c, mended in 2024; every second time in the lab). So the reshape is a change of its own.
 LAST = "n"
 # The chunk of a raid5 that was a raid1. md would take a smaller one where it must (raid5_takeover_raid1
 # in raid5.c); mdadm 4.2 then asks for this one all the same, and fails half-way (Grow.c).
