@@ -73,8 +73,6 @@ class Layout:
     @property
     def holds(self) -> float:
         """Return how many members' worth of data it holds, each byte counted once: RAID10 of 3 with 2 copies 1.5."""
-        if self.level in ("raid1", "mirror"):
-            return 1
         whole, part = divmod(max(0, self.members - self.parity), self.copies)
         return whole + part / self.copies if part else whole
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from stackmap.analysis.plan.step import Step, bare
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind
 from stackmap.model.layout_request import LayoutRequest
@@ -59,9 +60,13 @@ class Ground:
         """How many disks may die now, whichever they are."""
         return self.target.layout.outlives if self.target.layout else 0
 
+    def onward(self, steps: Iterable[Step], result: Layout | None) -> list[Step]:
+        """Return the *steps* from where it is laid out as *result*: bare, if it outlived a disk and outlives none then."""
+        return bare(steps) if self.loses_all(result) else list(steps)
+
     def loses_all(self, result: Layout | None) -> bool:
         """Whether the target outlives a disk now, and would outlive none as *result*."""
-        return self.outlives > 0 and (result is None or result.outlives == 0)
+        return self.outlives > 0 and not (result and result.outlives)
 
     @property
     def group(self) -> VolumeGroup:

@@ -32,7 +32,7 @@ from stackmap.model.volume_group import PhysicalVolume
 
 UNSYNCED = "R"  # lv_attr's first letter: made with --nosync, and never synced since
 MIB = 1024**2
-BARE = "NO REDUNDANCY"
+BARE = "NO REDUNDANCY: a disk that dies until the sync after this is done takes the volume with it"
 
 
 def convert(ground: Ground) -> Plan:
@@ -60,7 +60,7 @@ def convert(ground: Ground) -> Plan:
     name = f"{ground.group.name}/{wrap.name}"
     added = _added(ground, legs, data)
     require_room(ground, _reshape_room(ground, legs), "a reshape or a new bitmap")
-    after = bare(wrap.after) if ground.loses_all(result) else wrap.after
+    after = ground.onward(wrap.after, result)
     steps = (*wrap.before, *_steps(name, legs, data, added), *after)
     unchecked = (*wrap.unchecked, GEOMETRY)
     return Plan(printable(steps), result, _checked(ground, added), unchecked)
@@ -252,10 +252,7 @@ def _back(name: str, leg: Leg) -> str:
 
 def _risks(leg: Leg, legs: tuple[Leg, ...], *, adds: bool) -> str:
     if _is_bare(leg, legs):
-        until = (
-            f"{BARE}: a disk that dies until the sync after this is done takes the volume with it"
-        )
-        return ASKED if legs[-1].after in STRIPED else until
+        return ASKED if legs[-1].after in STRIPED else BARE
     if leg.reshape:
         return (
             "every stripe is read and written: much I/O, and it cannot be stopped half-way; the "

@@ -13,7 +13,7 @@ from dataclasses import replace
 from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import removal, shape, waiting
 from stackmap.analysis.plan.placement import extent_words, metadata_extents, place
-from stackmap.analysis.plan.step import ASKED, GEOMETRY, NOTHING, Plan, Step, bare, printable
+from stackmap.analysis.plan.step import ASKED, GEOMETRY, NOTHING, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped, unfollowed
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
@@ -44,14 +44,18 @@ def copy(ground: Ground) -> Plan:
     pvs = place(ground, result.members, each)
     off, on = stopped(ground, f"/dev/{group.name}/{name}")
     *exchanged, renamed = _exchanged(group.name, name, ground.volume.extents * group.extent)
-    steps = [*_made(group.name, name, extents, result, pvs), *wrap.before, *off, *exchanged]
-    onward = [renamed, *on, *wrap.after, removal(f"{group.name}/{name}{OLD}", "the old LV's space")]
     if ground.loses_all(result):
-        onward = [replace(renamed, risks=f"{renamed.risks}; {ASKED}"), *onward[1:]]
-        onward = bare(onward)
-    steps += onward
+        renamed = replace(renamed, risks=f"{renamed.risks}; {ASKED}")
+    gone = removal(f"{group.name}/{name}{OLD}", "the old LV's space")
+    steps = (
+        *_made(group.name, name, extents, result, pvs),
+        *wrap.before,
+        *off,
+        *exchanged,
+        *ground.onward((renamed, *on, *wrap.after, gone), result),
+    )
     unchecked = (*wrap.unchecked, *unfollowed(ground), GEOMETRY)
-    return Plan(printable(tuple(steps)), result, _checked(ground, each, pvs), unchecked)
+    return Plan(printable(steps), result, _checked(ground, each, pvs), unchecked)
 
 
 def _checked(ground: Ground, each: int, pvs: tuple[PhysicalVolume, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_convert import require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.step import ASKED, Plan, Step, bare, printable
+from stackmap.analysis.plan.step import ASKED, Plan, Step, printable
 from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout, layout
@@ -31,10 +31,8 @@ def mirror(ground: Ground) -> Plan:
     steps, checked = (
         _added(ground, name, held, then) if then > now else ([_dropped(name, now, then)], ())
     )
-    steps = [*steps, *wrap.after]
-    if ground.loses_all(result):
-        steps = bare(steps)
-    return Plan(printable((*wrap.before, *steps)), result, checked, wrap.unchecked)
+    onward = ground.onward((*steps, *wrap.after), result)
+    return Plan(printable((*wrap.before, *onward)), result, checked, wrap.unchecked)
 
 
 def _wanted(ground: Ground) -> int:

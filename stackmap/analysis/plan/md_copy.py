@@ -15,7 +15,7 @@ from stackmap.analysis.plan.md_new import (
     noted,
     unread,
 )
-from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, bare, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped, unfollowed
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
@@ -36,7 +36,6 @@ def copy(ground: Ground) -> Plan:
     again = shlex.join(["mdadm", "--assemble", old, *carriers(ground)])
     off, on = stopped(ground, new)
     back = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
-    onward = [*on, *dropped(ground)[1:]]
     steps = (
         *made(new, layout, chosen),
         noted(new),
@@ -50,7 +49,7 @@ def copy(ground: Ground) -> Plan:
              "compares every byte: go on only if this says nothing", undo=back, online=False),
         Step(("mdadm", "--stop", old), "takes the old array away, so that no UUID is there twice",
              undo=f"{again}; start its users", online=False),
-        *(bare(onward) if ground.loses_all(layout) else onward),
+        *ground.onward((*on, *dropped(ground)[1:]), layout),
     )  # fmt: skip
     checked = (f"{room} bytes at least on the new array for {size}",)
     by_path = f"who names {old} by path (fstab, crypttab, a VM) must name {new} from then on"

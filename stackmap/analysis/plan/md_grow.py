@@ -39,8 +39,7 @@ def grow(ground: Ground) -> Plan:
     names = ", ".join(name for change in made for name in change.added)
     checked = (f"nothing uses {names}, large enough and on disks of their own",) if names else ()
     checked = ("no sync is under way", *checked)
-    last = [noted(path)]
-    steps += bare(last) if ground.loses_all(result) else last
+    steps += ground.onward([noted(path)], result)
     return Plan(printable(tuple(steps)), result, checked, (*unread(ground), GEOMETRY))
 
 

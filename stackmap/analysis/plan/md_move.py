@@ -6,7 +6,7 @@ import shlex
 
 from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted, unread
-from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, bare, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
@@ -34,12 +34,11 @@ def move(ground: Ground) -> Plan:
         )
     path = f"/dev/md/{new_name(ground)}"
     begun, *moved = _moved(group.name, old.path, path)
-    onward = [*moved, *dropped(ground)]
     steps = (
         *made(path, layout, chosen),
         noted(path),
         begun,
-        *(bare(onward) if ground.loses_all(layout) else onward),
+        *ground.onward((*moved, *dropped(ground)), layout),
     )
     checked = (
         f"{used} extents in use on {old.path}, room for {room} at least on the new array",

@@ -91,14 +91,13 @@ def variant_words(layout: Layout) -> tuple[str, ...]:
 def made(path: str, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
     """Return the steps that make a new array at *path*, wait for its first sync, and have it empty."""
     chunk = (f"--chunk={(layout.chunk or 0) // 1024}",) if RAID_LEVELS[layout.level].stripes else ()
-    redundant = layout.parity > 0 or layout.copies > 1
     names = tuple(path_of(device) for device in chosen)
     clear = f"mdadm --stop {path}; {shlex.join(['mdadm', '--zero-superblock', *names])}"
     create = Step(
         (
             "mdadm", "--create", path, "--run", f"--level={layout.level.removeprefix('raid')}",
             f"--raid-devices={layout.members}", *chunk, *variant_words(layout),
-            *(("--bitmap=internal",) if redundant else ()), *names,
+            *(("--bitmap=internal",) if layout.outlives else ()), *names,
         ),
         f"makes {path}: {layout}",
         f"whatever is on {', '.join(names)} is lost; the first sync takes I/O of these disks",
@@ -111,7 +110,7 @@ def made(path: str, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
         f"what was once on {path} is not found again",
         clear,
     )
-    return [create, *([waiting(path, layout)] if redundant else []), empty]
+    return [create, *([waiting(path, layout)] if layout.outlives else []), empty]
 
 
 def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
@@ -129,9 +128,8 @@ def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
         f"while sleep {PAUSE}; {free}busy || {{ sleep {PAUSE}; {free}busy; }}; do :; done; "
     )
     lines = ["State : [a-z-]+ ?", f"Raid Level : {after.level}", f"Raid Devices : {after.members}"]
-    lines += (
-        [f"Layout : {ROTATIONS[LAST]}"] if (after.level, after.variant) == ("raid5", LAST) else []
-    )
+    if (after.level, after.variant) == ("raid5", LAST):
+        lines.append(f"Layout : {ROTATIONS[LAST]}")
     lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
     proof = f"""[ "$({detail} | grep -cE '({"|".join(lines)})$')" = {len(lines)} ]"""
     return Step(

@@ -75,7 +75,7 @@ class Bitmap:
 
 def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
     """Return the bitmap of *layout*; None for one that keeps none: nothing could be out of step."""
-    if not layout.parity and layout.copies < 2:
+    if not layout.outlives:
         return None
     # Parity levels count in their members' sectors, the others in the volume's (resync_max_sectors).
     covers = float(region * (layout.data if layout.parity else 1))

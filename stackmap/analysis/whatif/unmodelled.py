@@ -55,7 +55,7 @@ def unmodelled(found: Measured, place: Stand, pattern: Pattern, layout: Layout) 
 
 def _keeps_one(layout: Layout | None) -> bool:
     """Whether it has a bitmap: where copies or parity could be out of step."""
-    return layout is not None and (layout.parity > 0 or layout.copies > 1)
+    return layout is not None and layout.outlives > 0
 
 
 def _bitmap_unseen(place: Stand) -> Iterator[str]:
