@@ -26,6 +26,7 @@ from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
 SAMPLE = Path(__file__).parents[1] / "sample_topologies" / "vghdd"
 START = 1763600400.0
+SPAN = 2000  # seconds of a recording of four segments
 DISKS = 20
 NAMED = 3  # words before a line's counters
 GAUGE = 11  # requests in flight

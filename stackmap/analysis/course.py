@@ -9,7 +9,7 @@ beside it: the least and the most that any single interval had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -22,8 +22,6 @@ MOST_LOADS = 40_000  # held at once, some 40 MB
 ROOM = (24, 480)  # stretches: enough to see a course, and no more than a picture shows
 RATES = ("ios", "bytes")  # of a flow: what adds up over time
 FIGURES = (*RATES, "await_ms")
-
-_values = attrgetter(*FIGURES)
 
 Key = tuple[str, str, str]  # device, direction, figure
 Extremes = Mapping[Key, tuple[float, float]]
@@ -134,18 +132,23 @@ def _beside(first: Stretch, second: Stretch, interval: Interval) -> Stretch:
 
 
 def _widen(ends: dict[Key, tuple[float, float]], watched: Mapping[str, Load]) -> None:
-    """Have *ends* hold the figures of *watched* too. In few calls: a day of seconds has millions of them."""
+    """Have *ends* hold the figures of *watched* too."""
+    for key, value in known(watched, FIGURES):
+        held = ends.get(key)
+        if held is None:
+            ends[key] = value, value
+        elif not held[0] <= value <= held[1]:
+            ends[key] = min(held[0], value), max(held[1], value)
+
+
+def known(watched: Mapping[str, Load], figures: tuple[str, ...]) -> Iterator[tuple[Key, float]]:
+    """Yield what is known of *figures* of all flows, and whose it is. In few calls: a day of seconds has millions."""
+    values = attrgetter(*figures)
     for name, load in watched.items():
         for direction, flow in flows_of(load):
-            for figure, value in zip(FIGURES, _values(flow), strict=True):
-                if value is None:
-                    continue
-                key = name, direction, figure
-                held = ends.get(key)
-                if held is None:
-                    ends[key] = value, value
-                elif not held[0] <= value <= held[1]:
-                    ends[key] = min(held[0], value), max(held[1], value)
+            for figure, value in zip(figures, values(flow), strict=True):
+                if value is not None:
+                    yield (name, direction, figure), value
 
 
 def _figure(load: Load, direction: str, figure: str) -> float | None:

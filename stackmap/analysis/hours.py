@@ -11,20 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from operator import attrgetter
 
-from stackmap.analysis.course import RATES, start_of
-from stackmap.analysis.share import flows_of
+from stackmap.analysis.course import RATES, Key, known, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 
 # As sysstat prints it: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
 LAST_INSTANT = 253402300800.0  # 10000-01-01, where datetime ends
-
-_values = attrgetter(*RATES)
-
-Key = tuple[str, str, str]  # device, direction, figure
 
 
 @dataclass(slots=True)
@@ -63,14 +57,9 @@ class Hours:
         here = self.by_hour.setdefault(hour, Hour())
         weight = interval.seconds or 1.0
         here.seconds += weight
-        for name, load in watched.items():
-            for direction, flow in flows_of(load):
-                for figure, value in zip(RATES, _values(flow), strict=True):
-                    if value is None:
-                        continue
-                    key = name, direction, figure
-                    here.sums[key] = here.sums.get(key, 0.0) + value * weight
-                    here.most[key] = max(here.most.get(key, value), value)
+        for key, value in known(watched, RATES):
+            here.sums[key] = here.sums.get(key, 0.0) + value * weight
+            here.most[key] = max(here.most.get(key, value), value)
 
     def _hour_of(self, interval: Interval) -> int | None:
         start = start_of(interval)

@@ -54,7 +54,7 @@ class Logged:
         end = inf if window.until is None else window.until
         latest = min(self._at(end), len(self._names) - 1)
         places = range(latest, self._at(begin) - 1, -1)
-        parts = ([t for t, _ in self._frames(place) if begin <= t <= end] for place in places)
+        parts = ([t for t, _ in self._frames(place) if window.holds(t)] for place in places)
         first = 0.0
         if window.every:
             frames = (t for place in reversed(places) for t, _ in self._frames(place))

@@ -32,6 +32,14 @@ class Window:
     until: float | None = None
     every: float | None = None
 
+    def holds(self, time: float) -> bool:
+        """Whether *time* is in it."""
+        return (self.since is None or time >= self.since) and not self.ended_before(time)
+
+    def ended_before(self, time: float) -> bool:
+        """Whether *time* is after it."""
+        return self.until is not None and time > self.until
+
 
 WHOLE = Window()
 
@@ -51,7 +59,7 @@ class Pace:
 
     def over(self, time: float) -> bool:
         """Whether the window ended before *time*."""
-        return after(self._window, time)
+        return self._window.ended_before(time)
 
     def takes(self, time: float) -> bool:
         """Whether the frame of *time* is due; then the next one is due later."""
@@ -118,9 +126,7 @@ class Numbered:
 
     def last(self, window: Window) -> Window | None:
         """Return it."""
-        times = [
-            time for time in self._times if not before(window, time) and not after(window, time)
-        ]
+        times = [time for time in self._times if window.holds(time)]
         return last_of([times], window.every, times[0] if times else 0.0)
 
     def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:  # noqa: ARG002 - nothing is known of any stretch
@@ -146,16 +152,6 @@ class Numbered:
     def passing(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
         """Return nothing: nobody kept any."""
         return []
-
-
-def before(window: Window, time: float) -> bool:
-    """Whether *time* is before *window*."""
-    return window.since is not None and time < window.since
-
-
-def after(window: Window, time: float) -> bool:
-    """Whether *time* is after *window*."""
-    return window.until is not None and time > window.until
 
 
 def _late(every: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from stackmap.model.device import Device
+from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 SCHEMA = "stackmap.tree/1"
@@ -21,6 +22,11 @@ def tree_json(topology: Topology) -> dict[str, object]:
     }
 
 
+def layout_json(layout: Layout | None) -> dict[str, object] | None:
+    """Return a layout as every JSON here has it."""
+    return None if layout is None else layout.as_told()
+
+
 def _device(topology: Topology, device: Device) -> dict[str, object]:
     state, progress = _progress(device.state)
     below = dict.fromkeys((edge.below, str(edge.role)) for edge in topology.below(device.name))
@@ -31,7 +37,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "target": device.target or None,
         "dev": device.number,
         "size": device.size,
-        "layout": device.layout.as_told() if device.layout else None,
+        "layout": layout_json(device.layout),
         "state": state,
         "progress": progress,
         "mounts": list(device.mounts),

@@ -14,12 +14,12 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
 from stackmap.render.estimates import range_json
 from stackmap.render.intervals import interval_json
+from stackmap.render.json import layout_json
 from stackmap.render.words import findings
 
 if TYPE_CHECKING:
     from stackmap.analysis.parity import Parity
     from stackmap.model.device import Device
-    from stackmap.model.raid import Layout
     from stackmap.model.topology import Topology
 
 SCHEMA = "stackmap.layers/1"
@@ -51,11 +51,6 @@ def _stack(topology: Topology, stack: StackFigures) -> dict[str, object]:
         "parity": _parity_json(stack.parity, stack.requests_per_write),
         "findings": findings(stack),
     }
-
-
-def layout_json(layout: Layout | None) -> dict[str, object] | None:
-    """Return a layout under the contract's keys."""
-    return None if layout is None else layout.as_told()
 
 
 def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:

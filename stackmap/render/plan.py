@@ -12,6 +12,7 @@ from stackmap.analysis.plan.ways import Outcome, refusals
 from stackmap.model.raid import Layout
 from stackmap.render.describe import layout as described
 from stackmap.render.filled import title
+from stackmap.render.json import layout_json
 from stackmap.render.text import WIDTH, safe
 
 SCHEMA = "stackmap.plan/1"
@@ -59,12 +60,11 @@ def refusal(ground: Ground, found: Sequence[Outcome]) -> str:
 
 def plan_json(ground: Ground, found: Sequence[Outcome], *, same: bool = False) -> dict[str, object]:
     """Return the object of ``plan -J``: the ways that can be gone, the safest first, then the others."""
-    present = ground.target.layout
     return {
         "schema": SCHEMA,
         "device": ground.target.name,
         "label": ground.target.title,
-        "now": present.as_told() if present else None,
+        "now": layout_json(ground.target.layout),
         "wanted": asdict(ground.wanted),
         "nothing_to_do": same,
         "ways": [_way(outcome) for outcome in found],
@@ -79,7 +79,7 @@ def _way(outcome: Outcome) -> dict[str, object]:
         "refused": outcome.refused or None,
         "online": plan.online if plan else None,
         "redundant": plan.redundant if plan else None,
-        "result": plan.result.as_told() if plan and plan.result else None,
+        "result": layout_json(plan.result) if plan else None,
         "checked": list(plan.checked) if plan else [],
         "unchecked": list(plan.unchecked) if plan else [],
         "steps": [_step_json(step) for step in plan.steps] if plan else [],

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from stackmap.analysis.whatif.band import Band
 from stackmap.analysis.whatif.projection import At, Projection, Side
 from stackmap.analysis.whatif.stream import Stream
+from stackmap.render.json import layout_json
 
 SCHEMA = "stackmap.whatif/1"
 Number = float | None
@@ -61,7 +62,7 @@ def _side(side: Side, *, projected: bool) -> Json:
     disks = _at(side.disks, banded=projected)
     data, every = side.members.data, side.disks.requests
     return {
-        "layout": None if side.layout is None else side.layout.as_told(),
+        "layout": layout_json(side.layout),
         "usable": side.usable,
         "members": {
             "iops": None if data is None else data.likely,

@@ -12,16 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.cli import stackmap
-from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
-from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import Pace, Window, last_of
 from stackmap.sampling.watch import Watch
-from tests.long import START, Repeated
+from tests.long import SPAN, START
 
 SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
-SPAN = 2000  # seconds: four segments
 WINDOWS = [
     (None, None, None),
     (None, 1200, None),
@@ -32,16 +29,6 @@ WINDOWS = [
     (5, 1199, 700),
     (None, 1850.5, 1300),
 ]
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory):
-    """A recording of four segments."""
-    out = tmp_path_factory.mktemp("long") / "capture"
-    with RecordingHost(Repeated(30, 7), str(out)) as host:
-        for _ in samples(host, 1.0, SPAN):
-            pass
-    return out
 
 
 def window(since, until, every):

@@ -22,20 +22,8 @@ from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import Window
 from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
-from tests.long import START, Repeated
+from tests.long import SPAN, START, Repeated
 from tests.test_watch import nothing, replace_quickly, watched, with_volume
-
-SPAN = 2000  # seconds: four segments
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory):
-    """A recording of four segments."""
-    out = tmp_path_factory.mktemp("long") / "capture"
-    with RecordingHost(Repeated(30, 7), str(out)) as host:
-        for _ in samples(host, 1.0, SPAN):
-            pass
-    return out
 
 
 def segment(capture):

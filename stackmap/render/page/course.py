@@ -129,10 +129,13 @@ def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit:
         ends = extremes_of(course, (stack.top.name, direction, figure))
         mean = getattr(stack.layers[0].own[direction], figure)
         if ends is not None and mean is not None and ends[1]:
-            least, most = (shown(end, unit) for end in ends)
-            parts.append(f"{REQUESTS[direction]} {least} to {most}, {shown(mean, unit)} on average")
-    words = "; ".join(parts)
-    return sentence(words)
+            parts.append(_between(direction, ends, mean, unit))
+    return sentence("; ".join(parts))
+
+
+def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) -> str:
+    least, most, middle = (shown(value, unit) for value in (*ends, mean))
+    return f"{REQUESTS[direction]} {least} to {most}, {middle} on average"
 
 
 def _disks(
@@ -165,8 +168,7 @@ def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, .
         known = [ios for share in shares if (ios := share.part(direction).ios) is not None]
         mean = stack.layers[-1].share.part(direction).ios
         if any(known) and mean is not None:
-            least, most, middle = (shown(v, "requests/s") for v in (min(known), max(known), mean))
-            parts.append(f"{REQUESTS[direction]} {least} to {most}, {middle} on average")
+            parts.append(_between(direction, (min(known), max(known)), mean, "requests/s"))
     if parts and any(each.count > 1 for each in report.course):
         parts[-1] += ", a point being a mean itself"
     return sentence("; ".join(parts))
