@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.raid import layout

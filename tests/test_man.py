@@ -246,7 +246,7 @@ def exit_statuses():
     """Return every status that is returned on purpose."""
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     from stackmap.cli import SOME_MISSING
-    from stackmap.cli.verdict import STATUSES
+    from stackmap.cli.exit_status import STATUSES
 
     raised = {kind.exit_code for kind in classes if issubclass(kind, errors.StackmapError)}
     return {0, USAGE, SOME_MISSING, *STATUSES.values(), *raised}

@@ -17,7 +17,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.threaded import Threaded
 from stackmap.sampling import watch as watch_module
-from stackmap.sampling.moments import UNSURE
+from stackmap.sampling.snapshots import UNSURE
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH

@@ -13,8 +13,8 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import Window
 from stackmap.model.counters import WRAP
-from stackmap.sampling.moments import of_the_same
-from stackmap.sampling.stretches import stretches
+from stackmap.sampling.downsampling import stretches
+from stackmap.sampling.snapshots import of_the_same
 from stackmap.sampling.watch import Watch
 from tests.machine import DrawnHost, block
 

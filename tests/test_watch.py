@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.sampling.changes import events
-from stackmap.sampling.moments import of_the_same
+from stackmap.sampling.snapshots import of_the_same
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from stackmap.discover import discover
-from stackmap.discover.guests import UNNUMBERED
+from stackmap.discover.consumers import UNNUMBERED
 from stackmap.find import find
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind, Role

@@ -19,12 +19,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.attribution import shares, together
-from stackmap.analysis.background import background
+from stackmap.analysis.background_work import background
+from stackmap.analysis.bitmap_writes import most_marked
 from stackmap.analysis.closing import Account, Sides
 from stackmap.analysis.doubt import closes, closure_doubt
 from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers
-from stackmap.analysis.marks import most_marked
 from stackmap.analysis.parity import Parity, caused_reads, parity
 from stackmap.analysis.sending import Sending
 from stackmap.analysis.share import DIRECTIONS, Portion, Share, flow_of

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from stackmap.analysis.bitmap_writes import keeps_marks, with_marks
 from stackmap.analysis.layers import carriers
-from stackmap.analysis.marks import keeps_marks, with_marks
 from stackmap.analysis.sending import Sending, is_idle
 from stackmap.analysis.share import (
     DIRECTIONS,

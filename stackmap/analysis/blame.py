@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from stackmap.analysis.attribution import shares
+from stackmap.analysis.bitmap_writes import keeps_marks, with_marks
 from stackmap.analysis.layers import carriers
-from stackmap.analysis.marks import keeps_marks, with_marks
 from stackmap.analysis.sending import Sending
 from stackmap.analysis.share import NOTHING, Amount, Portion, flow_of, portion_of
 from stackmap.analysis.ways import divides

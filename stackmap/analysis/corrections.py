@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from stackmap.analysis.doubled import doubled
+from stackmap.analysis.doubled_counters import doubled
 from stackmap.analysis.flushes import empty_flushes
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval

@@ -14,13 +14,13 @@ from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.findings.parity import PARTIAL_STRIPE
 from stackmap.analysis.findings.sizes import SMALL_CHUNK
 from stackmap.analysis.findings.state import UNSYNCED
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import Plan
-from stackmap.analysis.plan.ways import Outcome, is_there, outcomes, refusals
+from stackmap.analysis.plan.strategies import Outcome, is_there, outcomes, refusals
 from stackmap.analysis.report import Measuring
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.projection import Projection
-from stackmap.analysis.whatif.stand import stand
+from stackmap.analysis.whatif.volume_context import stand
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.amplification import StackFigures, figures_of, heads, stack_tops
 from stackmap.analysis.corrections import corrected
-from stackmap.analysis.course import Course, Stretch, start_of
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Finding, Severity
 from stackmap.analysis.findings.rules import findings
-from stackmap.analysis.hours import Hours
+from stackmap.analysis.hourly_profile import Hours
 from stackmap.analysis.size_classes import SizeClasses
+from stackmap.analysis.time_series import Course, Stretch, start_of
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.limit import Limit

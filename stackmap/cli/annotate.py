@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.analysis.naming import aliases
+from stackmap.analysis.device_names import aliases
 from stackmap.cli.texts import Another, tell_strangers
 from stackmap.discover import discover
 from stackmap.find import find_all
@@ -16,7 +16,7 @@ from stackmap.model.machine import NOWHERE
 from stackmap.render.annotate import Annotator
 from stackmap.render.name_fields import Style
 from stackmap.render.text import safe
-from stackmap.sources.statistics import landmarks
+from stackmap.sources.statistics import line_types
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -61,7 +61,7 @@ def command(
     out = sys.stdout.buffer
     another = Another(topology.machine)
     while chunk := os.read(text.fileno(), CHUNK):
-        another.tell(landmarks.machine(chunk[:BANNER].decode(errors="replace")) or NOWHERE)
+        another.tell(line_types.machine(chunk[:BANNER].decode(errors="replace")) or NOWHERE)
         out.write(annotator.feed(chunk))
         out.flush()
     out.write(annotator.finish())

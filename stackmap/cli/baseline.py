@@ -12,7 +12,7 @@ import click
 
 from stackmap.analysis.averages import average
 from stackmap.analysis.corrections import corrected
-from stackmap.analysis.naming import of_another, resolved
+from stackmap.analysis.device_names import of_another, resolved
 from stackmap.errors import InputError
 from stackmap.model.machine import Machine
 from stackmap.render.text import safe
@@ -49,7 +49,7 @@ def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
     from stackmap.cli.measuring import ends
     from stackmap.discover import discover
     from stackmap.host.capture import CapturedHost
-    from stackmap.sampling.moments import of_the_same
+    from stackmap.sampling.snapshots import of_the_same
 
     host = CapturedHost(path, tell)
     before = discover(host)

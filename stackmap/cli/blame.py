@@ -12,7 +12,7 @@ from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.find import find_all, still
-from stackmap.model.charge import charged
+from stackmap.model.cgroup_io import charged
 from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
 from stackmap.render.notes import notes
 from stackmap.sources import cgroup
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from stackmap.cli import Session
     from stackmap.host import Host
-    from stackmap.model.charge import GroupLoad
+    from stackmap.model.cgroup_io import GroupLoad
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 
 @click.command()

@@ -11,8 +11,8 @@ import click
 from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.geometry.check import Ground
 from stackmap.analysis.geometry.checks import lines
+from stackmap.cli.exit_status import exit_with
 from stackmap.cli.output import width
-from stackmap.cli.verdict import exit_with
 from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.find import find_all

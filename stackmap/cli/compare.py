@@ -15,8 +15,8 @@ import click
 
 from stackmap.analysis.amplification import heads
 from stackmap.analysis.compare.compare import compare
-from stackmap.analysis.compare.pairs import Apart, Pairs, named, pairs_of
 from stackmap.analysis.compare.recording import MOST, Recording, Taking
+from stackmap.analysis.compare.volume_pairs import Apart, Pairs, named, pairs_of
 from stackmap.cli.baseline import TARS
 from stackmap.cli.measuring import Wanted, at
 from stackmap.cli.output import width
@@ -28,7 +28,7 @@ from stackmap.render.compare_json import compare_json
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 OTHERWISE = "--map BEFORE=AFTER names one that was called otherwise"
 

@@ -16,9 +16,9 @@ from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.analysis.geometry.checks import CHECKS
 from stackmap.cli.baseline import baseline_of
+from stackmap.cli.exit_status import exit_with
 from stackmap.cli.measuring import Wanted, listen, measuring, split_words
 from stackmap.cli.output import width
-from stackmap.cli.verdict import exit_with
 from stackmap.discover import discover
 from stackmap.find import find_all
 from stackmap.render.explain import explain_json, explain_markdown, explain_text

@@ -17,7 +17,7 @@ from stackmap.find import find_all, still
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 
 @click.command()
@@ -66,7 +66,7 @@ def command(
 
 
 def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
-    from stackmap.cli.spill import Spill
+    from stackmap.cli.spool import Spill
     from stackmap.render.openmetrics import courses, openmetrics
 
     out = None if out == "-" else out

@@ -11,7 +11,7 @@ from stackmap.analysis.averages import Average
 
 if TYPE_CHECKING:
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 
 class Interrupts:

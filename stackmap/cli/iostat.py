@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from stackmap.analysis.averages import average
 from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.sampling import choose, picked, since_boot
-from stackmap.sampling.moments import of_the_same
-from stackmap.sampling.stretches import stretches
+from stackmap.sampling.downsampling import stretches
+from stackmap.sampling.snapshots import of_the_same
 from stackmap.sampling.watch import Again, Watch
 from stackmap.sources import uevent
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 LONGEST = 366 * 86400.0  # seconds
 MOST = 7200  # samples of a recording, for who looks at each interval: two hours of seconds

@@ -10,7 +10,7 @@ from stackmap.errors import InputError
 from stackmap.model.metrics import METRICS
 
 if TYPE_CHECKING:
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 BATCH = 50_000  # rows held at once: some 20 MB
 TEXTS = ("host", "device", "name", "kind")

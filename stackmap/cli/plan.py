@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.plan.ways import WAYS, is_there, outcomes
-from stackmap.cli.ground import ground
+from stackmap.analysis.plan.strategies import WAYS, is_there, outcomes
 from stackmap.cli.output import width
+from stackmap.cli.plan_inputs import ground
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import parse

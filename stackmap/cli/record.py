@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.ground import ask
 from stackmap.cli.measuring import listen
+from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.text import safe
-from stackmap.sampling.moments import Moment
-from stackmap.sampling.stretches import counted_on
+from stackmap.sampling.downsampling import counted_on
+from stackmap.sampling.snapshots import Moment
 from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 

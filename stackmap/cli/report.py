@@ -16,13 +16,13 @@ from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import writing
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.find import find_all
-from stackmap.host.places import encoded
+from stackmap.host.capture_paths import encoded
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.render.page.page import page_of
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from stackmap.analysis.plan.ground import Ground
+    from stackmap.analysis.plan.plan_context import Ground
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
     from stackmap.render.html.document import Assets
@@ -116,7 +116,7 @@ def _ground(
     session: Session, topology: Topology, name: str, asked: LayoutRequest, onto: tuple[str, ...]
 ) -> Ground | str:
     """Return what a plan is made from; why there can be none."""
-    from stackmap.cli.ground import ground
+    from stackmap.cli.plan_inputs import ground
 
     try:
         return ground(session.host, topology, name, asked, onto)

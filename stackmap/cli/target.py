@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, no_test_file, used_by
-from stackmap.analysis.plan.ground import path_of
+from stackmap.analysis.plan.plan_context import path_of
 from stackmap.discover import discover
 from stackmap.discover.files import file_uses, guest_of, is_all_seen, writers
 from stackmap.errors import InputError, NameNotFound, TargetRefused

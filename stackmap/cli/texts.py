@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.analysis.naming import Names, of_another
+from stackmap.analysis.device_names import Names, of_another
 from stackmap.discover import by_name, discover
 from stackmap.errors import StackmapError
 from stackmap.model.machine import Machine

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
     from stackmap.render.columns import Column
-    from stackmap.render.look import Look
+    from stackmap.render.tree_style import Look
 
 
 def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -230,7 +230,7 @@ FORMS: dict[str | None, Form] = {
 
 def _look(session: Session, *, plain: bool) -> Look:
     """Return the look this terminal can show: ASCII where its encoding has no lines."""
-    from stackmap.render.look import ASCII, UNICODE
+    from stackmap.render.tree_style import ASCII, UNICODE
 
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.whatif.project import project
-from stackmap.analysis.whatif.stand import stand
+from stackmap.analysis.whatif.volume_context import stand
 from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import width
 from stackmap.find import find_all

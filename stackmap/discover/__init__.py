@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.discover import disks, mapped
-from stackmap.discover.found import Found
+from stackmap.discover import device_mapper, disks
+from stackmap.discover.discovered import Found
 from stackmap.discover.metadata import enriched
 from stackmap.discover.scan import Scan, scan
 from stackmap.discover.uses import uses
@@ -45,7 +45,7 @@ def discover(
         _joined(each.device, told.get(each.device.name, ""), users.get(each.device.name, ()))
         for each in found
     ]
-    unknown = [*seen.unknown, *mapped.unknown(found)]
+    unknown = [*seen.unknown, *device_mapper.unknown(found)]
     if metadata:
         devices, refused = enriched(host, devices)
         unknown += refused
@@ -65,7 +65,7 @@ def machine(host: Host) -> Machine:
 
 def _read(seen: Scan, block: Block) -> Found:
     if "dm" in block.entries:
-        return mapped.read(seen, block)
+        return device_mapper.read(seen, block)
     if "md" in block.entries:
         from stackmap.discover import arrays  # 3 ms that a host without md does not pay
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackmap.discover.blocks import common
-from stackmap.discover.found import Found
+from stackmap.discover.discovered import Found
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
-from stackmap.discover.found import Found
+from stackmap.discover.consumers import ceph, domains, open_files, proxmox_guests
+from stackmap.discover.discovered import Found
 from stackmap.discover.groups import groups
-from stackmap.discover.guests import ceph, domains, open_files, proxmox_guests
 from stackmap.discover.paths import named
 from stackmap.discover.scan import Scan
 from stackmap.discover.signatures import signatures

@@ -31,10 +31,10 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
-from stackmap.host.aside import ANSWERED, ASIDE, WAITED_FOR, Replayed
+from stackmap.host.background import ANSWERED, ASIDE, WAITED_FOR, Replayed
+from stackmap.host.capture_paths import command_file, decoded, udev_file
 from stackmap.host.log import Refused
 from stackmap.host.manifest import manifest_of, timeline_of
-from stackmap.host.places import command_file, decoded, udev_file
 from stackmap.host.timeline import JUMPED, WHOLE, Step, Tell, Window
 from stackmap.host.tree import open_tree
 from stackmap.host.udev_record import parse_udev

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
-from stackmap.host.places import decoded, udev_file
+from stackmap.host.capture_paths import decoded, udev_file
 from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from itertools import compress
 from operator import ne
 
 from stackmap.errors import CaptureError
-from stackmap.host.places import encoded
+from stackmap.host.capture_paths import encoded
 
 FOLDER = "/log"
 ENDING = ".gz"

@@ -46,7 +46,7 @@ def manifest_of(tree: Tree, path: str) -> dict[str, Json]:
 def timeline_of(tree: Tree, path: str, manifest: dict[str, Json], tell: Tell) -> Timeline:
     """Return the frames; *tell* takes a line for each part of them that is damaged."""
     if manifest.get("format") == FORMAT:
-        from stackmap.host.logged import Logged  # a plain tree does not pay for it
+        from stackmap.host.log_reader import Logged  # a plain tree does not pay for it
 
         return Logged(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], tell)
     return Numbered(tree, _instants(manifest.get("times", []), path))

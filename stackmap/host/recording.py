@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host import log
-from stackmap.host.aside import ASIDE, WAITED_FOR
-from stackmap.host.keeping import LINK, Aside, KeepingHost, Kept, as_json, refused
+from stackmap.host.background import ASIDE, WAITED_FOR
+from stackmap.host.capture_paths import encoded
 from stackmap.host.log import Lines, Refused
+from stackmap.host.log_writer import Segment
 from stackmap.host.manifest import FORMAT, MANIFEST, UNFINISHED
-from stackmap.host.places import encoded
-from stackmap.host.segment import Segment
+from stackmap.host.recorder import LINK, Aside, KeepingHost, Kept, as_json, refused
 
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host

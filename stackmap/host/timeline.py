@@ -14,8 +14,8 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 from stackmap.errors import SourceMissing
+from stackmap.host.capture_paths import decoded
 from stackmap.host.log import Refused
-from stackmap.host.places import decoded
 
 if TYPE_CHECKING:
     from stackmap.host.tree import Tree

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.analysis.share import Portion
-from stackmap.model.charge import GroupLoad
+from stackmap.model.cgroup_io import GroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.render.estimates import range_json

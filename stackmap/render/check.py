@@ -9,7 +9,7 @@ from itertools import groupby
 from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.geometry.check import Line
 from stackmap.model.topology import Topology
-from stackmap.render.filled import filled, literal, title, words_of
+from stackmap.render.templates import filled, literal, title, words_of
 from stackmap.render.text import WIDTH
 
 SCHEMA = "stackmap.check/1"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stackmap.analysis.compare.pairs import Apart
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
+from stackmap.analysis.compare.volume_pairs import Apart
 from stackmap.render.compare_words import change_of, range_of, row_name, sentences, value_of
 from stackmap.render.intervals import instant
 from stackmap.render.paragraph import paragraph

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from stackmap.analysis.compare.bootstrap import DRAWS
 from stackmap.analysis.compare.estimate import Change, Estimate
-from stackmap.analysis.compare.likeness import is_like
+from stackmap.analysis.compare.load_matching import is_like
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.analysis.compare.values import Compared, StackComparison
 from stackmap.render.units import UNKNOWN, kib, number, rate

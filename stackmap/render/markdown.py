@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stackmap.render.filled import literal
 from stackmap.render.page.blocks import (
     Bars,
     Block,
@@ -26,6 +25,7 @@ from stackmap.render.page.blocks import (
     Tiles,
 )
 from stackmap.render.page.names import with_band
+from stackmap.render.templates import literal
 from stackmap.render.text import safe
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
-from stackmap.analysis.plan.ways import Outcome, refusals
+from stackmap.analysis.plan.strategies import Outcome, refusals
 from stackmap.model.raid import Layout
 from stackmap.render.describe import layout as described
-from stackmap.render.filled import title
 from stackmap.render.json import layout_json
+from stackmap.render.templates import title
 from stackmap.render.text import WIDTH, safe
 
 SCHEMA = "stackmap.plan/1"

@@ -7,7 +7,7 @@ from itertools import groupby, zip_longest
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import natural
-from stackmap.render.look import ARROW
+from stackmap.render.tree_style import ARROW
 from stackmap.render.walk import Row
 
 MOST_NAMES = 4  # of devices that share a row; more are told by the first and the last

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from stackmap.model.topology import Topology
 from stackmap.render import describe
 from stackmap.render.columns import Column, choose
-from stackmap.render.look import DIM, RED, UNICODE, Look
 from stackmap.render.text import cut, padded_to, safe, widest
 from stackmap.render.titles import title
+from stackmap.render.tree_style import DIM, RED, UNICODE, Look
 from stackmap.render.walk import Row, rows
 
 TREE = "DEVICE"  # the column that the guides are in

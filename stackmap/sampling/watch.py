@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
 from stackmap.sampling.changes import Identities, events, identities
-from stackmap.sampling.moments import Moment, between
+from stackmap.sampling.snapshots import Moment, between
 from stackmap.sources import activity, diskstats, uevent
 from stackmap.sources.uevent import ANYTHING, NOTHING, Told
 
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host
     from stackmap.model.topology import Topology
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
     from stackmap.sources.diskstats import Sample
 
 SELDOM = 30.0  # seconds between questions that take a command

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
-from stackmap.model.charge import Charge, Charges
+from stackmap.model.cgroup_io import Charge, Charges
 
 if TYPE_CHECKING:
     from stackmap.host import Host

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.analysis.plan.ground import Mounted
 from stackmap.analysis.plan.md_new import waiting
-from stackmap.analysis.plan.ways import WAYS
+from stackmap.analysis.plan.plan_context import Mounted
+from stackmap.analysis.plan.strategies import WAYS
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Use
 from stackmap.model.raid import layout

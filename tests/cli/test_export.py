@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pyarrow import parquet
 
 from stackmap.cli import stackmap
-from stackmap.cli.spill import Spill
+from stackmap.cli.spool import Spill
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.metrics import METRICS

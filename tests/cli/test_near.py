@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis import course
+from stackmap.analysis import time_series
 from stackmap.cli import stackmap
 from stackmap.cli.measuring import Wanted
 from stackmap.cli.record import samples
@@ -43,7 +43,7 @@ def said(capture, name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_has_no_part_in_it_changes_nothing(name, minute, monkeypatch):
     """No figure, no finding, no sentence; a report's points may be finer, so they are held as coarse here."""
-    monkeypatch.setattr(course, "ROOM", (24, 24))
+    monkeypatch.setattr(time_series, "ROOM", (24, 24))
     near = said(minute, name)
     monkeypatch.setattr(Wanted, "near", lambda wanted, *_: wanted)
 

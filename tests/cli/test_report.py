@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis import course
+from stackmap.analysis import time_series
 from stackmap.cli import stackmap
 from stackmap.host.capture import CapturedHost
-from stackmap.host.places import command_file
+from stackmap.host.capture_paths import command_file
 from stackmap.render.units import kib, number, rate
 from stackmap.sources import lvm_report
 
@@ -492,7 +492,7 @@ def test_all_of_a_text_is_looked_at(words, hour):
 
 def test_averaged_intervals_are_said_to_be(hour, monkeypatch):
     """Where a point is the mean of several, the page says of how many, and what looked at these."""
-    monkeypatch.setattr(course, "ROOM", (60, 60))
+    monkeypatch.setattr(time_series, "ROOM", (60, 60))
     told = words_of(
         Read(run([*VGHDD, "report", "vm-disk1", "--input", str(hour), "-o", "-"]).stdout)
     )

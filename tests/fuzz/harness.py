@@ -21,7 +21,7 @@ with atheris.instrument_imports(include=["stackmap"]):
     from stackmap.errors import StackmapError
     from stackmap.render.annotate import Annotator  # noqa: F401
     from stackmap.sources import statistics  # noqa: F401
-    from stackmap.sources.statistics import headless  # noqa: F401
+    from stackmap.sources.statistics import missing_header  # noqa: F401
 
 # A second for a text of this size would be a hang: no parser needs a millisecond.
 LIMITS = ["-max_len=8192", "-timeout=5", "-rss_limit_mb=1024"]

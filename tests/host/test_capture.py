@@ -7,7 +7,7 @@ import pytest
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing, SourceTimeout
 from stackmap.host.capture import CapturedHost
-from stackmap.host.places import command_file
+from stackmap.host.capture_paths import command_file
 from stackmap.host.recording import RecordingHost
 from stackmap.host.udev_record import parse_udev
 

@@ -7,9 +7,9 @@ import pytest
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.json import tree_json
-from stackmap.render.look import ASCII, UNICODE
 from stackmap.render.text import width
 from stackmap.render.tree import render_tree
+from stackmap.render.tree_style import ASCII, UNICODE
 from stackmap.render.walk import rows
 from tests.drawn import raid_volume, topology
 

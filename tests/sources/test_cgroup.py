@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from stackmap.errors import SourceDenied, SourceMissing
-from stackmap.model.charge import Charge, GroupLoad, charged
+from stackmap.model.cgroup_io import Charge, GroupLoad, charged
 from stackmap.sources import cgroup
 
 LINE = "254:8 rbytes=2 wbytes=3 rios=5 wios=7 dbytes=11 dios=13"

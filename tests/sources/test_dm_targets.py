@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.discover.mapped import DAMAGE
+from stackmap.discover.device_mapper import DAMAGE
 from stackmap.model.device import Role
 from stackmap.sources import dmsetup
 from stackmap.sources.dm_targets import TARGETS, target

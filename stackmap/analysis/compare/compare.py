@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from stackmap.analysis.compare.await_change import Waits
 from stackmap.analysis.compare.estimate import significant
 from stackmap.analysis.compare.figures import AWAIT, LOAD, RATIOS, Figure
 from stackmap.analysis.compare.measure import plainly
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP, sums_of
 from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
-from stackmap.analysis.compare.waits import Waits
 from stackmap.analysis.compare.warnings import warnings_of
 from stackmap.analysis.layers import spreading
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from stackmap.analysis.averages import Average, average
-from stackmap.analysis.background import background
+from stackmap.analysis.background_work import background
 from stackmap.analysis.corrections import corrected
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.figures import Figure
-from stackmap.analysis.compare.pairs import Apart
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import Sums
+from stackmap.analysis.compare.volume_pairs import Apart
 from stackmap.model.device import Device
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from stackmap.analysis.compare.bootstrap import FEWEST
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.values import Side
-from stackmap.analysis.naming import of_another
+from stackmap.analysis.device_names import of_another
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
 from stackmap.model.machine import Machine

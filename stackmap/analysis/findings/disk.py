@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.expected_latency import medium, service, usual
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
-from stackmap.analysis.findings.normal import medium, service, usual
 
 
 def sick(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:

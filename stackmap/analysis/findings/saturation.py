@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.amplification import heads
 from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.expected_latency import medium
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
-from stackmap.analysis.findings.normal import medium
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from stackmap.analysis.background import WORK
+from stackmap.analysis.background_work import WORK
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.finding import Rule, Seen, Severity
 from stackmap.model.device import NEVER_SYNCED, Device, Role

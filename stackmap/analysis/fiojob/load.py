@@ -19,7 +19,7 @@ from stackmap.analysis.fiojob.sizes import Row, Sizes, sizes_of
 from stackmap.analysis.share import flow_of
 from stackmap.analysis.whatif.measured import measured
 from stackmap.analysis.whatif.members import used_by
-from stackmap.analysis.whatif.stand import Stand, stand
+from stackmap.analysis.whatif.volume_context import Stand, stand
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load

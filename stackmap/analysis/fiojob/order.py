@@ -15,7 +15,7 @@ from stackmap.analysis.amplification import StackFigures, figures_of
 from stackmap.analysis.parity import Parity
 from stackmap.analysis.whatif.measured import Measured, measured
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 

@@ -10,11 +10,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from stackmap.analysis.plan.ground import Ground
-from stackmap.analysis.plan.lvm_steps import waiting
-from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.step import ASKED, GEOMETRY, Plan, Step, bare, printable
-from stackmap.analysis.plan.takeover import (
+from stackmap.analysis.plan.detach_layers import wrapped
+from stackmap.analysis.plan.lvconvert_paths import (
     PLAIN,
     STRIPED,
     Leg,
@@ -23,7 +20,10 @@ from stackmap.analysis.plan.takeover import (
     names,
     path,
 )
-from stackmap.analysis.plan.wrap import wrapped
+from stackmap.analysis.plan.lvm_steps import waiting
+from stackmap.analysis.plan.placement import metadata_extents, place, require_room
+from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.step import ASKED, GEOMETRY, Plan, Step, bare, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Role
 from stackmap.model.layout_request import COPIES, LEAST

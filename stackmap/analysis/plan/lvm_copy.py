@@ -10,12 +10,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.detach_layers import wrapped
 from stackmap.analysis.plan.lvm_steps import removal, shape, waiting
 from stackmap.analysis.plan.placement import extent_words, metadata_extents, place
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import ASKED, GEOMETRY, NOTHING, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped, unfollowed
-from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import RAID_LEVELS, Layout
 from stackmap.model.volume_group import PhysicalVolume

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.detach_layers import wrapped
 from stackmap.analysis.plan.lvm_convert import require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import ASKED, Plan, Step, printable
-from stackmap.analysis.plan.wrap import wrapped
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout, layout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_new import (
     capacity,
     carriers,
@@ -15,6 +14,7 @@ from stackmap.analysis.plan.md_new import (
     noted,
     unread,
 )
+from stackmap.analysis.plan.plan_context import Ground, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.analysis.plan.users import stopped, unfollowed
 from stackmap.errors import PlanRefused

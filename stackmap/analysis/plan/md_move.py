@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted, unread
+from stackmap.analysis.plan.plan_context import Ground, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_changes import LAST
-from stackmap.analysis.plan.md_words import ROTATIONS
+from stackmap.analysis.plan.mdadm_grow import ROTATIONS
 from stackmap.analysis.plan.placement import disks
+from stackmap.analysis.plan.plan_context import Ground, path_of
 from stackmap.analysis.plan.step import NO_WAY, Step, script
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology

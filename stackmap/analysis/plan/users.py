@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from stackmap.analysis.plan.ground import Ground, path_of
+from stackmap.analysis.plan.plan_context import Ground, path_of
 from stackmap.analysis.plan.step import Step
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Use

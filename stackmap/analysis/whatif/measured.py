@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from stackmap.analysis.attribution import OTHERS, shares, together
 from stackmap.analysis.share import Portion
-from stackmap.analysis.whatif.forced import forced
+from stackmap.analysis.whatif.fua import forced
 from stackmap.analysis.whatif.members import Members, members_of, sum_of
-from stackmap.analysis.whatif.stand import Stand
 from stackmap.analysis.whatif.stream import Stream
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology

@@ -17,8 +17,8 @@ from stackmap.analysis.flushes import flushes_sent
 from stackmap.analysis.sending import is_idle
 from stackmap.analysis.share import Portion, Share, flow_of
 from stackmap.analysis.whatif.bitmap import Bitmap
-from stackmap.analysis.whatif.stand import Stand
 from stackmap.analysis.whatif.stream import Stream
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.load import Flow, Load, sum_flows
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif.band import Band
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.stand import Stand
 from stackmap.analysis.whatif.stream import Stream
 from stackmap.analysis.whatif.traffic import Traffic
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 

@@ -9,11 +9,11 @@ from itertools import chain
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.band import exactly, over
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
+from stackmap.analysis.whatif.bitmap_rate import page_writes, within_chance
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern, sets_on
 from stackmap.analysis.whatif.projection import Added, Region
-from stackmap.analysis.whatif.setting import page_writes, within_chance
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.raid import Layout
 
 REGION_LVM, REGION_MD = 2 << 20, 64 << 20  # lvm.conf(5): raid_region_size; mdadm(8): --bitmap-chunk

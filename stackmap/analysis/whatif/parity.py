@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.rows import Cost, cold_reads, scattered, sequential
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, scattered, sequential
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.raid import PAGE, Layout
 
 # Rows in md's stripe cache (KERNEL 2.4), or as many as four chunks have pages (raid5.c: raid5_run).

@@ -17,11 +17,11 @@ from math import sqrt
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
+from stackmap.analysis.whatif.bitmap_rate import Sets, sets_of
 from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.rows import Cost, run_of, scattered, sequential
-from stackmap.analysis.whatif.setting import Sets, sets_of
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.stripe_cost import Cost, run_of, scattered, sequential
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.raid import Layout
 
 SPARED = (

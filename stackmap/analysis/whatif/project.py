@@ -22,12 +22,12 @@ from stackmap.analysis.whatif.metadata import (
 from stackmap.analysis.whatif.parity import row_costs
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import ON_ONE, Added, At, Levels, Projection, Side
-from stackmap.analysis.whatif.refused import require_maker, require_own
-from stackmap.analysis.whatif.rows import Cost
-from stackmap.analysis.whatif.stand import Stand, stand
 from stackmap.analysis.whatif.stream import Stream
+from stackmap.analysis.whatif.stripe_cost import Cost
 from stackmap.analysis.whatif.traffic import End, Traffic, ends_of, traffic
 from stackmap.analysis.whatif.unmodelled import unmodelled
+from stackmap.analysis.whatif.validation import require_maker, require_own
+from stackmap.analysis.whatif.volume_context import Stand, stand
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest

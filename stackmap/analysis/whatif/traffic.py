@@ -15,9 +15,9 @@ from typing import Literal
 from stackmap.analysis.whatif.band import Band, exactly
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.rows import Cost
-from stackmap.analysis.whatif.stand import Stand
 from stackmap.analysis.whatif.stream import NONE, Stream
+from stackmap.analysis.whatif.stripe_cost import Cost
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.raid import PAGE, Layout
 
 SECTOR = 512

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.model.raid import Layout
 
 ALWAYS = (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures, figures_of
-from stackmap.analysis.course import Stretch, extremes_of
 from stackmap.analysis.report import Report
 from stackmap.analysis.share import Share
-from stackmap.render.filled import shown
+from stackmap.analysis.time_series import Stretch, extremes_of
 from stackmap.render.page.blocks import (
     Block,
     Chart,
@@ -21,6 +20,7 @@ from stackmap.render.page.blocks import (
     side_by_side,
 )
 from stackmap.render.page.names import REQUESTS, known_directions, plural, sentence
+from stackmap.render.templates import shown
 from stackmap.render.units import kib, number, rate
 
 CHARTS = (

@@ -11,7 +11,6 @@ from stackmap.model.load import plus, ratio
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.render import describe
-from stackmap.render.filled import shown
 from stackmap.render.page.names import (
     REQUESTS,
     disks_of,
@@ -21,6 +20,7 @@ from stackmap.render.page.names import (
     rate_of_bytes,
     short,
 )
+from stackmap.render.templates import shown
 from stackmap.render.units import number, size
 
 MOST_DISKS = 8  # by name in a sentence

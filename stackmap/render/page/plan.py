@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
-from stackmap.analysis.plan.ways import Outcome
+from stackmap.analysis.plan.strategies import Outcome
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.render.page.blocks import Block, Card, Code, Folded, Listing, Paragraph, Part, Section

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.course import FIGURES, Stretch
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
+from stackmap.analysis.time_series import FIGURES, Stretch
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS

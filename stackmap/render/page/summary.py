@@ -9,9 +9,8 @@ from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
-from stackmap.analysis.whatif.stand import stand
+from stackmap.analysis.whatif.volume_context import stand
 from stackmap.model.load import Load
-from stackmap.render.filled import filled, shown, title, words_of
 from stackmap.render.page import methods
 from stackmap.render.page.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
 from stackmap.render.page.figures import (
@@ -26,6 +25,7 @@ from stackmap.render.page.figures import (
 from stackmap.render.page.names import REQUESTS, known_directions, listed, plural, short
 from stackmap.render.page.plan import safety
 from stackmap.render.page.projection import capacity, change, gives, to
+from stackmap.render.templates import filled, shown, title, words_of
 from stackmap.render.units import number, percent, rate
 
 OTHERS = 1.05  # times what a stack's disks do for it: above that others matter

@@ -15,7 +15,7 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.sources.statistics import (
     collection,
-    headless,
+    missing_header,
     pasted_diskstats,
     sadf,
     sysstat_json,
@@ -106,7 +106,7 @@ class Strays:
 
     def take(self, line: str) -> bool:
         """Take a line; True if it begins a format that is no table."""
-        if len(self._rows) < headless.ROWS and headless.is_row(line):
+        if len(self._rows) < missing_header.ROWS and missing_header.is_row(line):
             self._rows.append(line)
         if not self._stranger:
             for pattern, meaning in STRANGERS:
@@ -116,7 +116,7 @@ class Strays:
 
     def intervals(self) -> list[Interval]:
         """Return what rows without a heading tell."""
-        return headless.intervals(self._rows)
+        return missing_header.intervals(self._rows)
 
     def reason(self) -> str:
         """Return why nothing was found, and what to do."""

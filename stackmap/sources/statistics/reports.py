@@ -17,7 +17,7 @@ from stackmap.model.machine import NOWHERE, Machine
 from stackmap.sources.statistics.columns import believable
 from stackmap.sources.statistics.figures import is_rounded
 from stackmap.sources.statistics.headings import Heading, Row
-from stackmap.sources.statistics.landmarks import instant
+from stackmap.sources.statistics.line_types import instant
 
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"

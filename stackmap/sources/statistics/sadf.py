@@ -14,7 +14,7 @@ from stackmap.model.interval import Interval
 from stackmap.sources.statistics.clock import utc
 from stackmap.sources.statistics.columns import COLUMNS, KEYS, Layout, believable
 from stackmap.sources.statistics.figures import figures
-from stackmap.sources.statistics.landmarks import CLOCK, instant
+from stackmap.sources.statistics.line_types import CLOCK, instant
 from stackmap.sources.statistics.lines import Lines
 from stackmap.sources.statistics.reports import Report, unbelievable
 

@@ -17,7 +17,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.machine import NOWHERE
 from stackmap.sources.statistics.clock import utc
 from stackmap.sources.statistics.columns import EARLY_KEYS, KEYS, Layout, believable
-from stackmap.sources.statistics.landmarks import instant
+from stackmap.sources.statistics.line_types import instant
 from stackmap.sources.statistics.lines import LONGEST, Lines
 from stackmap.sources.statistics.mislabelled import MISLABELLED, PERHAPS_SECTORS, Row, units
 from stackmap.sources.statistics.reports import Report, unbelievable

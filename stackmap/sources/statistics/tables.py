@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
-from stackmap.sources.statistics import landmarks
+from stackmap.sources.statistics import line_types
 from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.figures import is_figure
 from stackmap.sources.statistics.headings import Heading, Row, heading, joined, unquoted
 from stackmap.sources.statistics.lines import Lines
-from stackmap.sources.statistics.pieces import Pieces
 from stackmap.sources.statistics.repeated import Repeated, Told
 from stackmap.sources.statistics.reports import Report, Reports
+from stackmap.sources.statistics.wrapped_rows import Pieces
 
 TITLES = (*DEVICE, DEV)
 
@@ -78,7 +78,7 @@ class Tables:
     def take(self, line: str) -> bool:
         """Take a line; False if it means nothing here."""
         heading = self.heading
-        if line[:1].isdigit() and self.settled and landmarks.is_time(line):
+        if line[:1].isdigit() and self.settled and line_types.is_time(line):
             self.reports.stamp(line.strip())  # one a report, and nothing else to look for
             return True
         if heading is not None and not self._pending:
@@ -214,27 +214,27 @@ class Tables:
 
     def _take_landmark(self, line: str, words: list[str]) -> bool:
         reports = self.reports
-        if "Linux " in line and (machine := landmarks.machine(line)) is not None:
+        if "Linux " in line and (machine := line_types.machine(line)) is not None:
             reports.banner(machine)
-        elif landmarks.is_time(" ".join(words)):
+        elif line_types.is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))
-        elif landmarks.RESTART in line:
+        elif line_types.RESTART in line:
             reports.event(" ".join(words))
-        elif line.lstrip().startswith(landmarks.OSWATCHER):
-            reports.stamp(line.strip().removeprefix(landmarks.OSWATCHER))
-        elif landmarks.ELISION.match(line) or (
-            "iostat" in line and landmarks.SKIPS_FIRST.search(line)
+        elif line.lstrip().startswith(line_types.OSWATCHER):
+            reports.stamp(line.strip().removeprefix(line_types.OSWATCHER))
+        elif line_types.ELISION.match(line) or (
+            "iostat" in line and line_types.SKIPS_FIRST.search(line)
         ):
             reports.first_is_past()
         else:
-            if landmarks.is_other_heading(words) or self._leaves_example(line):
+            if line_types.is_other_heading(words) or self._leaves_example(line):
                 self.heading = None
             return False
         return True
 
     def _leaves_example(self, line: str) -> bool:
         """Whether a fence ends an article's example; sar's rows bear their time, and may go on."""
-        return landmarks.FENCE in line and self.heading is not None and not self.heading.sar
+        return line_types.FENCE in line and self.heading is not None and not self.heading.sar
 
 
 def _may_head(line: str, words: list[str]) -> bool:

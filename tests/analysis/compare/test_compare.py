@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from stackmap.analysis.compare.compare import compare
-from stackmap.analysis.compare.likeness import classes
+from stackmap.analysis.compare.load_matching import classes
 from stackmap.analysis.compare.recording import MOST, Taking
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from stackmap.analysis.amplification import stack_figures
 from stackmap.analysis.compare.compare import compare
-from stackmap.analysis.compare.pairs import Apart, pairs_of
 from stackmap.analysis.compare.recording import Taking
+from stackmap.analysis.compare.volume_pairs import Apart, pairs_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout

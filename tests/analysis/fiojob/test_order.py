@@ -10,7 +10,7 @@ from stackmap.analysis.fiojob.order import Order
 from stackmap.analysis.fiojob.sizes import Sizes, Told
 from stackmap.analysis.whatif.measured import measured
 from stackmap.analysis.whatif.pattern import pattern_of
-from stackmap.analysis.whatif.stand import stand
+from stackmap.analysis.whatif.volume_context import stand
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Edge, Topology

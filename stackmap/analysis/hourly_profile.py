@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from stackmap.analysis.course import RATES, Key, known, start_of
+from stackmap.analysis.time_series import RATES, Key, known, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.sampling.moments import Moment, between
+from stackmap.sampling.snapshots import Moment, between
 from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
-    from stackmap.sampling.moments import Report
+    from stackmap.sampling.snapshots import Report
 
 
 def counted_on(earlier: Moment, later: Moment) -> bool:

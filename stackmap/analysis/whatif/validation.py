@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.volume_context import Stand
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import missing_in_lvm

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from stackmap.discover.blocks import Common, common
-from stackmap.discover.found import Found
+from stackmap.discover.discovered import Found
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout, layout

@@ -11,11 +11,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from stackmap.analysis.plan.ground import Ground, path_of
 from stackmap.analysis.plan.md_changes import changes
 from stackmap.analysis.plan.md_new import KEPT, noted, unread, unused, waiting
-from stackmap.analysis.plan.md_words import BACKUP, Change, back, risks, words
+from stackmap.analysis.plan.mdadm_grow import BACKUP, Change, back, risks, words
 from stackmap.analysis.plan.placement import disks
+from stackmap.analysis.plan.plan_context import Ground, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, bare, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role

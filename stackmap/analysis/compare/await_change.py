@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from stackmap.analysis.compare.estimate import Estimate, estimate
 from stackmap.analysis.compare.figures import AWAIT, Figure
-from stackmap.analysis.compare.likeness import (
+from stackmap.analysis.compare.load_matching import (
     LEAST_SHARED,
     Classes,
     classes,

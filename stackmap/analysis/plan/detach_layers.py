@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from stackmap.analysis.plan.ground import Ground
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import place
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import Step
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from stackmap.analysis.amplification import stack_figures
-from stackmap.analysis.marks import mark_size, most_marks
+from stackmap.analysis.bitmap_writes import mark_size, most_marks
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import IDLE
 from stackmap.model.raid import layout

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackmap.analysis.naming import Names, aliases, kernel_name, of_another
+from stackmap.analysis.device_names import Names, aliases, kernel_name, of_another
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from stackmap.discover import guesses
+from stackmap.discover import inference
 from stackmap.discover.blocks import common
-from stackmap.discover.found import Found
+from stackmap.discover.discovered import Found
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Edge
@@ -26,12 +26,12 @@ def read(seen: Scan, block: Block) -> Found:
     mapped = seen.mapped[block.name]
     segments = (seen.tables or {}).get(mapped.name)
     if segments is None:
-        return guesses.read(seen, mapped)
+        return inference.read(seen, mapped)
     try:
         return _from_table(seen, mapped, segments)
     except DAMAGE:
-        found = guesses.read(seen, mapped)
-        return found._replace(doubts=(*found.doubts, guesses.STRANGE))
+        found = inference.read(seen, mapped)
+        return found._replace(doubts=(*found.doubts, inference.STRANGE))
 
 
 def unknown(found: Iterable[Found]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _edges(
             if name is not None:
                 yield Edge(above, name, below.role, below.start, below.length)
         if reader.name != segment.target:
-            yield from guesses.edges(seen, mapped, segment.target)
+            yield from inference.edges(seen, mapped, segment.target)
 
 
 def _kind(mapped: Mapped, kinds: set[Kind]) -> Kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.analysis.whatif.project import project
-from stackmap.analysis.whatif.stand import stand
+from stackmap.analysis.whatif.volume_context import stand
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval

@@ -2,12 +2,12 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import headless
+from stackmap.sources.statistics import missing_header
 
 
 def target(raw: bytes) -> None:
     lines = raw.decode("latin-1").split("\n")
-    headless.intervals([line for line in lines if headless.is_row(line)])
+    missing_header.intervals([line for line in lines if missing_header.is_row(line)])
 
 
 fuzz(target)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from stackmap.errors import SourceError
 from stackmap.host.capture import LISTING, REFUSALS
+from stackmap.host.capture_paths import command_file, udev_file
 from stackmap.host.log import Refused
-from stackmap.host.places import command_file, udev_file
 
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host, Json

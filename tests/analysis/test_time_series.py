@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.analysis import course as course_of
-from stackmap.analysis.course import Course, extremes_of
-from stackmap.analysis.hours import Hours
+from stackmap.analysis import time_series as course_of
+from stackmap.analysis.hourly_profile import Hours
 from stackmap.analysis.size_classes import SizeClasses, size_class, span
+from stackmap.analysis.time_series import Course, extremes_of
 from stackmap.model.interval import Interval
 from tests.drawn import did, moved
 

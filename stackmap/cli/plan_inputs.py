@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.plan.ground import Ground, Mounted
+from stackmap.analysis.plan.plan_context import Ground, Mounted
 from stackmap.analysis.plan.target import target
 from stackmap.errors import SourceError
 from stackmap.find import find_all

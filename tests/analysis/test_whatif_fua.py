@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.whatif.forced import forced
+from stackmap.analysis.whatif.fua import forced
 from stackmap.model.raid import layout
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_copy, md_grow, md_move
-from stackmap.analysis.plan.ground import Ground
+from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_copy, md_move, md_reshape
+from stackmap.analysis.plan.detach_layers import require_alone
+from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import Plan
-from stackmap.analysis.plan.wrap import require_alone
 from stackmap.errors import LayoutError, PlanRefused
 
 # Layouts that no plan ends at, and why.
@@ -35,7 +35,7 @@ WAYS = {
         Way("mirror", "lvconvert adds or drops copies", lvm_mirror.mirror, lvm=True),
         Way("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
         Way("copy", "a new LV beside the old one, and a copy", lvm_copy.copy, lvm=True),
-        Way("grow", "mdadm reshapes the array in place", md_grow.grow, lvm=False),
+        Way("grow", "mdadm reshapes the array in place", md_reshape.grow, lvm=False),
         Way("move", "a new array, and pvmove of all that is on the PV", md_move.move, lvm=False),
         Way("array-copy", "a new array, and a copy", md_copy.copy, lvm=False),
     )

@@ -13,7 +13,7 @@ from math import sqrt
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.stand import Stand
+from stackmap.analysis.whatif.volume_context import Stand
 
 SURE = 2.0  # standard deviations either way
 OFFSET = 3 / 8  # Anscombe's

@@ -8,7 +8,7 @@ from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.sources.statistics import intervals
-from stackmap.sources.statistics.headless import INFERRED, NO_SIZES
+from stackmap.sources.statistics.missing_header import INFERRED, NO_SIZES
 
 
 def read(text: str) -> list[Interval]:
