@@ -14,19 +14,19 @@ from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
 from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import writing
+from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.find import find_all
 from stackmap.host.capture_paths import encoded
 from stackmap.model.layout_request import LayoutRequest, parse
-from stackmap.render.page.page import page_of
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
     from stackmap.analysis.plan.plan_context import Ground
     from stackmap.cli import Session
+    from stackmap.document.blocks import Page
     from stackmap.model.topology import Topology
     from stackmap.render.html.document import Assets
-    from stackmap.render.page.blocks import Page
 
 COUNT = 60  # of a live machine
 MARKDOWN = (".md", ".markdown")

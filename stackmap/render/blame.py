@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.analysis.share import Portion
+from stackmap.document.units import kib, number, percent, rate
 from stackmap.model.cgroup_io import GroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -13,7 +14,6 @@ from stackmap.render.estimates import range_json
 from stackmap.render.intervals import interval_json, span
 from stackmap.render.table import table
 from stackmap.render.text import safe
-from stackmap.render.units import kib, number, percent, rate
 
 SCHEMA = "stackmap.blame/1"
 NOBODY = "not from any device above"

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from stackmap.analysis.findings.finding import Severity
 from stackmap.analysis.geometry.check import Line
+from stackmap.document.templates import filled, literal, title, words_of
 from stackmap.model.topology import Topology
-from stackmap.render.templates import filled, literal, title, words_of
 from stackmap.render.text import WIDTH
 
 SCHEMA = "stackmap.check/1"

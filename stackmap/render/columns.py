@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from stackmap.document import describe
+from stackmap.document.units import size
 from stackmap.model.device import Device, Role
-from stackmap.render import describe
 from stackmap.render.titles import kernel, listed
-from stackmap.render.units import size
 from stackmap.render.walk import Row
 
 Value = str | int | bool | None | tuple[str, ...]

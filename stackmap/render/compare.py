@@ -8,7 +8,7 @@ from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.analysis.compare.volume_pairs import Apart
-from stackmap.render.compare_words import change_of, range_of, row_name, sentences, value_of
+from stackmap.document.compare_sentences import change_of, range_of, row_name, sentences, value_of
 from stackmap.render.intervals import instant
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table

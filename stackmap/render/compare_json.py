@@ -8,7 +8,7 @@ from stackmap.analysis.compare.bootstrap import DRAWS, SEED
 from stackmap.analysis.compare.estimate import Estimate
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
-from stackmap.render.compare_words import METHOD, sentences
+from stackmap.document.compare_sentences import METHOD, sentences
 from stackmap.render.json import layout_json
 from stackmap.render.layers_json import layouts_json
 

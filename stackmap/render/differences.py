@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from stackmap.analysis.differences import Change, Differences
+from stackmap.document import describe
+from stackmap.document.units import size
 from stackmap.model.device import Device
-from stackmap.render import describe
 from stackmap.render.text import safe
-from stackmap.render.units import size
 
 SCHEMA = "stackmap.diff/1"
 NOTHING = "nothing changed\n"

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.document.templates import filled, literal, shown, title, words_of
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.render.intervals import interval_json, span
 from stackmap.render.notes import notes
-from stackmap.render.templates import filled, literal, shown, title, words_of
 from stackmap.render.text import WIDTH, safe
 
 SCHEMA = "stackmap.explain/1"

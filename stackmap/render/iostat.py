@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stackmap.analysis.totals import Total
+from stackmap.document.units import rate
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
@@ -12,7 +13,6 @@ from stackmap.model.metrics import METRICS, Metric
 from stackmap.render.intervals import interval_json, span
 from stackmap.render.table import table
 from stackmap.render.text import safe
-from stackmap.render.units import rate
 
 SCHEMA = "stackmap.iostat/1"
 INDENT = " "

@@ -6,13 +6,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.document.stack_sentences import findings
+from stackmap.document.units import kib, number, rate
 from stackmap.model.interval import Interval
 from stackmap.render.intervals import span
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
 from stackmap.render.text import WIDTH, safe
-from stackmap.render.units import kib, number, rate
-from stackmap.render.words import findings
 
 if TYPE_CHECKING:
     from stackmap.model.raid import Layout

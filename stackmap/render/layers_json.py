@@ -10,12 +10,12 @@ from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
 from stackmap.analysis.expected import Expected
 from stackmap.analysis.layers import spreading
 from stackmap.analysis.share import DIRECTIONS
+from stackmap.document.stack_sentences import findings
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
 from stackmap.render.estimates import range_json
 from stackmap.render.intervals import interval_json
 from stackmap.render.json import layout_json
-from stackmap.render.words import findings
 
 if TYPE_CHECKING:
     from stackmap.analysis.parity import Parity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stackmap.render.page.blocks import (
+from stackmap.document.blocks import (
     Bars,
     Block,
     Card,
@@ -24,8 +24,8 @@ from stackmap.render.page.blocks import (
     Terms,
     Tiles,
 )
-from stackmap.render.page.names import with_band
-from stackmap.render.templates import literal
+from stackmap.document.report.names import with_band
+from stackmap.document.templates import literal
 from stackmap.render.text import safe
 
 BARS = "▁▂▃▄▅▆▇█"

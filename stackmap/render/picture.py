@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from stackmap.document import describe
+from stackmap.document.units import size
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology
-from stackmap.render import describe
 from stackmap.render.text import safe
 from stackmap.render.titles import kernel, title
-from stackmap.render.units import size
 from stackmap.render.walk import Row, rows
 
 # Fill by kind, light enough for black text; by what a device does, not by how it is made.

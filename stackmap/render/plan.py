@@ -9,10 +9,10 @@ from dataclasses import asdict
 from stackmap.analysis.plan.plan_context import Ground
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
 from stackmap.analysis.plan.strategies import Outcome, refusals
+from stackmap.document.describe import layout as described
+from stackmap.document.templates import title
 from stackmap.model.raid import Layout
-from stackmap.render.describe import layout as described
 from stackmap.render.json import layout_json
-from stackmap.render.templates import title
 from stackmap.render.text import WIDTH, safe
 
 SCHEMA = "stackmap.plan/1"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from stackmap.analysis.findings.finding import Rule
 from stackmap.analysis.geometry.check import Check
-from stackmap.render.templates import shown
+from stackmap.document.templates import shown
 from stackmap.render.text import WIDTH
 
 

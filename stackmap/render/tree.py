@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from stackmap.document import describe
 from stackmap.model.topology import Topology
-from stackmap.render import describe
 from stackmap.render.columns import Column, choose
 from stackmap.render.text import cut, padded_to, safe, widest
 from stackmap.render.titles import title

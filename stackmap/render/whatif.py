@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from stackmap.analysis.whatif.band import Band, exactly
 from stackmap.analysis.whatif.projection import At, Projection
 from stackmap.analysis.whatif.stream import Stream
+from stackmap.document.units import UNKNOWN, kib, number, percent, rate, size
 from stackmap.model.raid import Layout
 from stackmap.render.paragraph import paragraph
 from stackmap.render.table import table
 from stackmap.render.text import WIDTH, safe
-from stackmap.render.units import UNKNOWN, kib, number, percent, rate, size
 
 COLUMNS = ("A SECOND", "NOW", "PROJECTED", "LOW", "HIGH", "CHANGE")
 CHECK = ("A SECOND", "MEASURED", "MODEL", "LOW", "HIGH", "OFF")

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import stackmap.cli.explain as command
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli import stackmap
-from stackmap.render.templates import filled, words_of
+from stackmap.document.templates import filled, words_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
 # Recorded elsewhere, with their loads; where they lie beside this repository, all of them are judged.

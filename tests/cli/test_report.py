@@ -20,9 +20,9 @@ from click.testing import CliRunner
 
 from stackmap.analysis import time_series
 from stackmap.cli import stackmap
+from stackmap.document.units import kib, number, rate
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import command_file
-from stackmap.render.units import kib, number, rate
 from stackmap.sources import lvm_report
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,12 +8,12 @@ import pytest
 
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
+from stackmap.document.blocks import Paragraph
+from stackmap.document.report.summary import section
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.page.blocks import Paragraph
-from stackmap.render.page.summary import section
 from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
 
 PAGE = 4096

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from stackmap.render.page.blocks import Chart
-from stackmap.render.units import KIB, SIZES, size
+from stackmap.document.blocks import Chart
+from stackmap.document.units import KIB, SIZES, size
 
 MARKS = 5  # of an axis, about
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from stackmap.document.blocks import Bar, Bars
+from stackmap.document.report.names import with_band
 from stackmap.render.html.markup import Markup, tag
-from stackmap.render.page.blocks import Bar, Bars
-from stackmap.render.page.names import with_band
 
 WIDE, ROW, HIGH = 760, 34, 20
 LEFT, RIGHT = 230, 150  # for the labels, and for the figures

@@ -12,9 +12,9 @@ import base64
 import hashlib
 from dataclasses import dataclass
 
+from stackmap.document.blocks import Page
 from stackmap.render.html.draw import draw_section
 from stackmap.render.html.markup import Markup, joined, tag
-from stackmap.render.page.blocks import Page
 
 
 @dataclass(frozen=True, slots=True)

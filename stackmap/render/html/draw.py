@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stackmap.render.html.axes import label, places, scale_of
-from stackmap.render.html.bars import bars
-from stackmap.render.html.markup import Markup, data, joined, lines, tag
-from stackmap.render.html.plot import plot
-from stackmap.render.page.blocks import (
+from stackmap.document.blocks import (
     Bars,
     Block,
     Card,
@@ -27,6 +23,10 @@ from stackmap.render.page.blocks import (
     Tile,
     Tiles,
 )
+from stackmap.render.html.axes import label, places, scale_of
+from stackmap.render.html.bars import bars
+from stackmap.render.html.markup import Markup, data, joined, lines, tag
+from stackmap.render.html.plot import plot
 from stackmap.render.svg import render_svg
 
 

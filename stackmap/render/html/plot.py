@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from stackmap.document.blocks import Chart, Line
 from stackmap.render.html.axes import greatest, places, scale_of, ticks, x_ticks
 from stackmap.render.html.markup import Markup, tag
-from stackmap.render.page.blocks import Chart, Line
 
 WIDE, HIGH = 480, 190
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 10, 22

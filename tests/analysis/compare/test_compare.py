@@ -10,12 +10,12 @@ import pytest
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.load_matching import classes
 from stackmap.analysis.compare.recording import MOST, Taking
+from stackmap.document.compare_sentences import sentences
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 from stackmap.render.compare import compare_text
 from stackmap.render.compare_json import compare_json
-from stackmap.render.compare_words import sentences
 from tests.drawn import DISKS, did, moved, raid_volume, topology
 
 RAID5 = topology(raid_volume("vm", "raid5", 8, label="vg/vm", size=700 << 20))

@@ -8,7 +8,7 @@ from stackmap.analysis.amplification import StackFigures, figures_of
 from stackmap.analysis.report import Report
 from stackmap.analysis.share import Share
 from stackmap.analysis.time_series import Stretch, extremes_of
-from stackmap.render.page.blocks import (
+from stackmap.document.blocks import (
     Block,
     Chart,
     Line,
@@ -19,9 +19,9 @@ from stackmap.render.page.blocks import (
     Table,
     side_by_side,
 )
-from stackmap.render.page.names import REQUESTS, known_directions, plural, sentence
-from stackmap.render.templates import shown
-from stackmap.render.units import kib, number, rate
+from stackmap.document.report.names import REQUESTS, known_directions, plural, sentence
+from stackmap.document.templates import shown
+from stackmap.document.units import kib, number, rate
 
 CHARTS = (
     ("ios", "requests/s", "Requests asked for"),

@@ -10,7 +10,7 @@ from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.load_matching import is_like
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.analysis.compare.values import Compared, StackComparison
-from stackmap.render.units import UNKNOWN, kib, number, rate
+from stackmap.document.units import UNKNOWN, kib, number, rate
 
 METHOD = "circular block bootstrap over intervals"
 

@@ -10,14 +10,14 @@ from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.time_series import FIGURES, Stretch
 from stackmap.analysis.whatif.projection import Projection
+from stackmap.document.blocks import Block, Code, Folded, Paragraph, Rows, Section, Table
+from stackmap.document.report.names import known_directions
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS
 from stackmap.render.csv import Cell, csv
 from stackmap.render.intervals import instant
 from stackmap.render.iostat import cell, names
 from stackmap.render.layers_json import layers_json
-from stackmap.render.page.blocks import Block, Code, Folded, Paragraph, Rows, Section, Table
-from stackmap.render.page.names import known_directions
 from stackmap.render.text import safe
 from stackmap.render.whatif_json import whatif_json
 

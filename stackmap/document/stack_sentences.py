@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
+from stackmap.document.units import number, percent, size
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
-from stackmap.render.units import number, percent, size
 
 ENDS = 0.02  # a share this near to 0 or 1 is called none or all
 WORDS = {"read": "reads", "write": "writes", "total": "requests"}

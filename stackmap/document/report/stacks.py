@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
-from stackmap.render.page.blocks import Block, Paragraph, Section, Stack
-from stackmap.render.page.figures import what_it_is
+from stackmap.document.blocks import Block, Paragraph, Section, Stack
+from stackmap.document.report.figures import what_it_is
 from stackmap.render.picture import picture
 from stackmap.render.tree import render_tree
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from stackmap.analysis.corrections import RULES
 from stackmap.analysis.parity import Parity
 from stackmap.analysis.report import Report
+from stackmap.document.blocks import Listing, Part, Section, Terms
+from stackmap.document.report.names import plural, sentence
 from stackmap.render.intervals import instant
-from stackmap.render.page.blocks import Listing, Part, Section, Terms
-from stackmap.render.page.names import plural, sentence
 
 ENDS = 0.02  # a range no wider is a figure
 SHORT = 3600.0  # seconds; less says nothing of the busy hour

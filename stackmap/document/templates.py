@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from stackmap.analysis.findings.finding import Seen
+from stackmap.document.units import UNKNOWN, number, percent, rate, size
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
-from stackmap.render.units import UNKNOWN, number, percent, rate, size
 
 UNITS: dict[str, Callable[[float], str]] = {
     "ms": lambda value: f"{number(value, 0 if value >= 100 else 1 if value >= 1 else 2)} ms",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
-from stackmap.render.layers import COLUMNS, layer_rows
-from stackmap.render.page.blocks import (
+from stackmap.document.blocks import (
     Block,
     Folded,
     Listing,
@@ -17,8 +16,9 @@ from stackmap.render.page.blocks import (
     Terms,
     side_by_side,
 )
-from stackmap.render.page.names import known_directions, sentence
-from stackmap.render.words import findings
+from stackmap.document.report.names import known_directions, sentence
+from stackmap.document.stack_sentences import findings
+from stackmap.render.layers import COLUMNS, layer_rows
 
 TITLES = {"read": "Reads", "write": "Writes", "total": "Reads and writes"}
 HEADINGS = {

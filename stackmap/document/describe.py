@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from stackmap.document.units import size
 from stackmap.model.device import Device, Kind
 from stackmap.model.raid import Layout
-from stackmap.render.units import size
 
 FINE = frozenset({None, "active", "standby", "spare", "journal"})
 

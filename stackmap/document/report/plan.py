@@ -9,9 +9,9 @@ from stackmap.analysis.plan.step import NOTHING, Plan, Step
 from stackmap.analysis.plan.strategies import Outcome
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
-from stackmap.render.page.blocks import Block, Card, Code, Folded, Listing, Paragraph, Part, Section
-from stackmap.render.page.names import plural
-from stackmap.render.page.projection import heading
+from stackmap.document.blocks import Block, Card, Code, Folded, Listing, Paragraph, Part, Section
+from stackmap.document.report.names import plural
+from stackmap.document.report.projection import heading
 from stackmap.render.plan import endurance, numbers
 
 NONE_ASKED = "No way was looked for: no other layout was asked for (--to LAYOUT)."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.render.page.blocks import Bar
-from stackmap.render.units import number, size
+from stackmap.document.blocks import Bar
+from stackmap.document.units import number, size
 
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 

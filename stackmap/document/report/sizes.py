@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
 from stackmap.analysis.size_classes import span
-from stackmap.model.load import ratio
-from stackmap.render.page.blocks import (
+from stackmap.document.blocks import (
     Block,
     Chart,
     Line,
@@ -19,8 +18,9 @@ from stackmap.render.page.blocks import (
     Table,
     side_by_side,
 )
-from stackmap.render.page.names import REQUESTS, known_directions, sentence
-from stackmap.render.units import kib, size
+from stackmap.document.report.names import REQUESTS, known_directions, sentence
+from stackmap.document.units import kib, size
+from stackmap.model.load import ratio
 
 CAVEAT = (
     "The kernel counts requests and bytes, not the size of each request. So the chart shares out the "

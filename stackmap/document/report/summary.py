@@ -10,10 +10,9 @@ from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.analysis.whatif.volume_context import stand
-from stackmap.model.load import Load
-from stackmap.render.page import methods
-from stackmap.render.page.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
-from stackmap.render.page.figures import (
+from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
+from stackmap.document.report import methods
+from stackmap.document.report.figures import (
     at_disks,
     disk_requests,
     slowest,
@@ -22,11 +21,12 @@ from stackmap.render.page.figures import (
     what_it_is,
     what_it_is_asked_for,
 )
-from stackmap.render.page.names import REQUESTS, known_directions, listed, plural, short
-from stackmap.render.page.plan import safety
-from stackmap.render.page.projection import capacity, change, gives, to
-from stackmap.render.templates import filled, shown, title, words_of
-from stackmap.render.units import number, percent, rate
+from stackmap.document.report.names import REQUESTS, known_directions, listed, plural, short
+from stackmap.document.report.plan import safety
+from stackmap.document.report.projection import capacity, change, gives, to
+from stackmap.document.templates import filled, shown, title, words_of
+from stackmap.document.units import number, percent, rate
+from stackmap.model.load import Load
 
 OTHERS = 1.05  # times what a stack's disks do for it: above that others matter
 MOST_TOLD = 4  # findings in the summary

@@ -6,12 +6,8 @@ from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
-from stackmap.model.device import Device
-from stackmap.model.load import plus, ratio
-from stackmap.model.raid import Layout
-from stackmap.model.topology import Topology
-from stackmap.render import describe
-from stackmap.render.page.names import (
+from stackmap.document import describe
+from stackmap.document.report.names import (
     REQUESTS,
     disks_of,
     known_directions,
@@ -20,8 +16,12 @@ from stackmap.render.page.names import (
     rate_of_bytes,
     short,
 )
-from stackmap.render.templates import shown
-from stackmap.render.units import number, size
+from stackmap.document.templates import shown
+from stackmap.document.units import number, size
+from stackmap.model.device import Device
+from stackmap.model.load import plus, ratio
+from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology
 
 MOST_DISKS = 8  # by name in a sentence
 WASTED = 0.02  # of what is paid; less than that above the ideal is none

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from stackmap.analysis.findings.finding import Finding, Severity
 from stackmap.analysis.report import Report
+from stackmap.document.blocks import Block, Card, Folded, Paragraph, Rows, Section, Table
+from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.model.topology import Topology
-from stackmap.render.page.blocks import Block, Card, Folded, Paragraph, Rows, Section, Table
-from stackmap.render.templates import filled, shown, title, words_of
 
 NOTHING = (
     "No rule found anything wrong in what was measured. That is no proof that all is well: a rule "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from stackmap import __version__
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
-from stackmap.render.page import (
+from stackmap.document.blocks import Page
+from stackmap.document.report import (
     course,
     findings,
     methods,
@@ -17,7 +18,6 @@ from stackmap.render.page import (
     stacks,
     summary,
 )
-from stackmap.render.page.blocks import Page
 
 
 def page_of(report: Report, proposals: tuple[Proposal, ...] = ()) -> Page:

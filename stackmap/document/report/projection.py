@@ -8,8 +8,7 @@ from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.band import Band
 from stackmap.analysis.whatif.projection import At, Projection
-from stackmap.model.topology import Topology
-from stackmap.render.page.blocks import (
+from stackmap.document.blocks import (
     Bar,
     Bars,
     Block,
@@ -20,9 +19,10 @@ from stackmap.render.page.blocks import (
     Section,
     Table,
 )
-from stackmap.render.page.figures import laid_out
-from stackmap.render.page.names import plural, sentence, short
-from stackmap.render.units import rate, size
+from stackmap.document.report.figures import laid_out
+from stackmap.document.report.names import plural, sentence, short
+from stackmap.document.units import rate, size
+from stackmap.model.topology import Topology
 from stackmap.render.whatif import lines, sentences
 
 NONE_ASKED = (
