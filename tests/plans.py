@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.raid import layout
@@ -25,7 +25,7 @@ def disks(count: int, size: int = 1024 * MIB) -> list[Device]:
     ]
 
 
-def lv_ground(
+def lv_context(
     segtype: str,
     members: int,
     wanted: str,
@@ -39,7 +39,7 @@ def lv_ground(
     more: tuple[list[Device], list[Edge]] = ((), ()),
     name: str = "lv",
     **given: object,
-) -> Ground:
+) -> PlanContext:
     """A LV vg/lv of a type over the first disks of a VG of *count*, each with *free* extents."""
     level = segtype.partition("_")[0]
     plain = level in ("linear", "striped", "raid0")
@@ -68,12 +68,12 @@ def lv_ground(
     volumes[name] = LogicalVolume(name, (segtype,), extents, attributes, on=on)
     pvs = tuple(PhysicalVolume(f"/dev/{d}", d, 255, free) for d in disk_names(count))
     group = VolumeGroup("vg", EXTENT, "wz--n-", shared=False, pvs=pvs, volumes=volumes)
-    return Ground(
+    return PlanContext(
         Topology(devices, edges), top, parse(wanted), groups={"vg": group}, **given
     )  # fmt: skip
 
 
-def md_ground(
+def md_context(
     level: str,
     members: int,
     wanted: str,
@@ -82,14 +82,14 @@ def md_ground(
     state: str = "active",
     uses: tuple[Use, ...] = (),
     **given: object,
-) -> Ground:
+) -> PlanContext:
     """An array md0 of a level over the first disks of *count*."""
     how = layout(level, members, CHUNK if level != "raid1" else None,
                  variant={"raid5": "ls", "raid6": "ls", "raid10": "near"}.get(level, ""))  # fmt: skip
     top = Device("md0", Kind.ARRAY, "9:0", size=how.data * 64 * MIB, state=state, layout=how,
                  facts={"metadata": "1.2"}, uses=uses)  # fmt: skip
     edges = [Edge("md0", name, Role.DATA) for name in disk_names(members)]
-    return Ground(
+    return PlanContext(
         Topology([*disks(count), top], edges), top, parse(wanted), groups={},
-        components={"md0": 64 * MIB}, **given,
+        component_sizes={"md0": 64 * MIB}, **given,
     )  # fmt: skip

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.fiojob.target import HEAD, SECTOR, SIGNATURES, SYSTEM, no_test_file, used_by
+from stackmap.analysis.fiojob.target import (
+    HEAD,
+    SECTOR,
+    SIGNATURES,
+    SYSTEM,
+    not_a_test_file,
+    used_by,
+)
 from stackmap.discover.files import file_uses, guest_of, is_all_seen, writers
 from stackmap.model.device import Use
 from tests.machine import DrawnHost
@@ -96,22 +103,24 @@ def test_a_file_that_says_what_it_is_is_no_tests(start, magic, what):
     """Each signature stands where it is looked for, and alone."""
     head = bytes(start) + magic + bytes(HEAD - start - len(magic))
 
-    assert no_test_file("/srv/x", HEAD, head, executable=False) == f"is {what}, by its content"
-    assert no_test_file("/srv/x", HEAD, b"\1" + head, executable=False) == ""
+    assert not_a_test_file("/srv/x", HEAD, head, executable=False) == f"is {what}, by its content"
+    assert not_a_test_file("/srv/x", HEAD, b"\1" + head, executable=False) == ""
 
 
 @pytest.mark.parametrize("folder", SYSTEM)
 def test_no_test_is_made_where_the_system_is(folder):
     """Below it, not beside it."""
-    assert "the system's" in no_test_file(f"{folder}/x", 0, b"", executable=False)
-    assert no_test_file(f"{folder}x/x", 0, b"", executable=False) == ""
+    assert "the system's" in not_a_test_file(f"{folder}/x", 0, b"", executable=False)
+    assert not_a_test_file(f"{folder}x/x", 0, b"", executable=False) == ""
 
 
 def test_a_file_of_whole_sectors_may_be_a_tests():
     """What direct I/O cannot fill was made for something else."""
-    assert no_test_file("/srv/x", 7 * SECTOR, bytes(7), executable=False) == ""
-    assert "no whole sectors" in no_test_file("/srv/x", 7 * SECTOR + 1, bytes(7), executable=False)
-    assert "may be executed" in no_test_file("/srv/x", SECTOR, bytes(7), executable=True)
+    assert not_a_test_file("/srv/x", 7 * SECTOR, bytes(7), executable=False) == ""
+    assert "no whole sectors" in not_a_test_file(
+        "/srv/x", 7 * SECTOR + 1, bytes(7), executable=False
+    )
+    assert "may be executed" in not_a_test_file("/srv/x", SECTOR, bytes(7), executable=True)
 
 
 def test_a_use_is_a_sentence():

@@ -14,13 +14,13 @@ from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.findings.parity import PARTIAL_STRIPE
 from stackmap.analysis.findings.sizes import SMALL_CHUNK
 from stackmap.analysis.findings.state import UNSYNCED
-from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Plan
-from stackmap.analysis.plan.strategies import Outcome, is_there, outcomes, refusals
+from stackmap.analysis.plan.strategies import Outcome, is_current_layout, outcomes, refusals
 from stackmap.analysis.report import Measuring
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.projection import Projection
-from stackmap.analysis.whatif.volume_context import stand
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
@@ -40,7 +40,7 @@ class Proposal:
     A layout for *top*, asked for as ``wish``.
 
     ``layout``: what that is here, None where it cannot be. ``projection``:
-    None where ``unprojected`` says why. ``ground`` and
+    None where ``unprojected`` says why. ``context`` and
     ``outcomes``: what each way of getting there says; where none can be gone,
     ``unplanned`` says why.
     """
@@ -50,7 +50,7 @@ class Proposal:
     layout: Layout | None = None
     projection: Projection | None = None
     unprojected: str = ""
-    ground: Ground | None = None
+    context: PlanContext | None = None
     outcomes: tuple[Outcome, ...] = ()
     unplanned: str = ""
 
@@ -71,31 +71,31 @@ class Proposal:
 
 
 def proposal(
-    measured: Measuring, top: str, wish: str, asked: LayoutRequest, ground: Ground | str
+    measured: Measuring, top: str, wish: str, asked: LayoutRequest, context: PlanContext | str
 ) -> Proposal:
-    """Return what *asked*, said as *wish*, would be for *top*; *ground*: why there is none, or what a plan needs."""
+    """Return what *asked*, said as *wish*, would be for *top*; *context*: why there is none, or what a plan needs."""
     layout: Layout | None = None
     projection: Projection | None = None
     unprojected = ""
-    place = stand(measured.topology, top)
+    volume = volume_context(measured.topology, top)
     try:
-        layout = asked.on(place.present, lvm=place.lvm)
+        layout = asked.on(volume.present, lvm=volume.lvm)
         projection = project(measured.topology, measured.parts, top, asked)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)
     so_far = Proposal(top, wish, layout, projection, unprojected)
-    if isinstance(ground, str):
-        return replace(so_far, unplanned=ground)
-    found, unplanned = _ways(ground)
-    return replace(so_far, ground=ground, outcomes=found, unplanned=unplanned)
+    if isinstance(context, str):
+        return replace(so_far, unplanned=context)
+    found, unplanned = _ways(context)
+    return replace(so_far, context=context, outcomes=found, unplanned=unplanned)
 
 
-def _ways(ground: Ground) -> tuple[tuple[Outcome, ...], str]:
+def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
     """Return what each way says, and why none can be gone."""
     try:
-        if is_there(ground):
+        if is_current_layout(context):
             return (), "the layout is there already"
-        found = tuple(outcomes(ground))
+        found = tuple(outcomes(context))
     except (PlanRefused, LayoutError) as refusal:
         return (), str(refusal)
     if any(each.plan is not None for each in found):

@@ -15,8 +15,8 @@ import click
 
 from stackmap.analysis.amplification import heads
 from stackmap.analysis.compare.compare import compare
-from stackmap.analysis.compare.recording import MOST, Recording, Taking
-from stackmap.analysis.compare.volume_pairs import Apart, Pairs, named, pairs_of
+from stackmap.analysis.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
+from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
 from stackmap.cli.baseline import TARS
 from stackmap.cli.measuring import Wanted, at
 from stackmap.cli.output import width
@@ -44,7 +44,7 @@ class Source:
 
     def taken(self, tops: list[str]) -> Recording:
         """Return all of its intervals, of the stacks of *tops*."""
-        taking = Taking(self.name, self.topology, tuple(tops))
+        taking = RecordingBuilder(self.name, self.topology, tuple(tops))
         for topology, interval in self.reports:
             taking.add(topology, interval)
         found = taking.result()
@@ -89,15 +89,15 @@ def command(
     with ExitStack() as opened:
         old, new = (_source(session, word, opened) for word in (before, after))
         if names or mapped:
-            apart: tuple[Apart, ...] = ()
+            unmatched: tuple[Unmatched, ...] = ()
             pairs, status = _pairs(old, new, names, mapped)
         else:
-            (pairs, apart), status = _tops(old, new), 0
+            (pairs, unmatched), status = _tops(old, new), 0
         recordings = (
             old.taken([one for one, _ in pairs]),
             new.taken([other for _, other in pairs]),
         )
-    found = replace(compare(*recordings, pairs), apart=apart)
+    found = replace(compare(*recordings, pairs), unmatched=unmatched)
     if not (names or mapped):
         found = replace(found, stacks=tuple(each for each in found.stacks if not each.idle))
     if not found.stacks:
@@ -115,7 +115,7 @@ def _source(session: Session, word: str, opened: ExitStack) -> Source:
         from stackmap.cli import Session as Anew
 
         there = Anew(path, "auto", (*window, None))
-        there.most = MOST  # counters hold what was between: a week is read as fast
+        there.most = MAX_BATCHES  # counters hold what was between: a week is read as fast
         topology, looked = at(there, None)
     elif any(window):
         raise click.UsageError(f"{word}: a part can be taken of a capture, not of a text")
@@ -144,16 +144,16 @@ def _split(word: str) -> tuple[str, tuple[str | None, str | None]]:
     return path, (since or None, until or None)
 
 
-def _tops(old: Source, new: Source) -> tuple[Pairs, tuple[Apart, ...]]:
+def _tops(old: Source, new: Source) -> tuple[Pairs, tuple[Unmatched, ...]]:
     """Return the tops that are compared where none is named, and which are not, for they are none in both."""
-    pairs, apart = pairs_of(old.topology, old.tops, new.topology, new.tops)
+    pairs, unmatched = pairs_of(old.topology, old.tops, new.topology, new.tops)
     if not pairs:
-        raise NameNotFound(f"no volume is in both{_told(apart)}; {OTHERWISE}")
-    return pairs, apart
+        raise NameNotFound(f"no volume is in both{_told(unmatched)}; {OTHERWISE}")
+    return pairs, unmatched
 
 
-def _told(apart: tuple[Apart, ...]) -> str:
-    return f" as a top (not: {', '.join(each.title for each in apart)})" if apart else ""
+def _told(unmatched: tuple[Unmatched, ...]) -> str:
+    return f" as a top (not: {', '.join(each.title for each in unmatched)})" if unmatched else ""
 
 
 def _pairs(
@@ -184,7 +184,7 @@ def _again(before: Topology, after: Topology, name: str) -> dict[str, str | None
     Else the one that is called *name* there, as what is mounted at it is; but
     a kernel's name that another took over is no sign.
     """
-    titles, found = named(after), find(before, name)
+    titles, found = by_title(after), find(before, name)
     again = {was: titles.get(before[was].title) for was in found}
     if list(again.values()) == [None]:
         called = find(after, name)

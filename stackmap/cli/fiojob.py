@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.fiojob.job import Job, job_of
-from stackmap.analysis.fiojob.load import DIRECTIONS, Measuring
-from stackmap.analysis.fiojob.sizes import Sizes, given
+from stackmap.analysis.fiojob.load import DIRECTIONS, LoadMeasurement
+from stackmap.analysis.fiojob.sizes import Sizes, parse_sizes
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.cli.target import NONE, Target, target_of
 from stackmap.errors import InputError
@@ -30,7 +30,7 @@ def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
         if direction not in DIRECTIONS:
             raise click.BadParameter(f"takes read=SIZES or write=SIZES, not {value}")
         try:
-            found[direction] = given(sizes)
+            found[direction] = parse_sizes(sizes)
         except ValueError as error:
             raise click.BadParameter(str(error)) from error
     return found
@@ -87,7 +87,7 @@ def command(
     onto = NONE if target is None else target_of(session, topology, name, target)
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     wanted = wanted.near(topology, [name])
-    taken = Measuring(topology, name, sizes)
+    taken = LoadMeasurement(topology, name, sizes)
     for interval in wanted.intervals(session, topology):
         taken.add(interval)
     job = _job(taken, onto, runtime)
@@ -104,7 +104,7 @@ def _one(topology: Topology, name: str) -> str:
     return found[0]
 
 
-def _job(taken: Measuring, onto: Target, runtime: int | None) -> Job:
+def _job(taken: LoadMeasurement, onto: Target, runtime: int | None) -> Job:
     load = taken.result()
     if load is None:
         raise InputError(f"{taken.topology[taken.name].title}: not among the counters")

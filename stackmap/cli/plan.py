@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.plan.strategies import WAYS, is_there, outcomes
+from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.cli.output import width
-from stackmap.cli.plan_inputs import ground
+from stackmap.cli.plan_inputs import plan_context
 from stackmap.discover import discover
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import parse
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     help="A PV or an unused disk that the new layout shall stand on; once for each.",
 )
 @click.option(
-    "--way", type=click.Choice(list(WAYS)), help="This way, and no other; default: the safest."
+    "--way",
+    type=click.Choice(list(STRATEGIES)),
+    help="This way, and no other; default: the safest.",
 )
 @click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object, with all ways.")
 @click.pass_obj
@@ -55,15 +57,15 @@ def command(
     not known to be safe for this very stack is refused, and why is said.
     """
     request = parse(wanted)
-    looked_at = ground(session.host, discover(session.host), name, request, onto)
-    if is_there(looked_at):
-        same = f"{json.dumps(plan_json(looked_at, [], same=True))}\n"
-        click.echo(same if as_json else same_text(looked_at), nl=False)
+    context = plan_context(session.host, discover(session.host), name, request, onto)
+    if is_current_layout(context):
+        same = f"{json.dumps(plan_json(context, [], same=True))}\n"
+        click.echo(same if as_json else same_text(context), nl=False)
         return
-    found = [each for each in outcomes(looked_at) if way in (None, each.way.name)]
+    found = [each for each in outcomes(context) if way in (None, each.strategy.name)]
     if as_json:
-        click.echo(json.dumps(plan_json(looked_at, found)))
+        click.echo(json.dumps(plan_json(context, found)))
     if not any(each.plan for each in found):
-        raise PlanRefused(refusal(looked_at, found) if found else f"{way} is no way for {name}")
+        raise PlanRefused(refusal(context, found) if found else f"{way} is no way for {name}")
     if not as_json:
-        click.echo(plan_text(looked_at, found[0], found[1:], width=width()), nl=False)
+        click.echo(plan_text(context, found[0], found[1:], width=width()), nl=False)

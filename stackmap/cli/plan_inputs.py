@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.plan.plan_context import Ground, Mounted
+from stackmap.analysis.plan.plan_context import Mount, PlanContext
 from stackmap.analysis.plan.target import target
 from stackmap.errors import SourceError
 from stackmap.find import find_all
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from stackmap.model.volume_group import VolumeGroup
 
 
-def ground(
+def plan_context(
     host: Host, topology: Topology, name: str, wanted: LayoutRequest, onto: Iterable[str] = ()
-) -> Ground:
+) -> PlanContext:
     """Return what a plan for *name* is judged by; refused where no one device is meant."""
     device = target(topology, find_all(topology, [name]))
-    groups, silence = _groups(host, topology)
+    groups, reason = _groups(host, topology)
     named = tuple(found for each in onto for found in find_all(topology, [each]))
-    return Ground(
+    return PlanContext(
         topology,
         device,
         wanted,
         groups=groups,
-        silence=silence,
-        mounted=_mounted(host),
-        components=components(host, topology),
+        reason=reason,
+        mounts=_mounts(host),
+        component_sizes=component_sizes(host, topology),
         onto=named,
-        written={name: _written(host, topology[name]) for name in named},
+        contents={name: _contents(host, topology[name]) for name in named},
     )
 
 
 def ask(host: Host, topology: Topology) -> None:
-    """Ask all that ``ground`` asks, of every device, so that a recorder keeps it."""
+    """Ask all that ``plan_context`` asks, of every device, so that a recorder keeps it."""
     _groups(host, topology)
-    _mounted(host)
-    components(host, topology)
+    _mounts(host)
+    component_sizes(host, topology)
 
 
-def _written(host: Host, device: Device) -> str | None:
+def _contents(host: Host, device: Device) -> str | None:
     """Return what udev found on *device*; who records has asked it of all that nothing stands on."""
     said = udev.properties(host, device.number)
     return udev.content(said, partition=device.kind is Kind.PARTITION)
 
 
-def components(host: Host, topology: Topology) -> dict[str, int | None]:
+def component_sizes(host: Host, topology: Topology) -> dict[str, int | None]:
     """Return the bytes that each array uses of each member."""
     arrays = (device.name for device in topology if device.kind is Kind.ARRAY)
     return {name: mdraid.component(host, name) for name in arrays}
@@ -69,9 +69,9 @@ def _groups(host: Host, topology: Topology) -> tuple[dict[str, VolumeGroup] | No
         return None, str(error)
 
 
-def _mounted(host: Host) -> dict[str, Mounted]:
+def _mounts(host: Host) -> dict[str, Mount]:
     try:
         mounts = mountinfo.read(host)
     except SourceError:
         return {}
-    return {each.point: Mounted(each.kind, each.flags, each.root) for each in mounts}
+    return {each.point: Mount(each.kind, each.flags, each.root) for each in mounts}

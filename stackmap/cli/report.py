@@ -22,7 +22,7 @@ from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from stackmap.analysis.plan.plan_context import Ground
+    from stackmap.analysis.plan.plan_context import PlanContext
     from stackmap.cli import Session
     from stackmap.document.blocks import Page
     from stackmap.model.topology import Topology
@@ -104,7 +104,7 @@ def command(
     if found is None or not found.stacks:
         raise InputError("nothing was measured, so there is nothing to report")
     proposals = tuple(
-        proposal(taken, name, wish, request, _ground(session, topology, name, request, onto))
+        proposal(taken, name, wish, request, _plan_context(session, topology, name, request, onto))
         for name in chosen
         for wish, request in asked.items()
     )
@@ -112,14 +112,14 @@ def command(
     sys.exit(status)
 
 
-def _ground(
+def _plan_context(
     session: Session, topology: Topology, name: str, asked: LayoutRequest, onto: tuple[str, ...]
-) -> Ground | str:
+) -> PlanContext | str:
     """Return what a plan is made from; why there can be none."""
-    from stackmap.cli.plan_inputs import ground
+    from stackmap.cli.plan_inputs import plan_context
 
     try:
-        return ground(session.host, topology, name, asked, onto)
+        return plan_context(session.host, topology, name, asked, onto)
     except (PlanRefused, LayoutError) as refusal:
         return str(refusal)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, no_test_file, used_by
+from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, not_a_test_file, used_by
 from stackmap.analysis.plan.plan_context import path_of
 from stackmap.discover import discover
 from stackmap.discover.files import file_uses, guest_of, is_all_seen, writers
@@ -118,4 +118,4 @@ def _content(path: str, status: os.stat_result) -> str:
             head = file.read(HEAD)
     except OSError as error:
         return f"cannot be read ({error.strerror}), so what it holds is not known"
-    return no_test_file(path, status.st_size, head, executable=bool(status.st_mode & 0o111))
+    return not_a_test_file(path, status.st_size, head, executable=bool(status.st_mode & 0o111))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.whatif.project import project
-from stackmap.analysis.whatif.volume_context import stand
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import width
 from stackmap.find import find_all
@@ -72,7 +72,7 @@ def command(
     intervals = _repeatable(wanted, session, topology)
     columns = width()
     # Several volumes on one array mean that array.
-    devices = dict.fromkeys(stand(topology, name).device.name for name in chosen)
+    devices = dict.fromkeys(volume_context(topology, name).device.name for name in chosen)
     for number, name in enumerate(devices):
         projection = project(topology, intervals(), name, asked)
         if as_json:

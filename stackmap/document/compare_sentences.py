@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from stackmap.analysis.compare.bootstrap import DRAWS
+from stackmap.analysis.compare.comparison import FigureComparison, StackComparison
 from stackmap.analysis.compare.estimate import Change, Estimate
-from stackmap.analysis.compare.load_matching import is_like
+from stackmap.analysis.compare.load_matching import is_similar
 from stackmap.analysis.compare.sums import LAST, TOP
-from stackmap.analysis.compare.values import Compared, StackComparison
 from stackmap.document.units import UNKNOWN, kib, number, rate
 
 METHOD = "circular block bootstrap over intervals"
@@ -61,13 +61,13 @@ HEADLINES = {
 GREAT = 3.0  # from here on a change is told as a factor
 
 
-def row_name(each: Compared) -> str:
+def row_name(each: FigureComparison) -> str:
     """Return what a row of this figure is called."""
     key = "bytes/s" if each.figure.unit == "B/s" else each.figure.key
     return ROWS[key, each.direction]
 
 
-def value_of(each: Compared, estimate: Estimate | None) -> str:
+def value_of(each: FigureComparison, estimate: Estimate | None) -> str:
     """Return a figure of one side, in the unit its kind is shown in."""
     if estimate is None:
         return UNKNOWN
@@ -120,7 +120,7 @@ def sentences(stack: StackComparison) -> list[str]:
 Headline = tuple[str, str, str]
 
 
-def _said(key: Headline, each: Compared) -> str:
+def _said(key: Headline, each: FigureComparison) -> str:
     before, after = value_of(each, each.before), value_of(each, each.after)
     unit = " ms" if each.figure.unit == "ms" else ""
     between = range_of(each.change)
@@ -142,7 +142,7 @@ def _load(stack: StackComparison) -> str:
     )
 
 
-def _not_judged(known: dict[Headline, Compared]) -> list[str]:
+def _not_judged(known: dict[Headline, FigureComparison]) -> list[str]:
     found = [
         _said(key, each)
         for key, each in known.items()
@@ -171,7 +171,7 @@ def _pace(stack: StackComparison) -> Iterator[str]:
     times, flying, before = rate.change.ratio, queue.change.ratio, queue.before
     if times is None or flying is None or before is None or before.value < 1:
         return
-    if is_like(flying) and not is_like(times):
+    if is_similar(flying) and not is_similar(times):
         yield (
             f"As many requests were in flight as before, and {times:.2f} times as many were done: "
             "whoever sends them waits for them, so the volume set the pace, not the load."

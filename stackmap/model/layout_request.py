@@ -107,7 +107,7 @@ class LayoutRequest:
             return 1
         if self.level == "linear" and same is None:
             return (
-                1 if lvm else ceil(there.holds)
+                1 if lvm else ceil(there.data_members)
             )  # md's members are disks: as many as hold the data
         return there.members
 

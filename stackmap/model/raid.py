@@ -52,7 +52,7 @@ class Layout:
     How one array or volume spreads its data.
 
     ``data``: whole chunks of data in a stripe (RAID5 of 4: 3; RAID10 of 4 with
-    2 copies: 2; of 3: 1, see ``holds``). ``chunk``: bytes one member gets before the next, None where
+    2 copies: 2; of 3: 1, see ``data_members``). ``chunk``: bytes one member gets before the next, None where
     there is none (raid1) or it is not known. ``variant``: the level's
     algorithm as the kernel writes it ("ls", "near", "far"), "" if not known.
     """
@@ -71,14 +71,14 @@ class Layout:
         return None if self.chunk is None else self.chunk * self.data
 
     @property
-    def holds(self) -> float:
+    def data_members(self) -> float:
         """Return how many members' worth of data it holds, each byte counted once: RAID10 of 3 with 2 copies 1.5."""
         whole, part = divmod(max(0, self.members - self.parity), self.copies)
         return whole + part / self.copies if part else whole
 
-    def as_told(self) -> dict[str, object]:
+    def json_fields(self) -> dict[str, object]:
         """Return its fields as JSON has them: ``data`` is what it holds, a part of a chunk too."""
-        return {**asdict(self), "data": self.holds}
+        return {**asdict(self), "data": self.data_members}
 
     @property
     def ideal_write(self) -> float:
@@ -86,7 +86,7 @@ class Layout:
         return self.copies * (self.data + self.parity) / self.data if self.parity else self.copies
 
     @property
-    def outlives(self) -> int:
+    def survivable_failures(self) -> int:
         """How many members may die, whichever they are, and every byte is there still."""
         return self.parity + self.copies - 1
 
@@ -94,7 +94,7 @@ class Layout:
         shape = {
             "raid1": f"×{self.copies}",
             "mirror": f"×{self.copies}",
-            "raid10": f"{self.holds:g}×{self.copies}",
+            "raid10": f"{self.data_members:g}×{self.copies}",
         }.get(self.level, f"{self.data}+{self.parity}" if self.parity else f"×{self.members}")
         name = f"{self.level} {self.variant}" if self.variant in ("far", "offset") else self.level
         return f"{name} {shape}"

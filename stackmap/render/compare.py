@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stackmap.analysis.compare.comparison import (
+    Comparison,
+    FigureComparison,
+    StackComparison,
+    StackRecord,
+)
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
-from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
-from stackmap.analysis.compare.volume_pairs import Apart
+from stackmap.analysis.compare.volume_pairs import Unmatched
 from stackmap.document.compare_sentences import change_of, range_of, row_name, sentences, value_of
 from stackmap.render.intervals import instant
 from stackmap.render.paragraph import paragraph
@@ -22,7 +27,7 @@ FOLLOWS = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("co
 def compare_text(found: Comparison, *, heading: bool = True, width: int = WIDTH) -> str:
     """Return the comparison for people."""
     lines = [_recording("before", found.before), _recording("after ", found.after)]
-    lines += [paragraph(_apart(found.apart), width)] if found.apart else []
+    lines += [paragraph(_apart(found.unmatched), width)] if found.unmatched else []
     parts = ["\n".join(lines) + "\n"]
     parts += [_stack(stack, heading=heading, width=width) for stack in found.stacks]
     return "\n".join(parts)
@@ -57,7 +62,7 @@ def _title(stack: StackComparison) -> str:
     return f"{' → '.join(names)}{kernel}  {' → '.join(layouts)}"
 
 
-def _layouts(side: Side) -> str:
+def _layouts(side: StackRecord) -> str:
     """Return what spreads the data of a side, and of what that is the layout, if not of the top."""
     told = (
         str(raid.layout) if raid is side.top else f"{raid.layout} of {raid.title}"
@@ -66,17 +71,17 @@ def _layouts(side: Side) -> str:
     return ", ".join(told) or str(side.top.layout or "no RAID")
 
 
-def _apart(apart: Sequence[Apart]) -> str:
+def _apart(unmatched: Sequence[Unmatched]) -> str:
     """Return what was left out, and why, in one sentence."""
     told = []
     for when, other in (("after", "before"), ("before", "after")):
-        names = [each.title for each in apart if each.when == when]
+        names = [each.title for each in unmatched if each.when == when]
         if names:
             told.append(f"{', '.join(names)}: a top {other}, below another {when}")
     return f"left out: {'; '.join(told)}"
 
 
-def _by_layer(stack: StackComparison) -> Iterator[tuple[str, tuple[Compared, ...]]]:
+def _by_layer(stack: StackComparison) -> Iterator[tuple[str, tuple[FigureComparison, ...]]]:
     order = list(dict.fromkeys(each.layer for each in (*stack.waits, *stack.ratios)))
     order.sort(key=lambda layer: (layer != TOP, layer == LAST))
     for layer in order:
@@ -92,11 +97,11 @@ def _layer_name(stack: StackComparison, layer: str) -> str:
     return f"{layer.upper()} ({told})"
 
 
-def _is_shown(each: Compared) -> bool:
+def _is_shown(each: FigureComparison) -> bool:
     return (each.figure.key, each.direction) not in FOLLOWS
 
 
-def _row(each: Compared) -> tuple[str, ...]:
+def _row(each: FigureComparison) -> tuple[str, ...]:
     return (
         f"  {row_name(each)}",
         value_of(each, each.before),

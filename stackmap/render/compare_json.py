@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stackmap.analysis.compare.bootstrap import DRAWS, SEED
+from stackmap.analysis.compare.comparison import (
+    Comparison,
+    FigureComparison,
+    StackComparison,
+    StackRecord,
+)
 from stackmap.analysis.compare.estimate import Estimate
 from stackmap.analysis.compare.recording import Recording
-from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.document.compare_sentences import METHOD, sentences
 from stackmap.render.json import layout_json
 from stackmap.render.layers_json import layouts_json
@@ -22,7 +27,7 @@ def compare_json(found: Comparison) -> dict[str, object]:
         "method": {"name": METHOD, "draws": DRAWS, "seed": SEED, "level": 0.95},
         "before": _recording_json(found.before),
         "after": _recording_json(found.after),
-        "apart": [{"top": each.title, "below_another": each.when} for each in found.apart],
+        "apart": [{"top": each.title, "below_another": each.when} for each in found.unmatched],
         "stacks": [_stack_json(stack) for stack in found.stacks],
     }
 
@@ -57,7 +62,7 @@ def _stack_json(stack: StackComparison) -> dict[str, object]:
     }
 
 
-def _side_json(side: Side) -> dict[str, object]:
+def _side_json(side: StackRecord) -> dict[str, object]:
     top = side.top
     return {
         "top": top.title,
@@ -76,7 +81,9 @@ def _side_json(side: Side) -> dict[str, object]:
     }
 
 
-def _figures_json(figures: Iterable[Compared], batches: tuple[int, int]) -> list[dict[str, object]]:
+def _figures_json(
+    figures: Iterable[FigureComparison], batches: tuple[int, int]
+) -> list[dict[str, object]]:
     return [
         {
             "figure": each.figure.key,
@@ -103,7 +110,7 @@ def _estimate_json(estimate: Estimate | None, batch: int) -> dict[str, object] |
     }
 
 
-def _change_json(each: Compared) -> dict[str, object] | None:
+def _change_json(each: FigureComparison) -> dict[str, object] | None:
     if each.change is None:
         return None
     return {

@@ -90,10 +90,10 @@ def _stream_json(section: Section) -> dict[str, object]:
         "sizes": [
             {"size": size, "percent": percent} for size, percent in stream.sizes.percents().items()
         ],
-        "sizes_are": str(stream.sizes.told),
+        "sizes_are": str(stream.sizes.source),
         "queue": stream.queue,
         "sequential": random_percent(stream) == 0,
-        "follows": stream.order.follows,
-        "why": stream.order.why,
+        "follows": stream.access.sequential,
+        "why": stream.access.evidence,
         "options": dict(section.options),
     }

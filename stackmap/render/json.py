@@ -24,7 +24,7 @@ def tree_json(topology: Topology) -> dict[str, object]:
 
 def layout_json(layout: Layout | None) -> dict[str, object] | None:
     """Return a layout as every JSON here has it."""
-    return None if layout is None else layout.as_told()
+    return None if layout is None else layout.json_fields()
 
 
 def _device(topology: Topology, device: Device) -> dict[str, object]:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
 from stackmap.analysis.plan.strategies import Outcome, refusals
 from stackmap.document.describe import layout as described
@@ -22,16 +22,18 @@ SAME = "Nothing to do: {title} is {layout} already.\n"
 
 
 def plan_text(
-    ground: Ground, chosen: Outcome, others: Sequence[Outcome], *, width: int = WIDTH
+    context: PlanContext, chosen: Outcome, others: Sequence[Outcome], *, width: int = WIDTH
 ) -> str:
     """Return *chosen* in full, and what the other ways say, a line or two each."""
     plan = chosen.plan
     if plan is None:
         return ""
-    change = f"{_now(ground)} → {_called(plan.result)}"
-    lines = [f"{title(ground.topology, ground.target.name)}: {change}"]
-    safety = _safety(plan, ground)
-    lines += _wrapped(f"way {chosen.way.name}: ", f"{chosen.way.is_}; {safety}", width)
+    change = f"{_now(context)} → {_called(plan.result)}"
+    lines = [f"{title(context.topology, context.target.name)}: {change}"]
+    safety = _safety(plan, context)
+    lines += _wrapped(
+        f"way {chosen.strategy.name}: ", f"{chosen.strategy.summary}; {safety}", width
+    )
     lines += [line for text in plan.checked for line in _wrapped("checked: ", text, width)]
     lines += [line for text in plan.unchecked for line in _wrapped("NOT CHECKED: ", text, width)]
     told_later = False
@@ -43,29 +45,31 @@ def plan_text(
         lines += _step(number, step, width)
     if others:
         lines += ["", "Other ways:"]
-        lines += [line for other in others for line in _other(other, ground, width)]
+        lines += [line for other in others for line in _other(other, context, width)]
     return "\n".join(lines) + "\n"
 
 
-def same_text(ground: Ground) -> str:
+def same_text(context: PlanContext) -> str:
     """Return what is said where the layout is there already."""
-    return SAME.format(title=title(ground.topology, ground.target.name), layout=_now(ground))
+    return SAME.format(title=title(context.topology, context.target.name), layout=_now(context))
 
 
-def refusal(ground: Ground, found: Sequence[Outcome]) -> str:
+def refusal(context: PlanContext, found: Sequence[Outcome]) -> str:
     """Return in one line why no way can be gone."""
-    where = title(ground.topology, ground.target.name)
-    return f"{where} to {ground.wanted.level}: {refusals(found)}"
+    where = title(context.topology, context.target.name)
+    return f"{where} to {context.request.level}: {refusals(found)}"
 
 
-def plan_json(ground: Ground, found: Sequence[Outcome], *, same: bool = False) -> dict[str, object]:
+def plan_json(
+    context: PlanContext, found: Sequence[Outcome], *, same: bool = False
+) -> dict[str, object]:
     """Return the object of ``plan -J``: the ways that can be gone, the safest first, then the others."""
     return {
         "schema": SCHEMA,
-        "device": ground.target.name,
-        "label": ground.target.title,
-        "now": layout_json(ground.target.layout),
-        "wanted": asdict(ground.wanted),
+        "device": context.target.name,
+        "label": context.target.title,
+        "now": layout_json(context.target.layout),
+        "wanted": asdict(context.request),
         "nothing_to_do": same,
         "ways": [_way(outcome) for outcome in found],
     }
@@ -74,8 +78,8 @@ def plan_json(ground: Ground, found: Sequence[Outcome], *, same: bool = False) -
 def _way(outcome: Outcome) -> dict[str, object]:
     plan = outcome.plan
     return {
-        "way": outcome.way.name,
-        "is": outcome.way.is_,
+        "way": outcome.strategy.name,
+        "is": outcome.strategy.summary,
         "refused": outcome.refused or None,
         "online": plan.online if plan else None,
         "redundant": plan.redundant if plan else None,
@@ -99,33 +103,33 @@ def _step_json(step: Step) -> dict[str, object]:
     }
 
 
-def _now(ground: Ground) -> str:
-    return _called(ground.target.layout)
+def _now(context: PlanContext) -> str:
+    return _called(context.target.layout)
 
 
 def _called(layout: Layout | None) -> str:
     return described(layout) if layout else "linear"
 
 
-def _safety(plan: Plan, ground: Ground) -> str:
+def _safety(plan: Plan, context: PlanContext) -> str:
     """Return when it must be offline, and when a disk must not die, in words that are seen."""
     offline = numbers([not step.online for step in plan.steps])
     return (
-        f"{f'OFFLINE in {offline}' if offline else 'online throughout'}, {endurance(plan, ground)}"
+        f"{f'OFFLINE in {offline}' if offline else 'online throughout'}, {endurance(plan, context)}"
     )
 
 
-def endurance(plan: Plan, ground: Ground) -> str:
+def endurance(plan: Plan, context: PlanContext) -> str:
     """Return what disks that die would do, now, on the way and in the end: as what follows "it is"."""
-    after = plan.result.outlives if plan.result else 0
+    after = plan.result.survivable_failures if plan.result else 0
     marked = [not step.redundant for step in plan.steps]
     if any(marked) and not after:
         return f"WITHOUT REDUNDANCY from step {marked.index(True) + 1} on, as was asked for"
     if any(marked):
         return f"WITHOUT REDUNDANCY in {numbers(marked)}"
-    if after < ground.outlives:
+    if after < context.survivable_failures:
         disks = "disk" if after == 1 else "disks"
-        return f"as redundant as before up to its end: {after} {disks} may die then, not {ground.outlives}"
+        return f"as redundant as before up to its end: {after} {disks} may die then, not {context.survivable_failures}"
     return "as redundant as before throughout"
 
 
@@ -156,11 +160,11 @@ def _step(number: int, step: Step, width: int) -> list[str]:
     return lines
 
 
-def _other(outcome: Outcome, ground: Ground, width: int) -> list[str]:
+def _other(outcome: Outcome, context: PlanContext, width: int) -> list[str]:
     plan, says = outcome.plan, outcome.refused
     if plan:
-        says = f"{outcome.way.is_}: {len(plan.steps)} steps, {_safety(plan, ground)}"
-    return _wrapped(f"  {outcome.way.name}: ", says if plan else f"no: {says}", width)
+        says = f"{outcome.strategy.summary}: {len(plan.steps)} steps, {_safety(plan, context)}"
+    return _wrapped(f"  {outcome.strategy.name}: ", says if plan else f"no: {says}", width)
 
 
 def _wrapped(mark: str, text: str, width: int) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stackmap.analysis.whatif.band import Band, exactly
-from stackmap.analysis.whatif.projection import At, Projection
-from stackmap.analysis.whatif.stream import Stream
+from stackmap.analysis.whatif.projection import DeviceLoad, Projection
+from stackmap.analysis.whatif.quantities import Band, Stream, exact
 from stackmap.document.units import UNKNOWN, kib, number, percent, rate, size
 from stackmap.model.raid import Layout
 from stackmap.render.paragraph import paragraph
@@ -104,7 +103,7 @@ def lines(projection: Projection) -> Iterator[_Line]:
     yield _Line(" KiB", now.disks.bytes, _exactly(then.disks.bytes), KIB)
 
 
-def _device_lines(what: str, now: At, then: At) -> Iterator[_Line]:
+def _device_lines(what: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[_Line]:
     yield _line(f"{what}: reads", now.read, then.read)
     yield _line(" writes", now.write, then.write)
 
@@ -113,7 +112,9 @@ def _line(title: str, now: Band | None, then: Band | None) -> _Line:
     return _Line(title, None if now is None else now.likely, then)
 
 
-def _each(title: str, now: At, here: Band | None, then: At, there: Band | None) -> _Line:
+def _each(
+    title: str, now: DeviceLoad, here: Band | None, then: DeviceLoad, there: Band | None
+) -> _Line:
     return _line(
         title,
         None if here is None else here.scaled(1 / max(1, now.count)),
@@ -121,12 +122,12 @@ def _each(title: str, now: At, here: Band | None, then: At, there: Band | None) 
     )
 
 
-def _added(devices: At) -> Band | None:
+def _added(devices: DeviceLoad) -> Band | None:
     return None if devices.metadata is None else devices.metadata.requests
 
 
 def _exactly(value: float | None) -> Band | None:
-    return None if value is None else exactly(value)
+    return None if value is None else exact(value)
 
 
 def _levels(projection: Projection, *, heading: bool) -> str:
@@ -161,7 +162,7 @@ def _pattern(projection: Projection) -> Iterator[str]:
         return
     pattern = projection.pattern
     shares = sorted({each.sequential for each in pattern.hypotheses})
-    told = f", told by {' and '.join(pattern.told)}" if pattern.told else ": nothing tells"
+    told = f", told by {' and '.join(pattern.evidence)}" if pattern.evidence else ": nothing tells"
     known = percent(pattern.likely.sequential)
     if len(shares) > 1 and shares[-1] - shares[0] > 0.05:
         known += f" ({percent(shares[0])} … {percent(shares[-1])})"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from stackmap.analysis.whatif.band import Band
-from stackmap.analysis.whatif.projection import At, Projection, Side
-from stackmap.analysis.whatif.stream import Stream
+from stackmap.analysis.whatif.projection import DeviceLoad, LayoutLoad, Projection
+from stackmap.analysis.whatif.quantities import Band, Stream
 from stackmap.render.json import layout_json
 
 SCHEMA = "stackmap.whatif/1"
@@ -45,7 +44,7 @@ def _load(projection: Projection) -> Json:
         "run": pattern.run,
         "sequential": {"low": min(shares), "likely": shares[0], "high": max(shares)},
         "span": pattern.likely.span,
-        "told": list(pattern.told),
+        "told": list(pattern.evidence),
     }
 
 
@@ -57,7 +56,7 @@ def _stream(stream: Stream) -> Json:
     }
 
 
-def _side(side: Side, *, projected: bool) -> Json:
+def _side(side: LayoutLoad, *, projected: bool) -> Json:
     members = _at(side.members, banded=False)
     disks = _at(side.disks, banded=projected)
     data, every = side.members.data, side.disks.requests
@@ -80,7 +79,7 @@ def _side(side: Side, *, projected: bool) -> Json:
     }
 
 
-def _at(devices: At, *, banded: bool) -> Json:
+def _at(devices: DeviceLoad, *, banded: bool) -> Json:
     """Return how many devices there are, and what each sort of request is among theirs."""
     added = devices.metadata
     return {

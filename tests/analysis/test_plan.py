@@ -9,8 +9,8 @@ import pytest
 
 from stackmap.analysis.plan import lvconvert_paths
 from stackmap.analysis.plan.placement import disks, metadata_extents, place
-from stackmap.analysis.plan.plan_context import Mounted
-from stackmap.analysis.plan.strategies import WAYS, is_there, outcomes
+from stackmap.analysis.plan.plan_context import Mount
+from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.analysis.plan.target import target
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role, Use
@@ -18,19 +18,19 @@ from stackmap.model.layout_request import parse
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
 from stackmap.render.plan import endurance
-from tests.plans import CHUNK, EXTENT, MIB, disk_names, lv_ground, md_ground
+from tests.plans import CHUNK, EXTENT, MIB, disk_names, lv_context, md_context
 
 MOUNT = (Use("mount", "/srv", "/proc/self/mountinfo"),)
-MOUNTED = {"/srv": Mounted("ext4", "rw,noatime")}
+MOUNTED = {"/srv": Mount("ext4", "rw,noatime")}
 
 
-def plan(ground, way):
+def plan(context, strategy):
     """The plan of one way; what it refuses is raised."""
-    return WAYS[way].plan(ground)
+    return STRATEGIES[strategy].plan(context)
 
 
-def lines(ground, way):
-    return [step.line for step in plan(ground, way).steps]
+def lines(context, strategy):
+    return [step.line for step in plan(context, strategy).steps]
 
 
 def verbs(steps):
@@ -70,7 +70,7 @@ def test_only_raid0_meta_goes_up():
     }
 
     assert {"raid0_meta"} == {a for a, _ in ups}
-    steps = plan(lv_ground("striped", 3, "raid10"), "convert").steps
+    steps = plan(lv_context("striped", 3, "raid10"), "convert").steps
     assert [("raid0_meta", 0), ("raid10", 3)] == [
         (s.command[3], len(s.command[5:])) for s in steps if s.command[0] == "lvconvert"
     ]
@@ -83,7 +83,7 @@ def test_only_raid0_meta_goes_up():
 )  # fmt: skip
 def test_what_is_printed_to_go_back_leads_back(segtype, members, wanted):
     """Each command of it is a pair of lvconvert's table, and the last leads to where the step began."""
-    steps = plan(lv_ground(segtype, members, wanted, count=8), "convert").steps
+    steps = plan(lv_context(segtype, members, wanted, count=8), "convert").steps
     here = lvconvert_paths.canonical(segtype)
     for step in (step for step in steps if step.command[0] == "lvconvert"):
         began, here = here, step.command[3]
@@ -103,7 +103,7 @@ def test_no_path_leads_out_of_mirrors():
 
 def test_raid5_to_raid10_by_lvconvert():
     """Four disks hold 3+1; six hold 3×2: three members are new, on the freed disk and on fresh ones."""
-    steps = plan(lv_ground("raid5", 4, "raid10", count=7), "convert").steps
+    steps = plan(lv_context("raid5", 4, "raid10", count=7), "convert").steps
     conversions = [step for step in steps if step.command[0] == "lvconvert"]
 
     assert ["raid5_n", "raid0_meta", "raid10"] == [step.command[3] for step in conversions]
@@ -118,7 +118,7 @@ def test_raid5_to_raid10_by_lvconvert():
 
 def test_the_disk_of_dropped_parity_is_used_again():
     """raid5_n has its parity on the last member: of six disks, three hold data, and three are found."""
-    steps = plan(lv_ground("raid5", 4, "raid10", count=6), "convert").steps
+    steps = plan(lv_context("raid5", 4, "raid10", count=6), "convert").steps
     (last,) = (step for step in steps if step.command[3:4] == ("raid10",))
 
     assert {"/dev/sdd", "/dev/sde", "/dev/sdf"} == set(last.command[5:])
@@ -126,7 +126,7 @@ def test_the_disk_of_dropped_parity_is_used_again():
 
 def test_the_second_of_each_pair_is_used_again():
     """RAID10 gives up each second member: on four disks that is room for RAID5's parity."""
-    steps = plan(lv_ground("raid10", 4, "raid5", count=4), "convert").steps
+    steps = plan(lv_context("raid10", 4, "raid5", count=4), "convert").steps
     (parity,) = (s for s in steps if s.command[3:4] == ("raid5_n",))
 
     assert ("/dev/sdb",) == parity.command[5:]
@@ -134,11 +134,11 @@ def test_the_second_of_each_pair_is_used_again():
 
 def test_five_disks_are_too_few_for_three_more():
     with pytest.raises(PlanRefused, match="3 PVs on disks of their own"):
-        plan(lv_ground("raid5", 4, "raid10", count=5), "convert")
+        plan(lv_context("raid5", 4, "raid10", count=5), "convert")
 
 
 def test_raid5_to_raid6_is_redundant_throughout():
-    steps = plan(lv_ground("raid5", 4, "raid6"), "convert").steps
+    steps = plan(lv_context("raid5", 4, "raid6"), "convert").steps
 
     assert ["raid6_ls_6", "raid6_zr"] == [
         s.command[3] for s in steps if s.command[0] == "lvconvert"
@@ -148,41 +148,41 @@ def test_raid5_to_raid6_is_redundant_throughout():
 
 def test_never_synced_is_never_converted():
     """LVM adds no member to what was made with --nosync; a copy does not care."""
-    ground = lv_ground("raid5", 4, "raid6", attributes="Rwi-aor---")
+    context = lv_context("raid5", 4, "raid6", attributes="Rwi-aor---")
 
     with pytest.raises(PlanRefused, match="nosync"):
-        plan(ground, "convert")
-    assert plan(ground, "copy").steps
+        plan(context, "convert")
+    assert plan(context, "copy").steps
 
 
 @pytest.mark.parametrize("wanted", ["raid6:members=6", "raid6:chunk=128k"])
 def test_what_lvconvert_keeps_is_not_promised(wanted):
     """Data stripes and chunk stay: another number of members, or another chunk, is refused."""
     with pytest.raises(PlanRefused):
-        plan(lv_ground("raid5", 4, wanted), "convert")
+        plan(lv_context("raid5", 4, wanted), "convert")
 
 
 def test_a_striped_lv_that_grew_is_not_converted():
     """LVM has one segment of it for each time: what lvconvert makes of two was not tried."""
-    ground = lv_ground("striped", 3, "raid10")
-    grown = replace(ground.volume, segtypes=("striped", "striped"))
-    group = replace(ground.group, volumes={**ground.group.volumes, "lv": grown})
+    context = lv_context("striped", 3, "raid10")
+    grown = replace(context.volume, segtypes=("striped", "striped"))
+    group = replace(context.group, volumes={**context.group.volumes, "lv": grown})
 
     with pytest.raises(PlanRefused, match="2 segments"):
-        plan(replace(ground, groups={"vg": group}), "convert")
+        plan(replace(context, groups={"vg": group}), "convert")
 
 
 def test_raid6_has_three_data_stripes_at_least():
     """Of fewer LVM makes three by itself, and the LV grows: that is no plan of ours."""
     with pytest.raises(PlanRefused, match="of 5 or more"):
-        plan(lv_ground("raid5", 3, "raid6"), "convert")
+        plan(lv_context("raid5", 3, "raid6"), "convert")
 
 
 def test_a_reshape_needs_room_on_every_member():
-    ground = lv_ground("raid5", 4, "raid5:layout=n", free=0)
+    context = lv_context("raid5", 4, "raid5:layout=n", free=0)
 
     with pytest.raises(PlanRefused, match="needs 1 extents free on /dev/sda"):
-        plan(ground, "convert")
+        plan(context, "convert")
 
 
 # Copies by LVM.
@@ -190,7 +190,7 @@ def test_a_reshape_needs_room_on_every_member():
 
 def test_linear_to_raid1():
     """A mirror is added on another disk, with room for its bitmap: 24 extents and 1."""
-    found = plan(lv_ground("linear", 1, "raid1"), "mirror")
+    found = plan(lv_context("linear", 1, "raid1"), "mirror")
 
     assert found.steps[0].command == (
         "lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", "vg/lv", "/dev/sdb"
@@ -199,7 +199,7 @@ def test_linear_to_raid1():
 
 
 def test_dropping_copies_says_what_is_lost():
-    (step,) = plan(lv_ground("raid1", 3, "linear"), "mirror").steps
+    (step,) = plan(lv_context("raid1", 3, "linear"), "mirror").steps
 
     assert ("lvconvert", "--yes", "--mirrors", "0", "vg/lv") == step.command
     assert "NO REDUNDANCY" in step.risks
@@ -207,8 +207,8 @@ def test_dropping_copies_says_what_is_lost():
 
 def test_dropping_parity_says_what_is_lost():
     """What was asked for is not told as what passes, nor the other way round."""
-    asked = plan(lv_ground("raid10", 4, "striped"), "convert").steps[-1].risks
-    passing = [step.risks for step in plan(lv_ground("raid5", 4, "raid10", count=7), "convert").steps
+    asked = plan(lv_context("raid10", 4, "striped"), "convert").steps[-1].risks
+    passing = [step.risks for step in plan(lv_context("raid5", 4, "raid10", count=7), "convert").steps
                if not step.redundant and step.command[0] == "lvconvert"]  # fmt: skip
 
     assert "NO REDUNDANCY from here on, as was asked for" == asked
@@ -217,29 +217,29 @@ def test_dropping_parity_says_what_is_lost():
 
 
 @pytest.mark.parametrize(
-    ("ground", "way", "said", "marked"),
+    ("context", "strategy", "said", "marked"),
     [
-        (lv_ground("raid10", 4, "striped"), "convert", "WITHOUT REDUNDANCY from step 1 on", 1),
-        (lv_ground("raid5", 4, "raid0"), "convert", "WITHOUT REDUNDANCY from step 3 on", 1),
-        (lv_ground("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 9 on", 2),
-        (lv_ground("raid1", 3, "linear"), "mirror", "WITHOUT REDUNDANCY from step 1 on", 1),
-        (lv_ground("raid5", 4, "raid10", count=7), "convert", "WITHOUT REDUNDANCY in steps", 3),
-        (lv_ground("raid6", 5, "raid5"), "convert", "1 disk may die then, not 2", 0),
-        (lv_ground("raid1", 3, "raid1:copies=2"), "mirror", "1 disk may die then, not 2", 0),
-        (lv_ground("raid1", 4, "raid1:copies=3"), "mirror", "2 disks may die then, not 3", 0),
-        (lv_ground("raid5", 4, "raid6"), "convert", "as redundant as before throughout", 0),
-        (lv_ground("striped", 3, "raid5"), "convert", "as redundant as before throughout", 0),
-        (lv_ground("linear", 1, "striped"), "copy", "as redundant as before throughout", 0),
-        (md_ground("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 3 on", 3),
-        (md_ground("raid6", 4, "raid5"), "grow", "1 disk may die then, not 2", 0),
+        (lv_context("raid10", 4, "striped"), "convert", "WITHOUT REDUNDANCY from step 1 on", 1),
+        (lv_context("raid5", 4, "raid0"), "convert", "WITHOUT REDUNDANCY from step 3 on", 1),
+        (lv_context("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 9 on", 2),
+        (lv_context("raid1", 3, "linear"), "mirror", "WITHOUT REDUNDANCY from step 1 on", 1),
+        (lv_context("raid5", 4, "raid10", count=7), "convert", "WITHOUT REDUNDANCY in steps", 3),
+        (lv_context("raid6", 5, "raid5"), "convert", "1 disk may die then, not 2", 0),
+        (lv_context("raid1", 3, "raid1:copies=2"), "mirror", "1 disk may die then, not 2", 0),
+        (lv_context("raid1", 4, "raid1:copies=3"), "mirror", "2 disks may die then, not 3", 0),
+        (lv_context("raid5", 4, "raid6"), "convert", "as redundant as before throughout", 0),
+        (lv_context("striped", 3, "raid5"), "convert", "as redundant as before throughout", 0),
+        (lv_context("linear", 1, "striped"), "copy", "as redundant as before throughout", 0),
+        (md_context("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 3 on", 3),
+        (md_context("raid6", 4, "raid5"), "grow", "1 disk may die then, not 2", 0),
     ],
 )
-def test_what_may_die_is_said(ground, way, said, marked):
+def test_what_may_die_is_said(context, strategy, said, marked):
     """From where one disk's death is the volume's, each step is marked; fewer lives are told, too."""
-    found = plan(ground, way)
+    found = plan(context, strategy)
     bare = [step.redundant for step in found.steps].count(False)
 
-    assert said in endurance(found, ground)
+    assert said in endurance(found, context)
     assert marked == bare
     assert found.redundant == (not marked)
 
@@ -248,7 +248,7 @@ def test_what_may_die_is_said(ground, way, said, marked):
 def test_what_no_lab_has_made_is_no_end(level):
     """LVM's old mirror has a log that would need room of its own; raid1 took its place."""
     with pytest.raises(PlanRefused, match=f"no plan ends at {level}"):
-        outcomes(lv_ground("raid5", 4, level))
+        outcomes(lv_context("raid5", 4, level))
 
 
 # A new LV beside the old one.
@@ -256,8 +256,8 @@ def test_what_no_lab_has_made_is_no_end(level):
 
 def test_a_copy_in_order():
     """Nobody is stopped before the new one is there and in sync; nobody is back before the names are right."""
-    ground = lv_ground("raid5", 4, "raid10", uses=MOUNT, mounted=MOUNTED)
-    steps = plan(ground, "copy").steps
+    context = lv_context("raid5", 4, "raid10", uses=MOUNT, mounts=MOUNTED)
+    steps = plan(context, "copy").steps
 
     assert [
         "lvcreate", "wait", "umount", "lvchange", "lvchange", "lvchange", "dd", "cmp", "lvchange",
@@ -271,12 +271,12 @@ def test_a_copy_in_order():
 
 def test_a_copy_has_room_for_every_byte():
     """25 extents in stripes of two are 26; each member has 13 and one for its bitmap."""
-    ground = lv_ground("raid5", 4, "raid10:members=4", extents=25, free=14)
-    command = plan(ground, "copy").steps[0].command
+    context = lv_context("raid5", 4, "raid10:members=4", extents=25, free=14)
+    command = plan(context, "copy").steps[0].command
 
     assert "26" == command[command.index("--extents") + 1]
     with pytest.raises(PlanRefused, match="14 free extents"):
-        plan(lv_ground("raid5", 4, "raid10:members=4", extents=25, free=13), "copy")
+        plan(lv_context("raid5", 4, "raid10:members=4", extents=25, free=13), "copy")
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_copy_has_room_for_every_byte():
     ],
 )
 def test_layouts_in_lvcreates_words(wanted, words):
-    (line, *_) = lines(lv_ground("raid5", 4, wanted), "copy")
+    (line, *_) = lines(lv_context("raid5", 4, wanted), "copy")
 
     assert line.startswith(f"lvcreate --yes {words} --extents 24 ")
 
@@ -299,19 +299,19 @@ def test_names_are_quoted_for_a_shell():
     """A mount point with blanks and quotes is one word, as it is."""
     point = "/srv/it's a disk; rm -rf"
     uses = (Use("mount", point, ""),)
-    ground = lv_ground("raid5", 4, "raid10", uses=uses, mounted={point: Mounted("xfs", "rw")})
+    context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: Mount("xfs", "rw")})
 
-    assert "umount '/srv/it'\"'\"'s a disk; rm -rf'" in lines(ground, "copy")
+    assert "umount '/srv/it'\"'\"'s a disk; rm -rf'" in lines(context, "copy")
 
 
 @pytest.mark.parametrize("letter", ["\n", "\x1b", "\u202e"])
 def test_what_cannot_be_printed_is_refused(letter):
     point = f"/srv/a{letter}b"
     uses = (Use("mount", point, ""),)
-    ground = lv_ground("raid5", 4, "raid10", uses=uses, mounted={point: Mounted("xfs", "rw")})
+    context = lv_context("raid5", 4, "raid10", uses=uses, mounts={point: Mount("xfs", "rw")})
 
     with pytest.raises(PlanRefused, match="cannot be printed"):
-        plan(ground, "copy")
+        plan(context, "copy")
 
 
 @pytest.mark.parametrize(
@@ -325,16 +325,16 @@ def test_what_cannot_be_printed_is_refused(letter):
     ],
 )
 def test_users_that_cannot_be_stopped(use, kind, why):
-    mounted = {"/": Mounted(kind, "rw"), "/srv": Mounted(kind, "rw")}
-    ground = lv_ground("raid5", 4, "raid10", uses=(use,), mounted=mounted)
+    mounts = {"/": Mount(kind, "rw"), "/srv": Mount(kind, "rw")}
+    context = lv_context("raid5", 4, "raid10", uses=(use,), mounts=mounts)
 
     with pytest.raises(PlanRefused, match=why):
-        plan(ground, "copy")
+        plan(context, "copy")
 
 
 def test_a_guest_is_shut_down_and_started():
     uses = (Use("vm", "build box", "/run/libvirt/qemu/build.xml"),)
-    found = lines(lv_ground("raid5", 4, "raid10", uses=uses), "copy")
+    found = lines(lv_context("raid5", 4, "raid10", uses=uses), "copy")
 
     assert "virsh shutdown --domain 'build box'" in found
     assert "virsh start --domain 'build box'" in found
@@ -345,7 +345,7 @@ def test_luks_is_closed_after_its_mount_and_opened_before():
     crypt = Device("dm-20", Kind.CRYPT, "254:20", dm_name="safe", uuid="CRYPT-LUKS2-x",
                    label="safe", state="active", uses=MOUNT)  # fmt: skip
     more = ([crypt], [Edge("dm-20", "dm-9", Role.DATA)])
-    found = lines(lv_ground("raid5", 4, "raid10", more=more, mounted=MOUNTED), "copy")
+    found = lines(lv_context("raid5", 4, "raid10", more=more, mounts=MOUNTED), "copy")
     inner = [found.index(word) for word in (
         "umount /srv", "cryptsetup close safe", "lvchange --activate n vg/lv",
         "cryptsetup open --type luks /dev/vg/lv safe", "e2fsck -fn /dev/mapper/safe",
@@ -364,22 +364,22 @@ def group_of(pvs):
 
 def test_no_two_members_on_one_disk():
     """Partitions of one disk are one disk: of PVs on sda1, sda2, sdb1 and sdc two members get two disks."""
-    ground = lv_ground("linear", 1, "raid1", count=3)
+    context = lv_context("linear", 1, "raid1", count=3)
     parts = {"sda1": "sda", "sda2": "sda", "sdb1": "sdb"}
-    devices = [*ground.topology.devices.values(), *(Device(p, Kind.PARTITION, "") for p in parts)]
-    edges = [*ground.topology.edges, *(Edge(p, whole, Role.DATA) for p, whole in parts.items())]
+    devices = [*context.topology.devices.values(), *(Device(p, Kind.PARTITION, "") for p in parts)]
+    edges = [*context.topology.edges, *(Edge(p, whole, Role.DATA) for p, whole in parts.items())]
     topology = Topology(devices, edges)
     pvs = [PhysicalVolume(f"/dev/{name}", name, 100, 50 - place)
            for place, name in enumerate([*parts, "sdc"])]  # fmt: skip
-    ground = replace(ground, topology=topology, groups={"vg": group_of(pvs)})
+    context = replace(context, topology=topology, groups={"vg": group_of(pvs)})
 
     for count in (1, 2, 3):
-        chosen = place(ground, count, 10)
+        chosen = place(context, count, 10)
         under = [disks(topology, pv.device) for pv in chosen]
         assert count == len(chosen)
         assert not any(a & b for a, b in combinations(under, 2))
     with pytest.raises(PlanRefused, match="there are 3"):
-        place(ground, 4, 10)
+        place(context, 4, 10)
 
 
 def test_the_paths_of_a_multipath_device_are_one_disk():
@@ -394,24 +394,24 @@ def test_the_paths_of_a_multipath_device_are_one_disk():
 
 def test_disks_of_the_same_sort_come_first():
     """The new members of an LV on turning disks are on turning disks, however much room an SSD has."""
-    ground = lv_ground("linear", 1, "raid1", count=3)
-    devices = [replace(d, rotational=d.name != "sdb") for d in ground.topology.devices.values()]
-    pvs = [replace(pv, free=pv.free + 20 * (pv.device == "sdb")) for pv in ground.group.pvs]
-    ground = replace(
-        ground, topology=Topology(devices, ground.topology.edges), groups={"vg": group_of(pvs)}
+    context = lv_context("linear", 1, "raid1", count=3)
+    devices = [replace(d, rotational=d.name != "sdb") for d in context.topology.devices.values()]
+    pvs = [replace(pv, free=pv.free + 20 * (pv.device == "sdb")) for pv in context.group.pvs]
+    context = replace(
+        context, topology=Topology(devices, context.topology.edges), groups={"vg": group_of(pvs)}
     )
 
-    assert ["sdc"] == [pv.device for pv in place(ground, 1, 10, beside=["sda"])]
+    assert ["sdc"] == [pv.device for pv in place(context, 1, 10, avoiding=["sda"])]
 
 
 def test_onto_is_kept_to():
     """A PV that is not named is not used, and one that is no PV is refused."""
-    ground = lv_ground("raid5", 4, "raid10", onto=("sdh", "sdg", "sdf", "sde"))
+    context = lv_context("raid5", 4, "raid10", onto=("sdh", "sdg", "sdf", "sde"))
     assert ["/dev/sdh", "/dev/sdg", "/dev/sdf", "/dev/sde"] == list(
-        plan(ground, "copy").steps[0].command[-4:]
+        plan(context, "copy").steps[0].command[-4:]
     )
     with pytest.raises(PlanRefused, match="no PV of vg"):
-        plan(replace(ground, onto=("dm-9",)), "copy")
+        plan(replace(context, onto=("dm-9",)), "copy")
 
 
 def test_metadata_grows_with_its_bitmap():
@@ -425,40 +425,40 @@ def test_metadata_grows_with_its_bitmap():
 # What lies around it.
 
 
-def pool_ground(wanted, segtype="linear", members=1):
+def pool_context(wanted, segtype="linear", members=1):
     """A thin pool: its data an LV of its own kind, its metadata one extent on sda."""
-    ground = lv_ground(segtype, members, wanted, name="pool_tdata")
-    tdata = replace(ground.target, kind=Kind.MEMBER)
+    context = lv_context(segtype, members, wanted, name="pool_tdata")
+    tdata = replace(context.target, kind=Kind.MEMBER)
     pool = Device(
         "dm-10", Kind.THIN_POOL, "", label="vg/pool-tpool", target="thin-pool", state="active"
     )
-    devices = [d for d in ground.topology.devices.values() if d.name != "dm-9"]
-    edges = [*ground.topology.edges, Edge("dm-10", "dm-9", Role.DATA)]
+    devices = [d for d in context.topology.devices.values() if d.name != "dm-9"]
+    edges = [*context.topology.edges, Edge("dm-10", "dm-9", Role.DATA)]
     tmeta = LogicalVolume("pool_tmeta", ("linear",), 1, "ewi-ao----", on={"/dev/sda": 1})
-    group = replace(ground.group, volumes={**ground.group.volumes, "pool_tmeta": tmeta})
-    return replace(ground, topology=Topology([*devices, tdata, pool], edges), target=tdata,
+    group = replace(context.group, volumes={**context.group.volumes, "pool_tmeta": tmeta})
+    return replace(context, topology=Topology([*devices, tdata, pool], edges), target=tdata,
                    groups={"vg": group})  # fmt: skip
 
 
 def test_a_pools_data_is_not_reshaped():
     """It would be left suspended; a rotation of parity that a takeover makes is named, and planned."""
     with pytest.raises(PlanRefused, match="raid6:layout=ls_6 needs none"):
-        plan(pool_ground("raid6", "raid5", 4), "convert")
-    steps = plan(pool_ground("raid6:layout=ls_6", "raid5", 4), "convert").steps
+        plan(pool_context("raid6", "raid5", 4), "convert")
+    steps = plan(pool_context("raid6:layout=ls_6", "raid5", 4), "convert").steps
 
     assert ["raid6_ls_6", "raid1"] == [s.command[3] for s in steps if s.command[0] != "sh"]
 
 
 def test_a_pools_metadata_goes_along():
     """Data on two disks is worth nothing with the metadata on one."""
-    steps = plan(pool_ground("raid1"), "mirror").steps
+    steps = plan(pool_context("raid1"), "mirror").steps
 
     assert ["vg/pool_tdata", "vg/pool_tmeta"] == [
         s.command[6] for s in steps if s.command[0] != "sh"
     ]
     assert "/dev/sda" not in steps[2].command
     with pytest.raises(PlanRefused, match="a part of another LV"):
-        plan(pool_ground("raid1"), "copy")
+        plan(pool_context("raid1"), "copy")
 
 
 @pytest.mark.parametrize(("segtype", "pool", "option"), [
@@ -468,18 +468,18 @@ def test_a_pools_metadata_goes_along():
 def test_a_cache_comes_off_first_and_on_last(segtype, pool, option):
     """Its mode is kept; the LV keeps its name."""
     ending = {"cache": "_corig", "writecache": "_wcorig"}[segtype]
-    ground = lv_ground("raid5", 4, "raid6:layout=ls_6", name=f"lv{ending}")
-    origin = replace(ground.target, kind=Kind.MEMBER)
+    context = lv_context("raid5", 4, "raid6:layout=ls_6", name=f"lv{ending}")
+    origin = replace(context.target, kind=Kind.MEMBER)
     top = Device("dm-10", Kind.CACHE, "", label="vg/lv", target=segtype, state="active",
                  facts={"mode": "writeback"})  # fmt: skip
-    devices = [d for d in ground.topology.devices.values() if d.name != "dm-9"]
+    devices = [d for d in context.topology.devices.values() if d.name != "dm-9"]
     topology = Topology(
-        [*devices, origin, top], [*ground.topology.edges, Edge("dm-10", "dm-9", Role.ORIGIN)]
+        [*devices, origin, top], [*context.topology.edges, Edge("dm-10", "dm-9", Role.ORIGIN)]
     )
     visible = LogicalVolume("lv", (segtype,), 24, "Cwi-aoC---", pool=pool)
-    group = replace(ground.group, volumes={**ground.group.volumes, "lv": visible})
+    group = replace(context.group, volumes={**context.group.volumes, "lv": visible})
     steps = plan(
-        replace(ground, topology=topology, target=origin, groups={"vg": group}), "convert"
+        replace(context, topology=topology, target=origin, groups={"vg": group}), "convert"
     ).steps
 
     assert "lvconvert --yes --splitcache vg/lv" == steps[0].line
@@ -491,13 +491,13 @@ def test_a_cache_comes_off_first_and_on_last(segtype, pool, option):
 def test_checksums_come_off_first_and_on_last():
     """Not where a reshape lies between: what was taken off could not be put back."""
     seal = Device("dm-40", Kind.MEMBER, "", target="integrity", state="active")
-    ground = lv_ground(
+    context = lv_context(
         "raid5", 4, "raid6:layout=ls_6", more=([seal], [Edge("dm-0", "dm-40", Role.DATA)])
     )
-    steps = plan(ground, "convert").steps
+    steps = plan(context, "convert").steps
 
     with pytest.raises(PlanRefused, match="raid6:layout=ls_6 needs none"):
-        plan(replace(ground, wanted=parse("raid6")), "convert")
+        plan(replace(context, request=parse("raid6")), "convert")
     assert ["n", "y"] == [s.command[3] for s in steps if "--raidintegrity" in s.command]
     assert ("--raidintegrity", "--raidintegrity") == (steps[0].command[2], steps[-1].command[2])
 
@@ -507,7 +507,7 @@ def test_checksums_come_off_first_and_on_last():
 
 def test_md_raid5_to_raid6():
     """A spare is added first; the reshape keeps a backup; never bare."""
-    found = plan(md_ground("raid5", 4, "raid6", onto=("sde",)), "grow")
+    found = plan(md_context("raid5", 4, "raid6", onto=("sde",)), "grow")
 
     assert "mdadm /dev/md0 --add /dev/sde" == found.steps[0].line
     assert found.steps[1].line.startswith(
@@ -519,17 +519,17 @@ def test_md_raid5_to_raid6():
 
 def test_a_spare_is_not_added_again():
     """It is in the array, and md would refuse it: the reshape takes it as it is."""
-    ground = md_ground("raid5", 3, "raid5:members=4")
-    edges = [*ground.topology.edges, Edge("md0", "sdd", Role.SPARE)]
-    topology = Topology(ground.topology.devices.values(), edges)
-    steps = plan(replace(ground, topology=topology), "grow").steps
+    context = md_context("raid5", 3, "raid5:members=4")
+    edges = [*context.topology.edges, Edge("md0", "sdd", Role.SPARE)]
+    topology = Topology(context.topology.devices.values(), edges)
+    steps = plan(replace(context, topology=topology), "grow").steps
 
     assert steps[0].line.startswith("mdadm --grow /dev/md0 --raid-devices=4 ")
     assert not any("--add" in step.command for step in steps)
 
 
 def test_md_raid5_to_raid10_is_bare_until_its_end():
-    found = plan(md_ground("raid5", 3, "raid10", onto=("sdd", "sde")), "grow")
+    found = plan(md_context("raid5", 3, "raid10", onto=("sdd", "sde")), "grow")
     flags = [(step.line.split()[1], step.redundant) for step in found.steps]
 
     # Parity moves to the last member while it is parity still.
@@ -552,7 +552,7 @@ def test_md_raid5_to_raid10_is_bare_until_its_end():
 )
 def test_what_mdadm_is_not_known_to_do(level, members, wanted, why):
     with pytest.raises(PlanRefused, match=why):
-        plan(md_ground(level, members, wanted), "grow")
+        plan(md_context(level, members, wanted), "grow")
 
 
 @pytest.mark.parametrize(
@@ -565,28 +565,30 @@ def test_what_mdadm_is_not_known_to_do(level, members, wanted, why):
     ],
 )
 def test_a_disk_that_is_not_free_is_not_taken(change, why):
-    ground = md_ground("raid5", 4, "raid6", onto=("sde",))
+    context = md_context("raid5", 4, "raid6", onto=("sde",))
     devices = [
-        replace(d, **change) if d.name == "sde" else d for d in ground.topology.devices.values()
+        replace(d, **change) if d.name == "sde" else d for d in context.topology.devices.values()
     ]
-    ground = replace(ground, topology=Topology(devices, ground.topology.edges))
+    context = replace(context, topology=Topology(devices, context.topology.edges))
 
     with pytest.raises(PlanRefused, match=why):
-        plan(ground, "grow")
+        plan(context, "grow")
 
 
 def test_a_member_of_another_array_is_not_taken():
     with pytest.raises(PlanRefused, match="in use: md0 is on it"):
-        plan(md_ground("raid5", 4, "raid6", onto=("sda",)), "grow")
+        plan(md_context("raid5", 4, "raid6", onto=("sda",)), "grow")
 
 
 def moving(used, size=1024 * MIB):
     """A PV on md0 with *used* extents, to be moved to four disks of *size*."""
-    ground = md_ground("raid5", 4, "raid10", onto=("sde", "sdf", "sdg", "sdh"))
-    devices = [replace(d, size=size) if d.name in ground.onto else d
-               for d in ground.topology.devices.values()]  # fmt: skip
+    context = md_context("raid5", 4, "raid10", onto=("sde", "sdf", "sdg", "sdh"))
+    devices = [replace(d, size=size) if d.name in context.onto else d
+               for d in context.topology.devices.values()]  # fmt: skip
     group = group_of([PhysicalVolume("/dev/md0", "md0", used + 7, 7)])
-    return replace(ground, topology=Topology(devices, ground.topology.edges), groups={"vg": group})
+    return replace(
+        context, topology=Topology(devices, context.topology.edges), groups={"vg": group}
+    )
 
 
 def test_a_pv_moves_while_it_is_used():
@@ -616,40 +618,40 @@ def test_a_pv_moves_only_where_it_fits():
     "change", [{"shared": True}, {"attributes": "wzx-n-"}, {"attributes": "wz-pn-"}]
 )
 def test_a_vg_that_is_not_ours_alone_is_left_alone(change):
-    ground = lv_ground("raid5", 4, "raid10")
+    context = lv_context("raid5", 4, "raid10")
 
     with pytest.raises(PlanRefused):
-        outcomes(replace(ground, groups={"vg": replace(ground.group, **change)}))
+        outcomes(replace(context, groups={"vg": replace(context.group, **change)}))
 
 
 @pytest.mark.parametrize("state", ["degraded", "resync 12.5 %", "suspended", None])
 def test_nothing_is_planned_while_it_is_not_in_order(state):
     with pytest.raises(PlanRefused):
-        outcomes(lv_ground("raid5", 4, "raid10", state=state))
+        outcomes(lv_context("raid5", 4, "raid10", state=state))
 
 
 def test_a_snapshot_is_in_the_way_of_every_way():
     snap = Device("dm-30", Kind.SNAPSHOT, "", label="vg/snap", target="snapshot", state="active")
-    ground = lv_ground("raid5", 4, "raid6", more=([snap], [Edge("dm-30", "dm-9", Role.ORIGIN)]))
+    context = lv_context("raid5", 4, "raid6", more=([snap], [Edge("dm-30", "dm-9", Role.ORIGIN)]))
 
     with pytest.raises(PlanRefused, match="snapshots rest on it"):
-        outcomes(ground)
+        outcomes(context)
 
 
 def test_without_lvms_word_nothing_of_lvms_is_planned():
-    ground = replace(lv_ground("raid5", 4, "raid10"), groups=None, silence="needs root")
+    context = replace(lv_context("raid5", 4, "raid10"), groups=None, reason="needs root")
 
-    assert {None} == {each.plan for each in outcomes(ground)}
-    assert all("needs root" in each.refused for each in outcomes(ground))
+    assert {None} == {each.plan for each in outcomes(context)}
+    assert all("needs root" in each.refused for each in outcomes(context))
 
 
 def test_the_safest_comes_first():
     """Redundant before bare, online before offline, whatever the table's order."""
-    bare = outcomes(lv_ground("raid5", 4, "raid10", uses=MOUNT, mounted=MOUNTED))
-    safe = outcomes(lv_ground("raid5", 4, "raid6", uses=MOUNT, mounted=MOUNTED))
+    bare = outcomes(lv_context("raid5", 4, "raid10", uses=MOUNT, mounts=MOUNTED))
+    safe = outcomes(lv_context("raid5", 4, "raid6", uses=MOUNT, mounts=MOUNTED))
 
-    assert ["copy", "convert", "mirror"] == [each.way.name for each in bare]
-    assert ["convert", "copy", "mirror"] == [each.way.name for each in safe]
+    assert ["copy", "convert", "mirror"] == [each.strategy.name for each in bare]
+    assert ["convert", "copy", "mirror"] == [each.strategy.name for each in safe]
 
 
 @pytest.mark.parametrize(
@@ -663,29 +665,29 @@ def test_the_safest_comes_first():
     ],
 )
 def test_what_is_there_already(wanted, there):
-    assert there == is_there(lv_ground("raid5", 4, wanted))
+    assert there == is_current_layout(lv_context("raid5", 4, wanted))
 
 
 def test_linear_is_there_already():
-    assert is_there(lv_ground("linear", 1, "linear"))
-    assert not is_there(lv_ground("linear", 1, "raid1"))
+    assert is_current_layout(lv_context("linear", 1, "linear"))
+    assert not is_current_layout(lv_context("linear", 1, "raid1"))
 
 
 # What changes.
 
 
 def named(*names):
-    ground = lv_ground("raid5", 4, "raid10")
-    return target(ground.topology, list(names)).name
+    context = lv_context("raid5", 4, "raid10")
+    return target(context.topology, list(names)).name
 
 
 def test_the_first_with_a_level_changes():
     """Of an LV itself; of what stands on it, the LV; of several, nobody knows which."""
     crypt = Device("dm-20", Kind.CRYPT, "", dm_name="safe")
-    ground = lv_ground("raid5", 4, "raid10", more=([crypt], [Edge("dm-20", "dm-9", Role.DATA)]))
+    context = lv_context("raid5", 4, "raid10", more=([crypt], [Edge("dm-20", "dm-9", Role.DATA)]))
 
     assert "dm-9" == named("dm-9")
-    assert "dm-9" == target(ground.topology, ["dm-20"]).name
+    assert "dm-9" == target(context.topology, ["dm-20"]).name
     with pytest.raises(PlanRefused, match="not for 2"):
         named("dm-9", "sda")
     with pytest.raises(PlanRefused, match="neither on an LV nor on an md array"):
@@ -693,7 +695,7 @@ def test_the_first_with_a_level_changes():
 
 
 def test_of_an_lv_on_an_array_the_array_changes():
-    array = md_ground("raid5", 4, "raid10")
+    array = md_context("raid5", 4, "raid10")
     lv = Device("dm-1", Kind.VOLUME, "", label="vg/lv", target="linear", uuid="LVM-x")
     topology = Topology(
         [*array.topology.devices.values(), lv],
@@ -705,9 +707,9 @@ def test_of_an_lv_on_an_array_the_array_changes():
 
 def test_drawn_grounds_are_as_they_are_named():
     """The tests above rest on it: members by disk, chunk, extents."""
-    ground = lv_ground("raid5", 4, "raid10")
+    context = lv_context("raid5", 4, "raid10")
     assert (4, 3, CHUNK) == (
-        ground.target.layout.members, ground.target.layout.data, ground.target.layout.chunk
+        context.target.layout.members, context.target.layout.data, context.target.layout.chunk
     )  # fmt: skip
-    assert parse("raid10") == ground.wanted
-    assert set(disk_names(4)) == disks(ground.topology, "dm-9")
+    assert parse("raid10") == context.request
+    assert set(disk_names(4)) == disks(context.topology, "dm-9")

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from stackmap.analysis.plan.md_new import waiting
-from stackmap.analysis.plan.plan_context import Mounted
-from stackmap.analysis.plan.strategies import WAYS
+from stackmap.analysis.plan.plan_context import Mount
+from stackmap.analysis.plan.strategies import STRATEGIES
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Use
 from stackmap.model.raid import layout
 from stackmap.model.topology import Topology
-from tests.plans import CHUNK, MIB, md_ground
+from tests.plans import CHUNK, MIB, md_context
 
 KIB = 1024
 
@@ -22,8 +22,8 @@ KIB = 1024
 def grow(level, members, wanted, onto="", component=64 * MIB, **given):
     """The plan of mdadm's own way, with the disks of these letters added."""
     named = tuple(f"sd{letter}" for letter in onto)
-    ground = md_ground(level, members, wanted, onto=named, **given)
-    return WAYS["grow"].plan(replace(ground, components={"md0": component}))
+    context = md_context(level, members, wanted, onto=named, **given)
+    return STRATEGIES["grow"].plan(replace(context, component_sizes={"md0": component}))
 
 
 def reshapes(found):
@@ -125,49 +125,51 @@ def test_what_md_refuses_is_not_planned(level, members, wanted, component, why):
 
 def test_a_raid0_in_zones_is_not_converted():
     """md has a raid0 of unequal members in zones of fewer and fewer of them."""
-    ground = md_ground("raid0", 2, "raid10", onto=("sdc", "sdd"))
+    context = md_context("raid0", 2, "raid10", onto=("sdc", "sdd"))
     devices = [replace(d, size=d.size + MIB) if d.name == "sdb" else d
-               for d in ground.topology.devices.values()]  # fmt: skip
+               for d in context.topology.devices.values()]  # fmt: skip
 
-    assert WAYS["grow"].plan(ground)
+    assert STRATEGIES["grow"].plan(context)
     with pytest.raises(PlanRefused, match="different sizes"):
-        WAYS["grow"].plan(replace(ground, topology=Topology(devices, ground.topology.edges)))
+        STRATEGIES["grow"].plan(
+            replace(context, topology=Topology(devices, context.topology.edges))
+        )
 
 
 @pytest.mark.parametrize(("level", "members", "wanted", "fits"),
                          [("raid5", 3, "raid6", True), ("raid10", 4, "raid5", False)])  # fmt: skip
 def test_a_disk_is_large_enough_for_what_will_be(level, members, wanted, fits):
     """A member may be more than md uses of it; what was a raid10 uses all of it as a raid0."""
-    ground = md_ground(level, members, wanted, onto=("sdg",))
+    context = md_context(level, members, wanted, onto=("sdg",))
     devices = [replace(d, size=256 * MIB) if d.name == "sdg" else d
-               for d in ground.topology.devices.values()]  # fmt: skip
-    ground = replace(ground, topology=Topology(devices, ground.topology.edges))
+               for d in context.topology.devices.values()]  # fmt: skip
+    context = replace(context, topology=Topology(devices, context.topology.edges))
 
     if fits:
-        assert WAYS["grow"].plan(ground)
+        assert STRATEGIES["grow"].plan(context)
     else:
         with pytest.raises(PlanRefused, match="too small"):
-            WAYS["grow"].plan(ground)
+            STRATEGIES["grow"].plan(context)
 
 
 def test_what_is_written_on_a_disk_is_left_alone():
     """mdadm asks nobody; where udev tells nothing, the reader has to look."""
-    ground = md_ground("raid5", 3, "raid6", onto=("sdd",), written={"sdd": "ext4"})
+    context = md_context("raid5", 3, "raid6", onto=("sdd",), contents={"sdd": "ext4"})
     with pytest.raises(PlanRefused, match="sdd has ext4 on it"):
-        WAYS["grow"].plan(ground)
+        STRATEGIES["grow"].plan(context)
 
     for told, says in (("", False), (None, True)):
-        plan = WAYS["grow"].plan(replace(ground, written={"sdd": told}))
+        plan = STRATEGIES["grow"].plan(replace(context, contents={"sdd": told}))
         assert says == any("/dev/sdd: udev told nothing" in text for text in plan.unchecked)
 
 
 def test_who_was_never_stopped_in_a_lab_is_said():
     """A mount was; swap, like a VM, is left to the reader."""
-    mounted = {"/srv": Mounted("ext4", "rw")}
+    mounts = {"/srv": Mount("ext4", "rw")}
     for use, says in ((Use("mount", "/srv", ""), False), (Use("swap", "[SWAP]", ""), True)):
-        ground = md_ground("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"),
-                           uses=(use,), mounted=mounted)  # fmt: skip
-        unchecked = WAYS["array-copy"].plan(ground).unchecked
+        context = md_context("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"),
+                           uses=(use,), mounts=mounts)  # fmt: skip
+        unchecked = STRATEGIES["array-copy"].plan(context).unchecked
         assert says == any(f"{use.who} ({use.how}): how it lets go" in text for text in unchecked)
 
 

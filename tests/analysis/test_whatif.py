@@ -163,7 +163,7 @@ def test_what_nothing_tells_is_a_range():
     found = stream("raid0", read=did(0, PAGE), write=did(16, 16 * KIB))
     members = found.projected.members.data
 
-    assert found.pattern.told == ()
+    assert found.pattern.evidence == ()
     assert (members.low, members.high) == pytest.approx((64 * 4 * (2 + 2 / 3), 64 * 4 * 4))
 
 
@@ -199,12 +199,12 @@ def test_bits_that_writes_all_over_would_not_set_are_set_by_fewer():
     ways = at_once("raid5", 1.0, "raid10", read=did(80, PAGE), write=did(80, PAGE), rmeta=9.2)
     parts = [each.part for each in ways.pattern.hypotheses]
     there = bits.bitmap_of(layout("raid10", 4, 65536), 2 * MIB, 600 * MIB)
-    sets = sets_on(ways.pattern, 40 * 16 * KIB, 1.0, there, bits.PASS)
+    sets = sets_on(ways.pattern, 40 * 16 * KIB, 1.0, there, bits.PERIOD)
 
     assert parts[0] == 1.0
     assert 0.3 < min(parts) < 0.6
-    assert sets[0] == pytest.approx(bits.scattered_sets(40, 300))
-    assert min(sets) == pytest.approx(bits.scattered_sets(40 * min(parts), 300))
+    assert sets[0] == pytest.approx(bits.random_sets(40, 300))
+    assert min(sets) == pytest.approx(bits.random_sets(40 * min(parts), 300))
 
 
 def test_without_parity_the_daemon_may_pass_late():
@@ -212,10 +212,10 @@ def test_without_parity_the_daemon_may_pass_late():
     Nothing wakes it when it should: each 5 s, each 7.5 s on average, or between them. So the likely
     figure is neither end's, and the band has both.
     """
-    sets = bits.scattered_sets(40, 100)
+    sets = bits.random_sets(40, 100)
     now = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2 * bits.page_writes(sets)}
     late, between, punctual = (
-        8 * bits.page_writes(bits.scattered_sets(40, 300, every)) for every in (7.5, 6.25, 5.0)
+        8 * bits.page_writes(bits.random_sets(40, 300, every)) for every in (7.5, 6.25, 5.0)
     )
     found = at_once("raid5", 1.0, "raid10", **now).projected.disks.metadata.requests
 
@@ -226,7 +226,7 @@ def test_without_parity_the_daemon_may_pass_late():
 
 def test_with_parity_each_write_wakes_the_daemon():
     """It passes every five seconds, and nothing is open: likely is what was counted on the layout there is."""
-    sets = bits.scattered_sets(40, 100)
+    sets = bits.random_sets(40, 100)
     now = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2 * bits.page_writes(sets)}
     found = at_once("raid5", 1.0, "raid5", **now).projected.disks.metadata.requests
 
@@ -239,7 +239,7 @@ def test_what_a_late_daemon_leaves_may_be_all_over_the_volume():
     spans = [each.span for each in found.pattern.hypotheses if not each.sequential]
     sets = bits.sets_of(9.0)
     between, punctual, late = (
-        2 * MIB * bits.regions_of(40, sets, 300, every) for every in (6.25, 5.0, 7.5)
+        2 * MIB * bits.regions_for(40, sets, 300, every) for every in (6.25, 5.0, 7.5)
     )
 
     assert punctual < between < late
@@ -588,20 +588,22 @@ def test_ten_of_three_with_two_copies_holds_one_and_a_half():
     """Which md makes: 600 MiB take members of 400 MiB."""
     odd = layout("raid10", 3, 65536)
 
-    assert (odd.holds, odd.as_told()["data"], str(odd)) == (1.5, 1.5, "raid10 1.5×2")
+    assert (odd.data_members, odd.json_fields()["data"], str(odd)) == (1.5, 1.5, "raid10 1.5×2")
     assert capacity.member_bytes(600 * MIB, odd) == 400 * MIB
     assert capacity.usable(odd, 400 * MIB) == 600 * MIB
 
 
 @pytest.mark.parametrize(
-    ("level", "members", "copies", "holds"),
+    ("level", "members", "copies", "data_members"),
     [("raid5", 4, None, 3), ("raid6", 5, None, 3), ("raid10", 6, 3, 2), ("raid1", 3, None, 1), ("raid0", 4, None, 4)],
 )  # fmt: skip
-def test_what_a_layout_holds_is_a_whole_number_where_it_can_be(level, members, copies, holds):
+def test_what_a_layout_holds_is_a_whole_number_where_it_can_be(
+    level, members, copies, data_members
+):
     """As JSON says it."""
-    told = layout(level, members, 65536, copies).as_told()["data"]
+    evidence = layout(level, members, 65536, copies).json_fields()["data"]
 
-    assert (told, type(told)) == (holds, int)
+    assert (evidence, type(evidence)) == (data_members, int)
 
 
 def test_a_region_that_would_pay_is_told():

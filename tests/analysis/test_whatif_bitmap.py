@@ -21,12 +21,12 @@ def played(rate: float, regions: int) -> float:
     """
     dice = random.Random(37)  # noqa: S311 - writes that are drawn, no secret
     counter = [0] * regions
-    sets, now, next_pass, begin = 0, 0.0, bits.PASS, 0.0
+    sets, now, next_pass, begin = 0, 0.0, bits.PERIOD, 0.0
     for number in range(WRITES):
         now += dice.expovariate(rate)
         while now >= next_pass:
             counter = [max(0, each - 1) for each in counter]
-            next_pass += bits.PASS
+            next_pass += bits.PERIOD
         if number == WRITES // 4:
             sets, begin = 0, now
         region = dice.randrange(regions)
@@ -40,7 +40,7 @@ def played(rate: float, regions: int) -> float:
 )
 def test_bits_are_set_as_mds_counters_have_it(rate, regions):
     """Within 5 % of what 15,000 writes set."""
-    assert bits.scattered_sets(rate, regions) == pytest.approx(played(rate, regions), rel=0.05)
+    assert bits.random_sets(rate, regions) == pytest.approx(played(rate, regions), rel=0.05)
 
 
 def test_the_issues_own_run():
@@ -51,33 +51,33 @@ def test_the_issues_own_run():
     """
     sets = bits.sets_of(113 / 2 / 4)
 
-    assert bits.regions_of(37, sets, None) == pytest.approx(290, rel=0.1)
+    assert bits.regions_for(37, sets, None) == pytest.approx(290, rel=0.1)
 
 
 @pytest.mark.parametrize("regions", [3.0, 47.0, 401.0, 5003.0])
 def test_regions_are_told_from_what_they_set(regions):
     """The more regions, the more bits are set by as many writes."""
-    sets = bits.scattered_sets(53, regions)
+    sets = bits.random_sets(53, regions)
 
-    assert bits.regions_of(53, sets, None) == pytest.approx(regions, rel=0.01)
-    assert bits.regions_of(53, sets, regions / 2) == pytest.approx(regions / 2)
+    assert bits.regions_for(53, sets, None) == pytest.approx(regions, rel=0.01)
+    assert bits.regions_for(53, sets, regions / 2) == pytest.approx(regions / 2)
 
 
 @pytest.mark.parametrize(("rate", "regions"), [(23.0, 101.0), (53.0, 101.0), (31.0, 211.0)])
 def test_of_two_rates_that_set_as_many_bits_the_higher_is_told(rate, regions):
     """From M/D · ln 2 on, more writes set fewer; none set more than that many do."""
-    sets = bits.scattered_sets(rate, regions)
+    sets = bits.random_sets(rate, regions)
 
-    assert bits.rate_of(sets, regions, 3 * rate) == pytest.approx(rate, rel=0.001)
-    assert bits.rate_of(regions, regions, 3 * rate) == pytest.approx(
+    assert bits.rate_for(sets, regions, 3 * rate) == pytest.approx(rate, rel=0.001)
+    assert bits.rate_for(regions, regions, 3 * rate) == pytest.approx(
         regions / 5 * 0.6931, rel=0.001
     )
 
 
 def test_a_late_pass_clears_less():
     """Twenty writes a second over 336 regions: 12.9 bits with a pass each 5 s, 10.3 each 7.5 s."""
-    assert bits.scattered_sets(20, 336) == pytest.approx(12.9, rel=0.01)
-    assert bits.scattered_sets(20, 336, bits.LATE) == pytest.approx(10.3, rel=0.01)
+    assert bits.random_sets(20, 336) == pytest.approx(12.9, rel=0.01)
+    assert bits.random_sets(20, 336, bits.LATE_PERIOD) == pytest.approx(10.3, rel=0.01)
 
 
 @pytest.mark.parametrize("sets", [0.0, 0.011, 0.17, 1.3, 29.0])
@@ -91,9 +91,9 @@ def test_what_is_set_is_told_from_what_is_written(sets):
 
 def test_bits_set_meanwhile_share_the_next_write():
     """None where writing takes no time, and never more than one after another."""
-    assert bits.shared(13.0, 0.0) == pytest.approx(13.0)
-    assert bits.shared(1e6, 0.02) == pytest.approx(50.0, rel=0.001)
-    assert 0 == bits.shared(0.0, 0.02)
+    assert bits.coalesced(13.0, 0.0) == pytest.approx(13.0)
+    assert bits.coalesced(1e6, 0.02) == pytest.approx(50.0, rel=0.001)
+    assert 0 == bits.coalesced(0.0, 0.02)
 
 
 def test_bits_set_at_once_share_a_write_of_their_page():
@@ -114,7 +114,7 @@ def test_bits_are_told_from_what_they_share(sets, depth, pages):
     """Of 37 writes a second."""
     written = bits.together(sets, 37.0, depth, pages)
 
-    assert bits.one_by_one(written, 37.0, depth, pages) == pytest.approx(sets, abs=1e-9)
+    assert bits.ungrouped(written, 37.0, depth, pages) == pytest.approx(sets, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.analysis.fiojob.load import Measuring
-from stackmap.analysis.whatif.members import used_by
+from stackmap.analysis.fiojob.load import LoadMeasurement
+from stackmap.analysis.whatif.members import users_of
 from stackmap.analysis.whatif.project import project
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -38,7 +38,7 @@ def projected(machine, loads, name, wish="raid10:members=4"):
 
 def taken(machine, loads, name):
     """Return the load that a job is made of."""
-    taking = Measuring(machine, name)
+    taking = LoadMeasurement(machine, name)
     taking.add(Interval(loads, 1.0, 10.0))
     return taking.result()
 
@@ -72,8 +72,8 @@ def test_where_every_member_is_a_copy_both_say_so(level):
     found, job = projected(machine, loads, "r"), taken(machine, loads, "r")
 
     assert (found.flushes, job.flushes) == (None, None)
-    assert "every member is a copy" in job.unflushed
-    assert said(found) == [f"flushes, which are among the writes: {job.unflushed}"]
+    assert "every member is a copy" in job.flushes_reason
+    assert said(found) == [f"flushes, which are among the writes: {job.flushes_reason}"]
 
 
 def test_of_an_array_flushes_are_not_among_the_writes():
@@ -132,7 +132,7 @@ def test_what_nothing_tells_of_may_have_used_it(loads, counted, says):
     """No figures, or a device that counts nothing, prove neither use nor rest; who is known to have used it did."""
     machine = topology(linear("w", counted=counted), linear("x"))
 
-    assert used_by(machine, {"x": moved()} | loads, ("w", "x")) == says
+    assert users_of(machine, {"x": moved()} | loads, ("w", "x")) == says
 
 
 @pytest.mark.parametrize(("busy", "says"), [(True, "w used"), (False, "w may have used")])
@@ -147,7 +147,7 @@ def test_both_say_who_used_the_same_and_who_may_have(busy, says):
     found, job = projected(machine, loads, "v"), taken(machine, loads, "v")
 
     assert said(found) == [f"flushes, which are among the writes: {says} its members, too"]
-    assert job.unflushed == f"{says} its members, too"
+    assert job.flushes_reason == f"{says} its members, too"
 
 
 def test_a_disks_own_counter_of_flushes_is_asked_first():
@@ -158,4 +158,4 @@ def test_a_disks_own_counter_of_flushes_is_asked_first():
     )
 
     assert taken(machine, counting, "v").flushes == 3
-    assert "on one device" in taken(machine, silent, "v").unflushed
+    assert "on one device" in taken(machine, silent, "v").flushes_reason

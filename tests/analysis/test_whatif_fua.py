@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.whatif.fua import forced
+from stackmap.analysis.whatif.fua import fua_writes
 from stackmap.model.raid import layout
 
 
@@ -15,14 +15,14 @@ def test_a_disk_flushes_once_more_after_each_copy_and_each_page_of_parity(level,
     """13 writes with FUA, 47 flushes that were sent, and 3 for each of 7 pages of the bitmap."""
     done = 13 * each + 47 + 3 * 7
 
-    assert forced(layout(level, members), float(done), 47.0, 7.0) == pytest.approx(13)
+    assert fua_writes(layout(level, members), float(done), 47.0, 7.0) == pytest.approx(13)
 
 
 def test_counters_of_several_layers_are_not_read_at_one_instant():
     """As few more as 2 % are nobody's."""
-    assert forced(layout("raid10", 4), 69.0, 47.0, 7.0) == 0.0
+    assert fua_writes(layout("raid10", 4), 69.0, 47.0, 7.0) == 0.0
 
 
 def test_a_disk_that_counts_no_flushes_tells_nothing():
     """Before Linux 5.5."""
-    assert forced(layout("raid10", 4), None, 47.0, 7.0) is None
+    assert fua_writes(layout("raid10", 4), None, 47.0, 7.0) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.analysis.whatif.project import project
-from stackmap.analysis.whatif.volume_context import stand
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -87,9 +87,9 @@ def test_of_what_neither_lvm_nor_md_made_the_maker_is_open():
 )
 def test_who_makes_it_is_one_of_two_or_not_known(machine, name, maker, counts):
     """What is not md's counts its flushes, and is projected as LVM would make it."""
-    place = stand(machine, name)
+    place = volume_context(machine, name)
 
-    assert (place.maker, place.counts_flushes, place.lvm) == (maker, counts, counts)
+    assert (place.manager, place.counts_flushes, place.lvm) == (maker, counts, counts)
 
 
 @pytest.mark.parametrize("variant", ["far", "offset"])

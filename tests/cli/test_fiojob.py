@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.fiojob.access_pattern import AccessPattern
 from stackmap.analysis.fiojob.job import job_of
 from stackmap.analysis.fiojob.load import JobLoad, Stream
-from stackmap.analysis.fiojob.order import Order
-from stackmap.analysis.fiojob.sizes import Sizes, Told
+from stackmap.analysis.fiojob.sizes import Sizes, SizeSource
 from stackmap.analysis.fiojob.target import in_use, is_source
 from stackmap.cli import main, stackmap, target
 from stackmap.errors import TargetRefused
@@ -189,7 +189,7 @@ def test_what_a_file_holds_is_said_to_be_lost(tmp_path):
 
 def test_a_job_that_only_reads_loses_nothing():
     """Then there is nothing to note."""
-    load = loaded(Sizes({4096: 1}, Told.ONE), rate=50.0)
+    load = loaded(Sizes({4096: 1}, SizeSource.ONE), rate=50.0)
     reading = replace(load, streams=(replace(load.streams[0], direction="read"),))
 
     assert job_of(load, "/x", notes=("lost",)).notes == ("lost",)
@@ -247,7 +247,7 @@ def test_fio_makes_the_sizes_that_it_is_told(tmp_path):
     """Also those that are no multiples of the smallest, at the rate it is told; a tenth for chance."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
-    load = loaded(Sizes({20480: 750, 24576: 250}, Told.MEANS), rate=300.0)
+    load = loaded(Sizes({20480: 750, 24576: 250}, SizeSource.MEANS), rate=300.0)
     target = tmp_path / "target"
     target.write_bytes(bytes(1 << 22))
     file = tmp_path / "job.fio"
@@ -274,7 +274,7 @@ def test_fio_makes_as_many_follow_as_it_is_told(tmp_path):
     """Of mixed sizes, too: the others go anywhere; a twentieth for chance."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
-    load = loaded(Sizes({4096: 80, 8192: 20}, Told.TWO), rate=300.0, follows=0.688)
+    load = loaded(Sizes({4096: 80, 8192: 20}, SizeSource.TWO), rate=300.0, sequential=0.688)
     target, file = tmp_path / "target", tmp_path / "job.fio"
     target.write_bytes(bytes(1 << 22))
     file.write_text(
@@ -293,8 +293,8 @@ def test_fio_makes_as_many_follow_as_it_is_told(tmp_path):
     assert follow / len(written) == pytest.approx(0.688, abs=0.05)
 
 
-def loaded(sizes, rate, follows=0.0):
-    stream = Stream("write", rate, sizes.mean, sizes, 1.0, Order(follows, "drawn"))
+def loaded(sizes, rate, sequential=0.0):
+    stream = Stream("write", rate, sizes.mean, sizes, 1.0, AccessPattern(sequential, "drawn"))
     return JobLoad(LVS["vm"], (stream,), 0.0, "", None, 2.0, 20, ())
 
 
@@ -370,7 +370,7 @@ def test_refusals(words, status, said, monkeypatch):
 def test_no_name_ends_a_comment():
     """A volume called so that a line of its own would be an option: fio is told of none."""
     device = replace(LVS["vm"], label="x\n[global]\nexec_prerun=reboot\n#")
-    load = replace(loaded(Sizes({4096: 1}, Told.ONE), rate=50.0), device=device)
+    load = replace(loaded(Sizes({4096: 1}, SizeSource.ONE), rate=50.0), device=device)
     job = sections(fiojob_text(job_of(load)))
 
     assert job.sections() == ["global", "x__global__exec_prerun_reboot__-write"]

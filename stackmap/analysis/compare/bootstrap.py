@@ -22,13 +22,13 @@ from itertools import pairwise
 from random import Random
 from statistics import fmean, stdev
 
-FEWEST = 10  # intervals; of fewer, nothing tells how alike they are to each other
-MOST_BLOCKS = 12
-FEWEST_BLOCKS = 5
-MOST_ALIKE = 0.97
+MIN_INTERVALS = 10  # intervals; of fewer, nothing tells how alike they are to each other
+MAX_BLOCKS = 12
+MIN_BLOCKS = 5
+MAX_CORRELATION = 0.97
 DRAWS = 400
 SEED = 20190920
-LOST = 0.05  # the share of draws that may lack what the figure is made of
+MAX_LOST_DRAWS = 0.05  # the share of draws that may lack what the figure is made of
 STEP = 1e-4  # for the slope of a figure, as a part of each sum
 ROUNDING = 1e-7
 
@@ -57,19 +57,19 @@ def spread(columns: Sequence[Column], statistic: Statistic, seed: int = SEED) ->
     are too few intervals, or where some draws leave nothing to divide by.
     """
     count = len(columns[0]) if columns else 0
-    if count < FEWEST:
+    if count < MIN_INTERVALS:
         return None
-    pulls = influence(columns, statistic)
-    if pulls is None:
+    influences = influence(columns, statistic)
+    if influences is None:
         return None
-    alike = likeness(pulls)
-    block = block_length(alike, count)
+    correlation = autocorrelation(influences)
+    block = block_length(correlation, count)
     drawn = _draws(columns, statistic, block, seed)
-    if len(drawn) < DRAWS * (1 - LOST):
+    if len(drawn) < DRAWS * (1 - MAX_LOST_DRAWS):
         return None
     blocks = count / block
-    wider = missed(alike, block) * blocks / (blocks - 1)
-    worth = count * (1 - alike) / (1 + alike)  # as many intervals that were not alike
+    wider = variance_ratio(correlation, block) * blocks / (blocks - 1)
+    worth = count * (1 - correlation) / (1 + correlation)  # as many intervals that were not alike
     freedom = max(1.0, min(blocks, worth) - 1)
     return Spread(stdev(drawn) * math.sqrt(wider), freedom, block)
 
@@ -93,9 +93,9 @@ def _without_rounding(parts: Sequence[float]) -> float:
     return pull if abs(pull) > ROUNDING * sum(map(abs, parts)) else 0.0
 
 
-def likeness(series: Sequence[float]) -> float:
+def autocorrelation(series: Sequence[float]) -> float:
     """
-    Return how alike neighbours of *series* are, 0 to ``MOST_ALIKE``: their correlation.
+    Return how alike neighbours of *series* are, 0 to ``MAX_CORRELATION``: their correlation.
 
     Of a short series it comes out too low, by (1 + 3 r) / n (Marriott and Pope 1954): put right.
     """
@@ -107,24 +107,24 @@ def likeness(series: Sequence[float]) -> float:
         return 0.0
     measured = sum(here * following for here, following in pairwise(off)) / squares
     # Intervals that take turns count as not alike: that overstates the spread, which is safe.
-    return min(MOST_ALIKE, max(0.0, (count * measured + 1) / (count - 3)))
+    return min(MAX_CORRELATION, max(0.0, (count * measured + 1) / (count - 3)))
 
 
-def block_length(alike: float, count: int) -> int:
+def block_length(correlation: float, count: int) -> int:
     """
     Return how many of *count* intervals a block has.
 
-    Carlstein's choice (1986) for neighbours *alike*, a twelfth at least, and
+    Carlstein's choice (1986) for neighbours *correlation*, a twelfth at least, and
     never so many that fewer than five blocks are left.
     """
-    wanted: float = (6 * (alike / (1 - alike**2)) ** 2 * count) ** (1 / 3)
-    return max(1, min(count // FEWEST_BLOCKS, math.ceil(max(wanted, count / MOST_BLOCKS))))
+    wanted: float = (6 * (correlation / (1 - correlation**2)) ** 2 * count) ** (1 / 3)
+    return max(1, min(count // MIN_BLOCKS, math.ceil(max(wanted, count / MAX_BLOCKS))))
 
 
-def missed(alike: float, block: int) -> float:
+def variance_ratio(correlation: float, block: int) -> float:
     """Return the variance that there is by what blocks show of it: likeness reaches over their ends."""
-    whole = (1 + alike) / (1 - alike)
-    seen = 1 + 2 * sum((1 - lag / block) * alike**lag for lag in range(1, block))
+    whole = (1 + correlation) / (1 - correlation)
+    seen = 1 + 2 * sum((1 - lag / block) * correlation**lag for lag in range(1, block))
     return whole / seen
 
 

@@ -13,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from stackmap.analysis.compare.await_change import Waits
+from stackmap.analysis.compare.await_change import AwaitComparison
+from stackmap.analysis.compare.comparison import (
+    Comparison,
+    FigureComparison,
+    StackComparison,
+    StackRecord,
+)
 from stackmap.analysis.compare.estimate import significant
 from stackmap.analysis.compare.figures import AWAIT, LOAD, RATIOS, Figure
-from stackmap.analysis.compare.measure import plainly
+from stackmap.analysis.compare.measure import compare_figure
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP, sums_of
-from stackmap.analysis.compare.values import Compared, Comparison, Side, StackComparison
 from stackmap.analysis.compare.warnings import warnings_of
 from stackmap.analysis.layers import spreading
 
@@ -32,26 +37,26 @@ def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]
 
 def _stack(before: Recording, after: Recording, top: str, top_after: str) -> StackComparison:
     old, new = _side(before, top), _side(after, top_after)
-    load = tuple(_all_of(LOAD, old, new, plainly))
-    ratios = tuple(_all_of(RATIOS, old, new, plainly))
-    waiting = Waits(old, new, load)
-    waits = tuple(_all_of([AWAIT], old, new, waiting.compared))
+    load = tuple(_all_of(LOAD, old, new, compare_figure))
+    ratios = tuple(_all_of(RATIOS, old, new, compare_figure))
+    waiting = AwaitComparison(old, new, load)
+    waits = tuple(_all_of([AWAIT], old, new, waiting.figure_comparison))
     ratios, waits = _judged(ratios, waits)
-    told = warnings_of(before, after, (old, new), waiting.unlike)
-    return StackComparison(old, new, load, ratios, waits, waiting.shared, told)
+    words = warnings_of(before, after, (old, new), waiting.size_difference)
+    return StackComparison(old, new, load, ratios, waits, waiting.shared, words)
 
 
-def _side(recording: Recording, top: str) -> Side:
+def _side(recording: Recording, top: str) -> StackRecord:
     raids = tuple(spreading(recording.topology, top))
-    return Side(recording.topology[top], sums_of(recording, top), recording.each, raids)
+    return StackRecord(recording.topology[top], sums_of(recording, top), recording.each, raids)
 
 
-Comparing = Callable[[Figure, Side, Side, str, str], "Compared | None"]
+Comparing = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]
 
 
 def _all_of(
-    figures: Iterable[Figure], old: Side, new: Side, comparing: Comparing
-) -> Iterable[Compared]:
+    figures: Iterable[Figure], old: StackRecord, new: StackRecord, comparing: Comparing
+) -> Iterable[FigureComparison]:
     """Yield each figure of each layer that one of the two has, where it was ever anything."""
     layers = [*old.sums.layers, *(n for n in new.sums.layers if n not in old.sums.layers)]
     layers.sort(key=lambda layer: (layer != TOP, layer == LAST))
@@ -64,8 +69,8 @@ def _all_of(
 
 
 def _judged(
-    *groups: tuple[Compared, ...],
-) -> tuple[tuple[Compared, ...], tuple[Compared, ...]]:
+    *groups: tuple[FigureComparison, ...],
+) -> tuple[tuple[FigureComparison, ...], tuple[FigureComparison, ...]]:
     """Return the two groups with what of them, all together, is significant."""
     chances = {
         (group, place): each.change.chance

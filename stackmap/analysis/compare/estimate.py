@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from stackmap.analysis.compare.bootstrap import Column, Spread, Statistic, spread
 
-SURE = 0.95
+CONFIDENCE = 0.95
 Key = TypeVar("Key")
 
 
@@ -58,11 +58,13 @@ class Change:
     chance: float | None = None
 
 
-def estimate(columns: Sequence[Column], figure: Statistic, grain: float = 0.0) -> Estimate | None:
+def estimate(
+    columns: Sequence[Column], figure: Statistic, counting_error: float = 0.0
+) -> Estimate | None:
     """
     Return *figure* of the sums of *columns*, one value an interval each; None where there is none.
 
-    *grain*: the least error it has, as a part of it, however even the intervals.
+    *counting_error*: the least error it has, as a part of it, however even the intervals.
     """
     value = figure([math.fsum(column) for column in columns])
     if value is None:
@@ -71,17 +73,17 @@ def estimate(columns: Sequence[Column], figure: Statistic, grain: float = 0.0) -
         return Estimate(value)
     logarithm = spread(columns, lambda sums: _log(figure(sums)))
     absolute = None if logarithm else spread(columns, figure)
-    return Estimate(value, _no_finer(logarithm, grain), absolute)
+    return Estimate(value, _at_least(logarithm, counting_error), absolute)
 
 
 def _log(value: float | None) -> float | None:
     return math.log(value) if value is not None and value > 0 else None
 
 
-def _no_finer(spread: Spread | None, grain: float) -> Spread | None:
+def _at_least(spread: Spread | None, counting_error: float) -> Spread | None:
     if spread is None:
         return None
-    return Spread(max(spread.error, grain), spread.freedom, spread.block)
+    return Spread(max(spread.error, counting_error), spread.freedom, spread.block)
 
 
 def change(before: Estimate, after: Estimate) -> Change:
@@ -91,7 +93,7 @@ def change(before: Estimate, after: Estimate) -> Change:
     ratio = after.value / before.value
     if before.spread is None or after.spread is None:
         return Change(ratio)
-    error, freedom = _together(before.spread, after.spread)
+    error, freedom = _combined(before.spread, after.spread)
     reach = student(freedom) * error
     return Change(
         ratio,
@@ -114,7 +116,7 @@ def _from_or_to_nothing(before: Estimate, after: Estimate) -> Change:
     return Change(ratio, chance=_chance(there.value, error, known.freedom))
 
 
-def _together(one: Spread, other: Spread) -> tuple[float, float]:
+def _combined(one: Spread, other: Spread) -> tuple[float, float]:
     """Return the error of a difference, and its degrees of freedom (Welch 1947)."""
     first, second = one.error**2, other.error**2
     both = first + second
@@ -133,18 +135,18 @@ def _chance(off: float, error: float, freedom: float) -> float:
     )
 
 
-def student(freedom: float, sure: float = SURE) -> float:
+def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     """
-    Return how many errors the range reaches to each side, so that it holds the truth as *sure* as that.
+    Return how many errors the range reaches to each side, so that it holds the truth as *confidence* as that.
 
     >>> round(student(9), 2), round(student(1e6), 2)
     (2.26, 1.96)
     """
-    deviate = NormalDist().inv_cdf((1 + sure) / 2) * (8 * freedom + 3) / (8 * freedom + 1)
+    deviate = NormalDist().inv_cdf((1 + confidence) / 2) * (8 * freedom + 3) / (8 * freedom + 1)
     return math.sqrt(freedom * math.expm1(deviate**2 / freedom))
 
 
-def significant(chances: Mapping[Key, float], sure: float = SURE) -> frozenset[Key]:
+def significant(chances: Mapping[Key, float], confidence: float = CONFIDENCE) -> frozenset[Key]:
     """
     Return those of *chances* that are so small that all of them together are no chance.
 
@@ -154,7 +156,7 @@ def significant(chances: Mapping[Key, float], sure: float = SURE) -> frozenset[K
     found = set[Key]()
     ranked = sorted(chances.items(), key=lambda item: item[1])
     for rank, (key, chance) in enumerate(ranked):
-        if chance > (1 - sure) / (len(ranked) - rank):
+        if chance > (1 - confidence) / (len(ranked) - rank):
             break
         found.add(key)
     return frozenset(found)

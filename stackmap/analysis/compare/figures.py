@@ -74,15 +74,15 @@ def _cost(sums: Sequence[float]) -> float | None:
     return ratio(plus(written, caused), top_written)
 
 
-EACH = ("read", "write", "total")
-APART = ("read", "write")
+ALL_DIRECTIONS = ("read", "write", "total")
+READ_WRITE = ("read", "write")
 
 LOAD = (
-    Figure("rate", "requests a second", EACH, (("here", "ios"), ("here", "seconds", "total")),
+    Figure("rate", "requests a second", ALL_DIRECTIONS, (("here", "ios"), ("here", "seconds", "total")),
            _one_by_other, "top", "/s"),
-    Figure("bytes", "bytes a second", APART, (("here", "bytes"), ("here", "seconds", "total")),
+    Figure("bytes", "bytes a second", READ_WRITE, (("here", "bytes"), ("here", "seconds", "total")),
            _one_by_other, "top", "B/s"),
-    Figure("size", "bytes a request", EACH, (("here", "bytes"), ("here", "ios")),
+    Figure("size", "bytes a request", ALL_DIRECTIONS, (("here", "bytes"), ("here", "ios")),
            _one_by_other, "top", "B"),
     Figure("queue", "requests in flight", ("total",),
            (("here", "queue"), ("here", "seconds")), _one_by_other, "top"),
@@ -91,15 +91,15 @@ LOAD = (
 )  # fmt: skip
 
 RATIOS = (
-    Figure("requests", "requests sent here for one at the top", EACH,
+    Figure("requests", "requests sent here for one at the top", ALL_DIRECTIONS,
            (("here", "arrivals"), ("top", "ios")), _one_by_other),
-    Figure("bytes", "bytes here for one at the top", EACH,
+    Figure("bytes", "bytes here for one at the top", ALL_DIRECTIONS,
            (("here", "bytes"), ("top", "bytes")), _one_by_other),
-    Figure("shrink", "the top's mean size by the mean size of what was sent here", EACH,
+    Figure("shrink", "the top's mean size by the mean size of what was sent here", ALL_DIRECTIONS,
            (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), _shrink),
-    Figure("coalescing", "requests sent here for one that was done", EACH,
+    Figure("coalescing", "requests sent here for one that was done", ALL_DIRECTIONS,
            (("here", "own arrivals"), ("here", "own ios")), _one_by_other, "last"),
-    Figure("completed", "requests done here for one at the top", EACH,
+    Figure("completed", "requests done here for one at the top", ALL_DIRECTIONS,
            (("here", "ios"), ("top", "ios")), _one_by_other, "last"),
     Figure("write_cost", "requests done here for one written to the top, with the reads it caused",
            ("write",),
@@ -111,7 +111,7 @@ RATIOS = (
 AWAIT = Figure(
     "await",
     "milliseconds a request, at comparable load",
-    APART,
+    READ_WRITE,
     (("here", "own wait"), ("here", "own ios")),
     _one_by_other,
     "all",

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from stackmap.model.load import ratio
 
-WIDTH = 1.25  # rates, and sizes, that are further apart are others
-LEAST_SHARED = 0.2  # of the intervals
-LEAST_EACH = 5  # intervals on each side in the classes that both have
-MIX = 0.1  # of writes among the requests
+CLASS_WIDTH = 1.25  # rates, and sizes, that are further apart are others
+MIN_SHARED = 0.2  # of the intervals
+MIN_EACH = 5  # intervals on each side in the classes that both have
+MAX_MIX_DIFFERENCE = 0.1  # of writes among the requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Cl
     counts = [Counter(each for each in side if each is not None) for side in sides]
     parts = [{k: n / count.total() for k, n in count.items()} for count in counts]
     both = {k: min(parts[0][k], parts[1][k]) for k in sorted(parts[0].keys() & parts[1].keys())}
-    enough = all(sum(count[k] for k in both) >= LEAST_EACH for count in counts)
+    enough = all(sum(count[k] for k in both) >= MIN_EACH for count in counts)
     shared = sum(both.values())
     weights = {k: part / shared for k, part in both.items()} if enough else {}
     return Classes(tuple(sides[0]), tuple(sides[1]), weights, shared)
@@ -55,7 +55,7 @@ def _bounds(rates: Sequence[float]) -> list[float]:
     """Return where each class begins: at a rate that occurs, so that a steady load is in one."""
     found: list[float] = []
     for rate in rates:
-        if not found or rate > found[-1] * WIDTH:
+        if not found or rate > found[-1] * CLASS_WIDTH:
             found.append(rate)
     return found
 
@@ -64,26 +64,26 @@ def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
     return sum(bound <= rate for bound in bounds) if rate else None
 
 
-def within(classes: Sequence[int | None], column: Sequence[float], wanted: int) -> list[float]:
+def in_class(classes: Sequence[int | None], column: Sequence[float], wanted: int) -> list[float]:
     """Return *column* with 0 for what is not in the class *wanted*."""
     return [value if each == wanted else 0.0 for each, value in zip(classes, column, strict=True)]
 
 
-def is_like(times: float) -> bool:
+def is_similar(times: float) -> bool:
     """Whether one is as good as the other, of which it is so many *times*."""
-    return 1 / WIDTH <= times <= WIDTH
+    return 1 / CLASS_WIDTH <= times <= CLASS_WIDTH
 
 
-def unlike(name: str, before: float | None, after: float | None) -> str:
+def size_difference(name: str, before: float | None, after: float | None) -> str:
     """Return why waits of *name* ("reads") of these mean sizes, bytes, are not compared; "" if they are."""
     times = ratio(after, before)
-    if times is None or is_like(times):
+    if times is None or is_similar(times):
         return ""
     return f"{name} were of {(before or 0) / 1024:.1f} KiB before and of {(after or 0) / 1024:.1f} KiB after"
 
 
-def unmixed(before: float | None, after: float | None) -> str:
+def mix_difference(before: float | None, after: float | None) -> str:
     """Return why waits under these shares of writes, 0…1, are not compared; "" if they are."""
-    if before is None or after is None or math.isclose(before, after, abs_tol=MIX):
+    if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
         return ""
     return f"{before:.0%} of the requests were writes before, {after:.0%} after"

@@ -16,7 +16,7 @@ from stackmap.analysis.corrections import corrected
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
-MOST = 120  # batches
+MAX_BATCHES = 120  # batches
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Recording:
 
 
 class Batches:
-    """Intervals in batches of equally many, fewer than ``MOST``."""
+    """Intervals in batches of equally many, fewer than ``MAX_BATCHES``."""
 
     def __init__(self) -> None:
         self._done: list[Interval] = []
@@ -72,8 +72,8 @@ class Batches:
             self._running.add(interval)
             if self._running.count == self._each:
                 self._close()
-        if len(self._done) == MOST:
-            pairs = (self._done[at : at + 2] for at in range(0, MOST, 2))
+        if len(self._done) == MAX_BATCHES:
+            pairs = (self._done[at : at + 2] for at in range(0, MAX_BATCHES, 2))
             self._done = [one for pair in pairs for one in average(pair)]
             self._each *= 2
 
@@ -93,7 +93,7 @@ class Batches:
 
 
 @dataclass
-class Taking:
+class RecordingBuilder:
     """Takes the intervals of a machine in, of which the stacks of *tops* are to be compared."""
 
     source: str
@@ -116,7 +116,7 @@ class Taking:
         if interval.since_boot or interval.summary:
             return
         self._ends = (*self._ends[:1], interval)
-        same, work = self._looked(topology)
+        same, work = self._state_of(topology)
         if not same:
             self._changed += 1
             return
@@ -154,16 +154,16 @@ class Taking:
             worked=worked,
         )
 
-    def _looked(self, topology: Topology) -> tuple[bool, tuple[str, ...]]:
+    def _state_of(self, topology: Topology) -> tuple[bool, tuple[str, ...]]:
         """Return whether the stacks are those of the first topology, and what runs in them besides."""
         if self._last is not topology:
             same = all(_shape(topology, top) == _shape(self.topology, top) for top in self.tops)
             self._last = topology
-            self._state = same, _works(topology, self.tops) if same else ()
+            self._state = same, _background_work(topology, self.tops) if same else ()
         return self._state
 
 
-def _works(topology: Topology, tops: Iterable[str]) -> tuple[str, ...]:
+def _background_work(topology: Topology, tops: Iterable[str]) -> tuple[str, ...]:
     reasons = (background(topology, top).values() for top in tops)
     return tuple(dict.fromkeys(reason for each in reasons for reason in each))
 

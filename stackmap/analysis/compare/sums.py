@@ -102,6 +102,6 @@ def _names(stack: StackFigures) -> tuple[str, ...]:
     names = [TOP]
     for figures in stack.layers[1:-1]:
         role = figures.layer.role
-        alike = sum(name.partition(" ")[0] == role for name in names)
-        names.append(f"{role} {alike + 1}" if alike or role in (TOP, LAST) else role)
+        correlation = sum(name.partition(" ")[0] == role for name in names)
+        names.append(f"{role} {correlation + 1}" if correlation or role in (TOP, LAST) else role)
     return (*names, LAST) if len(stack.layers) > 1 else (TOP,)

@@ -17,7 +17,7 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class Unmatched:
     """A device that is a top in one recording, and ``when`` ("before" or "after") below another in the other."""
 
     title: str
@@ -26,26 +26,26 @@ class Apart:
 
 def pairs_of(
     before: Topology, old: Iterable[str], after: Topology, new: Iterable[str]
-) -> tuple[Pairs, tuple[Apart, ...]]:
+) -> tuple[Pairs, tuple[Unmatched, ...]]:
     """Return the tops *old* with what they are after, by kernel names; and which are not the same in both."""
     pairs: Pairs = []
-    apart: list[Apart] = []
-    then, now = named(before), named(after)
+    unmatched: list[Unmatched] = []
+    then, now = by_title(before), by_title(after)
     for name in old:
         again = now.get(before[name].title)
         if again is not None and _gained(before, name, after, again):
-            apart.append(Apart(before[name].title, "after"))
+            unmatched.append(Unmatched(before[name].title, "after"))
         elif again is not None:
             pairs.append((name, again))
     taken = {again for _, again in pairs}
     for name in new:
         was = then.get(after[name].title)
         if was is not None and name not in taken and _gained(after, name, before, was):
-            apart.append(Apart(after[name].title, "before"))
-    return pairs, tuple(dict.fromkeys(apart))
+            unmatched.append(Unmatched(after[name].title, "before"))
+    return pairs, tuple(dict.fromkeys(unmatched))
 
 
-def named(topology: Topology) -> dict[str, str]:
+def by_title(topology: Topology) -> dict[str, str]:
     """Return the devices by what people call them."""
     return {device.title: device.name for device in topology}
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stackmap.analysis.compare.bootstrap import FEWEST
+from stackmap.analysis.compare.bootstrap import MIN_INTERVALS
+from stackmap.analysis.compare.comparison import StackRecord
 from stackmap.analysis.compare.recording import Recording
-from stackmap.analysis.compare.values import Side
 from stackmap.analysis.device_names import of_another
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
 from stackmap.model.machine import Machine
 
-LENGTHS = 2.0  # intervals further apart in length average differently
+LENGTH_RATIO = 2.0  # intervals further apart in length average differently
 # What else decides how many requests a write becomes. A reshape leaves the stripe cache larger, for the
 # stripes that it moves have to be in it (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
 SETTINGS = ("stripe cache", "rmw level", "consistency", "region")
-NEAR = 0.02  # LVM rounds a size to whole extents of each stripe
+SIZE_TOLERANCE = 0.02  # LVM rounds a size to whole extents of each stripe
 
 
 def warnings_of(
     before: Recording,
     after: Recording,
-    sides: tuple[Side, Side],
-    others: Sequence[str],
+    sides: tuple[StackRecord, StackRecord],
+    differences: Sequence[str],
 ) -> tuple[str, ...]:
-    """Return them as sentences; *others*: in what the loads are others."""
+    """Return them as sentences; *differences*: in what the loads are others."""
     found = [
         *_of_one("before", before),
         *_of_one("after", after),
@@ -34,7 +34,9 @@ def warnings_of(
         *_settings(*sides),
         *_lengths(before, after),
     ]
-    found += [f"the load is another, and so may be what a request costs: {each}" for each in others]
+    found += [
+        f"the load is another, and so may be what a request costs: {each}" for each in differences
+    ]
     return tuple(dict.fromkeys(found))
 
 
@@ -46,9 +48,9 @@ def _of_one(name: str, recording: Recording) -> Iterator[str]:
             yield f"{name}, {recording.at_work} intervals are left out: {work}"
     if recording.changed:
         yield f"{name}, {recording.changed} intervals are left out: the stack was another then"
-    if recording.count < FEWEST:
+    if recording.count < MIN_INTERVALS:
         yield (
-            f"too few intervals {name}, {recording.count}: fewer than {FEWEST} tell nothing of chance, "
+            f"too few intervals {name}, {recording.count}: fewer than {MIN_INTERVALS} tell nothing of chance, "
             "so there is no range, and no word on what is significant"
         )
 
@@ -61,18 +63,18 @@ def _machines(before: Recording, after: Recording) -> Iterator[str]:
 
 def _machine(recording: Recording) -> Machine:
     """Return what the recording itself says of its machine; else where its names were looked up."""
-    told = recording.batches[0].machine if recording.batches else Machine()
+    words = recording.batches[0].machine if recording.batches else Machine()
     there = recording.topology.machine
-    return Machine(told.host or there.host, told.kernel or there.kernel)
+    return Machine(words.host or there.host, words.kernel or there.kernel)
 
 
 def _sizes(before: Device, after: Device) -> Iterator[str]:
     times = ratio(after.size, before.size)
-    if times is not None and abs(times - 1) > NEAR:
+    if times is not None and abs(times - 1) > SIZE_TOLERANCE:
         yield f"{after.title} has {times:.2f} times the size that {before.title} had: seeks are longer or shorter"
 
 
-def _settings(before: Side, after: Side) -> Iterator[str]:
+def _settings(before: StackRecord, after: StackRecord) -> Iterator[str]:
     """Yield what is set otherwise, where one array spreads the data on each side and both have it."""
     if len(before.raids) != 1 or len(after.raids) != 1:
         return
@@ -87,7 +89,7 @@ def _settings(before: Side, after: Side) -> Iterator[str]:
 
 def _lengths(before: Recording, after: Recording) -> Iterator[str]:
     times = ratio(after.length, before.length)
-    if times is not None and not 1 / LENGTHS <= times <= LENGTHS:
+    if times is not None and not 1 / LENGTH_RATIO <= times <= LENGTH_RATIO:
         yield (
             f"an interval is {before.length:.1f} s before and {after.length:.1f} s after: "
             "a short one sees more of the peaks"

@@ -16,21 +16,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stackmap.analysis.fiojob.load import JobLoad, Stream
-from stackmap.analysis.fiojob.sizes import Told
+from stackmap.analysis.fiojob.sizes import SizeSource
 
 VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops where it is not there
-LONGEST = 3600  # seconds a job runs, however long was measured
+MAX_RUNTIME = 3600  # seconds a job runs, however long was measured
 UNKNOWN_DEPTH = 16
-FEWEST_AT_RANDOM = 4  # in flight: requests that come at random come several at once
+MIN_RANDOM_DEPTH = 4  # in flight: requests that come at random come several at once
 NEARLY = 10  # per cent; a stream was told as 93 of 100, by counters that are no nearer
 COARSE = 25.0  # requests a second; fio's rate_iops is whole, so of fewer too much would be lost
 
-TOLD = {
-    Told.ONE: "all of one size: every interval's bytes are its requests times that",
-    Told.TWO: "of two sizes: every interval's bytes are so many of the one and so many of the other",
-    Told.MEANS: "the means of the intervals: counters hold no size of a single request, so sizes "
+SOURCE_TEXT = {
+    SizeSource.ONE: "all of one size: every interval's bytes are its requests times that",
+    SizeSource.TWO: "of two sizes: every interval's bytes are so many of the one and so many of the other",
+    SizeSource.MEANS: "the means of the intervals: counters hold no size of a single request, so sizes "
     "that were mixed within an interval are its mean here",
-    Told.GIVEN: "as they were given, not measured",
+    SizeSource.GIVEN: "as they were given, not measured",
 }
 
 
@@ -77,7 +77,7 @@ def job_of(
     *notes*: what is to be known of the target before anything is written there.
     """
     lasted = round(load.seconds) if load.seconds else 60
-    seconds = runtime or max(1, min(LONGEST, lasted))
+    seconds = runtime or max(1, min(MAX_RUNTIME, lasted))
     every = _every(load)
     options = {
         "ioengine": "libaio",
@@ -90,8 +90,8 @@ def job_of(
     }
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", load.device.title)
     sections = tuple(_section(name, stream, load, every) for stream in load.streams)
-    told = notes if load.stream("write") is not None else ()
-    return Job(load, target, seconds, every, options, sections, told)
+    source = notes if load.stream("write") is not None else ()
+    return Job(load, target, seconds, every, options, sections, source)
 
 
 def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Section:
@@ -105,16 +105,16 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
     }
     comments = [
         f"{stream.rate:.2f} {stream.direction}s/s of {stream.mean / 1024:.2f} KiB on average",
-        f"sizes: {TOLD[stream.sizes.told]}",
+        f"sizes: {SOURCE_TEXT[stream.sizes.source]}",
     ]
-    if stream.sizes.told is Told.GIVEN:
+    if stream.sizes.source is SizeSource.GIVEN:
         comments[-1] += f"; their mean is {stream.sizes.mean / 1024:.2f} KiB"
     elif load.cuts in stream.sizes.requests:
         comments.append(
             f"sizes: the device cuts at {(load.cuts or 0) // 1024} KiB before it counts: requests "
             "of that size may be pieces of larger ones"
         )
-    comments.append(f"{_called(stream)}: a guess; {stream.order.why}")
+    comments.append(f"{_called(stream)}: a guess; {stream.access.evidence}")
     if stream.queue is None:
         comments.append("iodepth: not known, there is no time in what was measured")
     if stream.direction == "write":
@@ -126,7 +126,7 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
 
 def random_percent(stream: Stream) -> int:
     """Return how many of a hundred requests go anywhere; all or none where it is nearly so."""
-    percent = round(100 * (1 - stream.order.follows))
+    percent = round(100 * (1 - stream.access.sequential))
     return percent if NEARLY < percent < 100 - NEARLY else 100 * (percent > NEARLY)
 
 
@@ -165,20 +165,20 @@ def depth(stream: Stream, *, mixed: bool) -> int:
     """Return how many requests may be in flight: a limit, for the rate is set."""
     if stream.queue is None:
         return UNKNOWN_DEPTH
-    return max(FEWEST_AT_RANDOM if mixed else 1, math.ceil(stream.queue))
+    return max(MIN_RANDOM_DEPTH if mixed else 1, math.ceil(stream.queue))
 
 
 def _every(load: JobLoad) -> int | None:
     """Return how many writes go between two flushes."""
     written = load.stream("write")
-    if not load.flushes or written is None or load.flushes * LONGEST < 1:
+    if not load.flushes or written is None or load.flushes * MAX_RUNTIME < 1:
         return None
     return max(1, round(written.rate / load.flushes))
 
 
 def _flushing(load: JobLoad, every: int | None) -> str:
     if load.flushes is None:
-        return f"flushes: not known, {load.unflushed}; none are made here"
+        return f"flushes: not known, {load.flushes_reason}; none are made here"
     if every is None:
         return "flushes: none"
     return f"flushes: {load.flushes:.2f} a second, one after {every} writes"

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
-from stackmap.analysis.fiojob.order import Order, orders
+from stackmap.analysis.fiojob.access_pattern import AccessPattern, access_patterns
 from stackmap.analysis.fiojob.sizes import Row, Sizes, sizes_of
 from stackmap.analysis.share import flow_of
 from stackmap.analysis.whatif.measured import measured
-from stackmap.analysis.whatif.members import used_by
-from stackmap.analysis.whatif.volume_context import Stand, stand
+from stackmap.analysis.whatif.members import users_of
+from stackmap.analysis.whatif.volume_context import VolumeContext, volume_context
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
@@ -36,7 +36,7 @@ class Stream:
     The reads or the writes.
 
     ``rate``: requests a second; ``mean``: bytes of one. ``queue``: in flight on average, in all but the
-    busiest intervals; None where the source does not say. ``order``: how many follow on the one before.
+    busiest intervals; None where the source does not say. ``access``: how many follow on the one before.
     """
 
     direction: str
@@ -44,7 +44,7 @@ class Stream:
     mean: float
     sizes: Sizes
     queue: float | None
-    order: Order
+    access: AccessPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class JobLoad:
     What was measured of ``device``.
 
     ``seconds``: how long, None for a text that does not say. ``flushes``: a
-    second, None where nothing tells how many (``unflushed`` says why).
+    second, None where nothing tells how many (``flushes_reason`` says why).
     ``cuts``: bytes at which the device itself cuts requests before it counts
     them, None where it does not.
     """
@@ -61,7 +61,7 @@ class JobLoad:
     device: Device
     streams: tuple[Stream, ...]
     flushes: float | None
-    unflushed: str
+    flushes_reason: str
     cuts: int | None
     seconds: float | None
     count: int
@@ -73,7 +73,7 @@ class JobLoad:
 
 
 @dataclass
-class Measuring:
+class LoadMeasurement:
     """Takes the intervals in, one by one; *given*: sizes that are known better, by direction."""
 
     topology: Topology
@@ -85,23 +85,25 @@ class Measuring:
     _seconds: list[float | None] = field(default_factory=list)
     _whole: Average = field(default_factory=Average)
     _done: dict[str, None] = field(default_factory=dict)
-    _unflushed: str = ""
+    _flushes_reason: str = ""
     _disturbed: bool = False
 
     def __post_init__(self) -> None:
-        self._place: Stand = stand(self.topology, self.name)
+        self._context: VolumeContext = volume_context(self.topology, self.name)
         # Where empty flushes are told from writes: at an array's members, or at the one disk below.
         leaves = [n for n in self.topology.stack(self.name) if not self.topology.below(n)]
         self._leaf = leaves[0] if len(leaves) == 1 else ""
-        told_at = self._place.device.name if self._place.present else self._leaf
-        self._others = _others(self.topology, self.name, told_at) if told_at else frozenset()
-        below = (edge.below for name in self._others for edge in self.topology.below(name))
-        beside = self._place.others
-        self._near = (*self.topology.stack(self.name), *self._others, *below, *beside)
+        told_at = self._context.device.name if self._context.present else self._leaf
+        self._other_users = (
+            _other_users(self.topology, self.name, told_at) if told_at else frozenset()
+        )
+        below = (edge.below for name in self._other_users for edge in self.topology.below(name))
+        beside = self._context.others
+        self._nearby = (*self.topology.stack(self.name), *self._other_users, *below, *beside)
 
     def add(self, interval: Interval) -> None:
         """Take one more interval in; of each, what is near is looked at alone, for there may be many."""
-        near = {name: interval.loads[name] for name in self._near if name in interval.loads}
+        near = {name: interval.loads[name] for name in self._nearby if name in interval.loads}
         right, done = corrected(self.topology, replace(interval, loads=near))
         load = right.loads.get(self.name)
         if load is None or load.total.ios is None:
@@ -128,28 +130,30 @@ class Measuring:
             return None
         seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
         span = seconds or float(len(self._seconds))
-        order = self._orders()
-        streams = [s for d in DIRECTIONS if (s := self._stream(d, span, order[d])) is not None]
+        access = self._orders()
+        streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
         known = [each for each in self._flushed if each is not None]
         return JobLoad(
             self.topology[self.name],
             tuple(streams),
-            flushes=None if self._unflushed else math.fsum(known) / span,
-            unflushed=self._unflushed,
+            flushes=None if self._flushes_reason else math.fsum(known) / span,
+            flushes_reason=self._flushes_reason,
             cuts=self._cuts(),
             seconds=seconds,
             count=len(self._seconds),
             corrections=tuple(sorted(self._done)),
         )
 
-    def _orders(self) -> Mapping[str, Order]:
+    def _orders(self) -> Mapping[str, AccessPattern]:
         whole = self._whole.result()
         if whole is None:
-            return dict.fromkeys(DIRECTIONS, Order(0.0, "nothing tells"))
+            return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "nothing tells"))
         right, _ = corrected(self.topology, whole)
-        return orders(self.topology, self.name, self._place, right, alone=not self._disturbed)
+        return access_patterns(
+            self.topology, self.name, self._context, right, exclusive=not self._disturbed
+        )
 
-    def _stream(self, direction: str, span: float, order: Order) -> Stream | None:
+    def _stream(self, direction: str, span: float, access: AccessPattern) -> Stream | None:
         rows = self._rows[direction]
         sizes = sizes_of(rows)
         if sizes is None:
@@ -158,39 +162,39 @@ class Measuring:
         queue = queues[min(len(queues) - 1, int(BUSIEST * len(queues)))] if queues else None
         rate = math.fsum(n for n, _ in rows) / span
         known = self.given.get(direction, sizes)
-        return Stream(direction, rate, sizes.mean, known, queue, order)
+        return Stream(direction, rate, sizes.mean, known, queue, access)
 
     def _flushes(self, interval: Interval, load: Load) -> float | None:
-        """Return the empty flushes a second; None where nothing tells, and ``_unflushed`` is why."""
-        flushes, why = self._told(interval, load)
-        self._unflushed = self._unflushed or why
-        return None if why else flushes
+        """Return the empty flushes a second; None where nothing tells, and ``_flushes_reason`` is why."""
+        flushes, evidence = self._told(interval, load)
+        self._flushes_reason = self._flushes_reason or evidence
+        return None if evidence else flushes
 
     def _told(self, interval: Interval, load: Load) -> tuple[float, str]:
         """Return the empty flushes a second, and why nothing tells how many; "" where something does."""
         if load.flush.ios is not None and self.name == self._leaf:
             return load.flush.ios, ""
-        used = used_by(self.topology, interval.loads, self._others)
+        used = users_of(self.topology, interval.loads, self._other_users)
         self._disturbed = self._disturbed or bool(used)
         if self._counts_flushes() and load.write.ios == 0:
             return 0.0, ""
         if used:
             return 0.0, f"{used} the same disks"
         at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
-        if self._place.present is None and at_leaf is not None:
+        if self._context.present is None and at_leaf is not None:
             return at_leaf, ""
-        found = measured(self.topology, interval.loads, self._place, interval.seconds)
-        return (0.0, UNSEEN) if found is None else (found.flushed, found.unflushed)
+        found = measured(self.topology, interval.loads, self._context, interval.seconds)
+        return (0.0, UNSEEN) if found is None else (found.known_flushes, found.flushes_reason)
 
     def _counts_flushes(self) -> bool:
         """Whether an empty flush is one of the device's writes: not of md's (KERNEL 1.6)."""
         return self.topology[self.name].kind is not Kind.ARRAY
 
     def _cuts(self) -> int | None:
-        return self._place.cuts if self._place.device.name == self.name else None
+        return self._context.cuts if self._context.device.name == self.name else None
 
 
-def _others(topology: Topology, name: str, below: str) -> frozenset[str]:
+def _other_users(topology: Topology, name: str, below: str) -> frozenset[str]:
     """Return the devices that may send something to *below* besides *name*."""
     ours = {*topology.stack(name), *topology.stands_on(name)}
     return frozenset(topology.stands_on(below)) - ours

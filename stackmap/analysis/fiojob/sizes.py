@@ -22,9 +22,9 @@ SECTOR, PAGE = 512, 4096
 # Sizes that programs and file systems use: powers of two, and half as much again.
 USUAL = tuple(sorted({size << by for by in range(14) for size in (SECTOR, 3 * SECTOR)}))
 CHANCE = 1e-5  # that intervals look like two sizes and are not
-STRAYS = 0.1  # of the requests may be in intervals with somebody else's: a probe of udev's
-LEAST_SHARE = 0.04  # of the requests; sizes that are rarer count with their neighbours
-WHOLE = 0.02  # of a request: how far counts may be off whole numbers
+MAX_STRAYS = 0.1  # of the requests may be in intervals with somebody else's: a probe of udev's
+MIN_SHARE = 0.04  # of the requests; sizes that are rarer count with their neighbours
+WHOLE_TOLERANCE = 0.02  # of a request: how far counts may be off whole numbers
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _SPLIT = re.compile(r"([0-9]{1,9})([kKmM]?)/([0-9]{1,3}(?:\.[0-9]+)?)")
@@ -32,7 +32,7 @@ _SPLIT = re.compile(r"([0-9]{1,9})([kKmM]?)/([0-9]{1,3}(?:\.[0-9]+)?)")
 Row = tuple[float, float]  # requests, bytes
 
 
-class Told(StrEnum):
+class SizeSource(StrEnum):
     """
     How sizes are known.
 
@@ -48,10 +48,10 @@ class Told(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """``requests``: how many of each size, bytes; ``told``: how that is known."""
+    """``requests``: how many of each size, bytes; ``source``: how that is known."""
 
     requests: Mapping[int, float]
-    told: Told
+    source: SizeSource
 
     @property
     def mean(self) -> float:
@@ -74,7 +74,7 @@ class Sizes:
         return {size: percent for size, percent in found.items() if percent}
 
 
-def given(text: str) -> Sizes:
+def parse_sizes(text: str) -> Sizes:
     """
     Return the sizes that *text* says as fio's bssplit does, ``ValueError`` if it does not.
 
@@ -92,7 +92,7 @@ def given(text: str) -> Sizes:
         requests[size] = float(found[3])
     if abs(sum(requests.values()) - 100) > 0.5 or min(requests.values()) <= 0:
         raise ValueError(f"{text}: shares are above 0, and 100 together")
-    return Sizes(requests, Told.GIVEN)
+    return Sizes(requests, SizeSource.GIVEN)
 
 
 def sizes_of(rows: Sequence[Row]) -> Sizes | None:
@@ -100,7 +100,7 @@ def sizes_of(rows: Sequence[Row]) -> Sizes | None:
     busy = [(n, size) for n, size in rows if n > 0 and size > 0]
     if not busy:
         return None
-    if all(abs(n - round(n)) < WHOLE and abs(size - round(size)) < 1 for n, size in busy):
+    if all(abs(n - round(n)) < WHOLE_TOLERANCE and abs(size - round(size)) < 1 for n, size in busy):
         counted = Counter((round(n), round(size)) for n, size in busy)
         return _one(counted) or _two(counted) or _means(busy)
     return _means(busy)
@@ -112,9 +112,9 @@ def _one(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
     for (n, size), times in rows.items():
         by_mean[size / n] += n * times
     mean, requests = by_mean.most_common(1)[0]
-    if mean % SECTOR or requests < by_mean.total() * (1 - STRAYS):
+    if mean % SECTOR or requests < by_mean.total() * (1 - MAX_STRAYS):
         return None
-    return Sizes({int(mean): float(by_mean.total())}, Told.ONE)
+    return Sizes({int(mean): float(by_mean.total())}, SizeSource.ONE)
 
 
 def _two(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
@@ -129,7 +129,7 @@ def _two(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
         many = sum(m for m, _ in fitting.values())
         few = sum(n for _, n in fitting.values()) - many
         if unlikely > -math.log(CHANCE) and few and many:
-            return Sizes({small: float(few), large: float(many)}, Told.TWO)
+            return Sizes({small: float(few), large: float(many)}, SizeSource.TWO)
     return None
 
 
@@ -137,7 +137,7 @@ def _fitting(
     rows: Mapping[tuple[int, int], int], small: int, large: int
 ) -> dict[tuple[int, int], tuple[int, int]] | None:
     """Return, by row, the requests of the large size and all; None where not nearly all rows fit."""
-    room = STRAYS * sum(n * times for (n, _), times in rows.items())
+    room = MAX_STRAYS * sum(n * times for (n, _), times in rows.items())
     found = {}
     for (n, size), times in rows.items():
         many, rest = divmod(size - small * n, large - small)
@@ -160,12 +160,12 @@ def _means(rows: Iterable[Row]) -> Sizes:
         above = min(1.0, max(0.0, (mean - low) / grain))
         counted[low] += n * (1 - above)  # type: ignore[assignment]  # requests may be parts here
         counted[low + grain] += n * above  # type: ignore[assignment]
-    return Sizes(_gathered({s: float(n) for s, n in counted.items() if n}), Told.MEANS)
+    return Sizes(_gathered({s: float(n) for s, n in counted.items() if n}), SizeSource.MEANS)
 
 
 def _gathered(requests: Mapping[int, float]) -> dict[int, float]:
     """Return *requests* with sizes that few have put together with the next, at their mean."""
-    least = LEAST_SHARE * sum(requests.values())
+    least = MIN_SHARE * sum(requests.values())
     found: dict[int, float] = {}
     group: list[tuple[int, float]] = []
     for size, n in sorted(requests.items()):

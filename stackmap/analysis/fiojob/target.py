@@ -67,7 +67,7 @@ def used_by(use: Use) -> str:
     return USED.get(use.how, "is used by {who} ({how})").format(who=use.who, how=use.how)
 
 
-def no_test_file(path: str, size: int, head: bytes, *, executable: bool) -> str:
+def not_a_test_file(path: str, size: int, head: bytes, *, executable: bool) -> str:
     """
     Return why the file at *path*, with no link in it, was hardly made for tests; "" where it may have been.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import place
-from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Step
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
@@ -22,7 +22,7 @@ SLOWER = "the volume is as slow as its disks until the cache is back and warm"
 
 
 @dataclass(frozen=True, slots=True)
-class Wrap:
+class DetachedLayers:
     """
     The LV to work on by name, and the steps around that.
 
@@ -37,21 +37,21 @@ class Wrap:
     unchecked: tuple[str, ...] = ()
 
 
-def wrapped(ground: Ground) -> Wrap:
+def detach_layers(context: PlanContext) -> DetachedLayers:
     """Return how to get at the target; refused where what lies around it is not known to come off."""
-    name = ground.target.label.partition("/")[2]
+    name = context.target.label.partition("/")[2]
     for ending, unwrap in ENDINGS.items():
         if name.endswith(ending):
-            return unwrap(ground, name.removesuffix(ending))
-    if ground.target.kind is Kind.MEMBER:
-        raise PlanRefused(f"{ground.target.label} is hidden: what it is a part of is not known")
-    return _checksummed(ground, name)
+            return unwrap(context, name.removesuffix(ending))
+    if context.target.kind is Kind.MEMBER:
+        raise PlanRefused(f"{context.target.label} is hidden: what it is a part of is not known")
+    return _checksummed(context, name)
 
 
-def require_alone(ground: Ground) -> None:
+def require_no_snapshots(context: PlanContext) -> None:
     """Refuse what has snapshots, or VDO on it: no way takes those along."""
-    for name in ground.topology.stands_on(ground.target.name):
-        device = ground.topology[name]
+    for name in context.topology.stands_on(context.target.name):
+        device = context.topology[name]
         if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
             raise PlanRefused(
                 f"{device.title}: snapshots rest on it; remove them, or copy each, first"
@@ -60,24 +60,26 @@ def require_alone(ground: Ground) -> None:
             raise PlanRefused(f"{device.title}: how VDO takes a change below it is not known")
 
 
-def _pool(ground: Ground, name: str) -> Wrap:
+def _pool(context: PlanContext, name: str) -> DetachedLayers:
     """A thin pool goes on using its data; its metadata must not die with one disk either."""
-    return Wrap(f"{name}_tdata", after=_pool_metadata(ground, f"{name}_tmeta"), hidden=True)
+    return DetachedLayers(
+        f"{name}_tdata", after=_pool_metadata(context, f"{name}_tmeta"), hidden=True
+    )
 
 
-def _pool_metadata(ground: Ground, name: str) -> tuple[Step, ...]:
+def _pool_metadata(context: PlanContext, name: str) -> tuple[Step, ...]:
     """Return the steps that copy a pool's metadata, where its data is to be safe and it is on one disk."""
-    metadata = ground.group.volumes.get(name)
+    metadata = context.group.volumes.get(name)
     if metadata is None:
-        raise PlanRefused(f"LVM does not report {ground.group.name}/{name}")
-    if ground.wanted.level in BARE or metadata.segtype != "linear":
+        raise PlanRefused(f"LVM does not report {context.group.name}/{name}")
+    if context.request.level in BARE or metadata.segtype != "linear":
         return ()
-    devices = {pv.path: pv.device for pv in ground.group.pvs}
+    devices = {pv.path: pv.device for pv in context.group.pvs}
     # Beside what the data may take of the same PV.
-    room = metadata.extents + 1 + ground.volume.extents
-    beside = [devices[path] for path in metadata.on if path in devices]
-    (pv,) = place(replace(ground, onto=()), 1, room, beside=beside)
-    full = f"{ground.group.name}/{name}"
+    room = metadata.extents + 1 + context.volume.extents
+    avoiding = [devices[path] for path in metadata.on if path in devices]
+    (pv,) = place(replace(context, onto=()), 1, room, avoiding=avoiding)
+    full = f"{context.group.name}/{name}"
     copying = Step(
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", full, pv.path),
         "copies the pool's metadata to a second disk: without it all thin volumes are lost",
@@ -87,14 +89,14 @@ def _pool_metadata(ground: Ground, name: str) -> tuple[Step, ...]:
     return copying, waiting(full, "raid1")
 
 
-def _cached(ground: Ground, name: str) -> Wrap:
+def _cached(context: PlanContext, name: str) -> DetachedLayers:
     """Take off a dm-cache: what is dirty in it is written back by that."""
-    cached = _visible(ground, name, "cache")
+    cached = _visible(context, name, "cache")
     pool = _bare(cached.pool)
-    group = ground.group.name
+    group = context.group.name
     kind = "--cachevol" if cached.pool.endswith("_cvol") else "--cachepool"
     mode = next(
-        (d.facts["mode"] for d in ground.topology.devices.values()
+        (d.facts["mode"] for d in context.topology.devices.values()
          if d.label == f"{group}/{name}" and "mode" in d.facts), None,
     )  # fmt: skip
     if mode is None:
@@ -106,15 +108,15 @@ def _cached(ground: Ground, name: str) -> Wrap:
     return replace(_around_cache(group, name, again, pool), unchecked=volatile)
 
 
-def _writecached(ground: Ground, name: str) -> Wrap:
-    cached = _visible(ground, name, "writecache")
-    group = ground.group.name
+def _writecached(context: PlanContext, name: str) -> DetachedLayers:
+    cached = _visible(context, name, "writecache")
+    group = context.group.name
     pool = _bare(cached.pool)
     again = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", pool, f"{group}/{name}")
     return replace(_around_cache(group, name, again, pool), unchecked=(WRITEBACK,))
 
 
-def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> Wrap:
+def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> DetachedLayers:
     off = ("lvconvert", "--yes", "--splitcache", f"{group}/{name}")
     # LVM attaches no volume that is active; a pool never is.
     quiet = ("lvchange", "--activate", "n", f"{group}/{pool}")
@@ -132,13 +134,13 @@ def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> W
         shlex.join(off),
     )
     first = [Step(quiet, "so that it can be attached")] if quiet in on else []
-    return Wrap(name, (split,), (*first, attach))
+    return DetachedLayers(name, (split,), (*first, attach))
 
 
-def _visible(ground: Ground, name: str, segtype: str) -> LogicalVolume:
-    found = ground.group.volumes.get(name)
+def _visible(context: PlanContext, name: str, segtype: str) -> LogicalVolume:
+    found = context.group.volumes.get(name)
     if found is None or found.segtype != segtype or not found.pool:
-        raise PlanRefused(f"{ground.group.name}/{name} is not a plain {segtype} LV")
+        raise PlanRefused(f"{context.group.name}/{name} is not a plain {segtype} LV")
     return found
 
 
@@ -153,12 +155,12 @@ def _bare(pool: str) -> str:
     return match[1] if match else pool
 
 
-def _checksummed(ground: Ground, name: str) -> Wrap:
+def _checksummed(context: PlanContext, name: str) -> DetachedLayers:
     """Take integrity off a RAID LV: LVM converts none that has it."""
-    below = ground.topology.stack(ground.target.name)
-    if not any(ground.topology[other].target == "integrity" for other in below):
-        return Wrap(name)
-    full = f"{ground.group.name}/{name}"
+    below = context.topology.stack(context.target.name)
+    if not any(context.topology[other].target == "integrity" for other in below):
+        return DetachedLayers(name)
+    full = f"{context.group.name}/{name}"
     off, on = (("lvconvert", "--yes", "--raidintegrity", to, full) for to in "ny")
     bared = Step(
         off,
@@ -166,9 +168,9 @@ def _checksummed(ground: Ground, name: str) -> Wrap:
         "a disk that returns wrong data is not caught until they are back",
         shlex.join(on),
     )
-    if ground.wanted.level in BARE:
+    if context.request.level in BARE:
         raise PlanRefused(
-            f"{full} has checksums of its members, and {ground.wanted.level} has none"
+            f"{full} has checksums of its members, and {context.request.level} has none"
         )
     covered = Step(
         on,
@@ -176,10 +178,10 @@ def _checksummed(ground: Ground, name: str) -> Wrap:
         "reads every member once",
         shlex.join(off),
     )
-    return Wrap(name, (bared,), (covered,))
+    return DetachedLayers(name, (bared,), (covered,))
 
 
-ENDINGS: dict[str, Callable[[Ground, str], Wrap]] = {
+ENDINGS: dict[str, Callable[[PlanContext, str], DetachedLayers]] = {
     "_tdata": _pool,
     "_corig": _cached,
     "_wcorig": _writecached,

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from itertools import count
 
 STRIPED = frozenset({"striped", "raid0", "raid0_meta"})
-PLAIN = ("striped", "raid0")  # those whose members have no metadata
+NO_METADATA = ("striped", "raid0")  # those whose members have no metadata
 PARITY = ("raid4", "raid5_n", "raid6_n_6", "raid10")
-LEFT = ("ls", "n")  # rotations of parity: LVM's usual one, and the one that becomes striped
+LEFT_ROTATIONS = (
+    "ls",
+    "n",
+)  # rotations of parity: LVM's usual one, and the one that becomes striped
 RAID5 = frozenset({"raid5_ls", "raid5_n"})
 RAID6 = frozenset({"raid6_zr", "raid6_ls_6", "raid6_n_6"})
 
@@ -30,11 +33,11 @@ ALIASES = {"raid5": "raid5_ls", "raid6": "raid6_zr", "raid10_near": "raid10"}
 TAKEOVERS: frozenset[tuple[str, str]] = frozenset(
     {("raid0_meta", b) for b in PARITY}
     | {(a, b) for a in PARITY for b in STRIPED}
-    | {(a, b) for a in PLAIN for b in STRIPED if a != b}
-    | {("raid0_meta", b) for b in PLAIN}
+    | {(a, b) for a in NO_METADATA for b in STRIPED if a != b}
+    | {("raid0_meta", b) for b in NO_METADATA}
     | {("raid4", "raid5_n"), ("raid5_n", "raid4")}
-    | {(f"raid5_{r}", f"raid6_{r}_6") for r in LEFT}
-    | {(f"raid6_{r}_6", f"raid5_{r}") for r in LEFT}
+    | {(f"raid5_{r}", f"raid6_{r}_6") for r in LEFT_ROTATIONS}
+    | {(f"raid6_{r}_6", f"raid5_{r}") for r in LEFT_ROTATIONS}
 )
 RESHAPES: frozenset[tuple[str, str]] = frozenset(
     {(a, b) for family in (RAID5, RAID6) for a in family for b in family if a != b}
@@ -45,7 +48,7 @@ TAKEOVER_COST, RESHAPE_COST, BARE_COST = 1, 10, 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class Conversion:
     """One lvconvert: to which type, and whether every stripe moves for it."""
 
     before: str
@@ -86,7 +89,7 @@ def members(segtype: str, data: int) -> int:
     )
 
 
-def path(before: str, after: str) -> tuple[Leg, ...] | None:
+def path(before: str, after: str) -> tuple[Conversion, ...] | None:
     """
     Return the legs from one type to another, the safest first and then the least work; None if none.
 
@@ -96,25 +99,27 @@ def path(before: str, after: str) -> tuple[Leg, ...] | None:
     ['raid5_n', 'raid0_meta', 'raid10']
     """
     order = count()  # so that the heap never compares paths
-    heap: list[tuple[int, int, str, tuple[Leg, ...]]] = [(0, next(order), before, ())]
+    heap: list[tuple[int, int, str, tuple[Conversion, ...]]] = [(0, next(order), before, ())]
     seen: set[str] = set()
     while heap:
-        cost, _, here, legs = heapq.heappop(heap)
+        cost, _, here, conversions = heapq.heappop(heap)
         if here == after:
-            return legs
+            return conversions
         if here in seen:
             continue
         seen.add(here)
-        for leg in _from(here):
-            more = RESHAPE_COST if leg.reshape else TAKEOVER_COST
-            more += BARE_COST if leg.after in STRIPED and leg.after != after else 0
-            heapq.heappush(heap, (cost + more, next(order), leg.after, (*legs, leg)))
+        for conversion in _from(here):
+            more = RESHAPE_COST if conversion.reshape else TAKEOVER_COST
+            more += BARE_COST if conversion.after in STRIPED and conversion.after != after else 0
+            heapq.heappush(
+                heap, (cost + more, next(order), conversion.after, (*conversions, conversion))
+            )
     return None
 
 
-def _from(here: str) -> list[Leg]:
-    found = [Leg(a, b, reshape=False) for a, b in TAKEOVERS if a == here]
+def _from(here: str) -> list[Conversion]:
+    found = [Conversion(a, b, reshape=False) for a, b in TAKEOVERS if a == here]
     return sorted(
-        found + [Leg(a, b, reshape=True) for a, b in RESHAPES if a == here],
-        key=lambda leg: (leg.after != "striped", leg.after),
+        found + [Conversion(a, b, reshape=True) for a, b in RESHAPES if a == here],
+        key=lambda conversion: (conversion.after != "striped", conversion.after),
     )

@@ -4,64 +4,68 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.detach_layers import wrapped
+from stackmap.analysis.plan.detach_layers import detach_layers
 from stackmap.analysis.plan.lvm_convert import require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
-from stackmap.analysis.plan.plan_context import Ground
-from stackmap.analysis.plan.step import ASKED, Plan, Step, printable
+from stackmap.analysis.plan.plan_context import PlanContext
+from stackmap.analysis.plan.step import REQUESTED, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout, layout
 
 MIRRORED = frozenset({"linear", "raid1"})
 
 
-def mirror(ground: Ground) -> Plan:
+def mirror(context: PlanContext) -> Plan:
     """Return the plan; refused where it is no LV of one or more plain copies, or is not to be."""
-    if not ground.is_lvm:
+    if not context.is_lvm:
         raise PlanRefused("it is no LV")
-    if ground.volume.segtype not in MIRRORED or ground.wanted.level not in MIRRORED:
+    if context.volume.segtype not in MIRRORED or context.request.level not in MIRRORED:
         raise PlanRefused("it is for linear and raid1 alone")
-    require_synced(ground)
-    held = _images(ground)
-    now, then = len(held), _wanted(ground)
+    require_synced(context)
+    held = _images(context)
+    now, then = len(held), _wanted(context)
     result = layout("raid1", then) if then > 1 else layout("linear", 1)
-    wrap = wrapped(ground)
-    name = f"{ground.group.name}/{wrap.name}"
+    detached = detach_layers(context)
+    name = f"{context.group.name}/{detached.name}"
     steps, checked = (
-        _added(ground, name, held, then) if then > now else ([_dropped(name, now, then)], ())
+        _added(context, name, held, then) if then > now else ([_dropped(name, now, then)], ())
     )
-    onward = ground.onward((*steps, *wrap.after), result)
-    return Plan(printable((*wrap.before, *onward)), result, checked, wrap.unchecked)
+    mark_unprotected = context.mark_unprotected((*steps, *detached.after), result)
+    return Plan(
+        printable((*detached.before, *mark_unprotected)), result, checked, detached.unchecked
+    )
 
 
-def _wanted(ground: Ground) -> int:
-    if ground.wanted.level == "linear":
+def _wanted(context: PlanContext) -> int:
+    if context.request.level == "linear":
         return 1
-    present = ground.target.layout
-    meant: Layout = ground.wanted.on(present if present and present.copies > 1 else None, lvm=True)
+    present = context.target.layout
+    meant: Layout = context.request.on(
+        present if present and present.copies > 1 else None, lvm=True
+    )
     return meant.copies
 
 
-def _images(ground: Ground) -> list[frozenset[str]]:
+def _images(context: PlanContext) -> list[frozenset[str]]:
     """Return the PVs of each copy."""
-    volumes, name = ground.group.volumes, ground.volume.name
+    volumes, name = context.group.volumes, context.volume.name
     found: list[frozenset[str]] = []
     while (image := volumes.get(f"{name}_rimage_{len(found)}")) is not None:
         found.append(frozenset(image.on))
-    return found or [frozenset(ground.volume.on)]
+    return found or [frozenset(context.volume.on)]
 
 
 def _added(
-    ground: Ground, name: str, held: list[frozenset[str]], then: int
+    context: PlanContext, name: str, held: list[frozenset[str]], then: int
 ) -> tuple[list[Step], tuple[str, ...]]:
-    group, extents = ground.group, ground.volume.extents
-    metadata = metadata_extents(group, extents, ground.volume.region)
+    group, extents = context.group, context.volume.extents
+    metadata = metadata_extents(group, extents, context.volume.region)
     devices = {pv.path: pv.device for pv in group.pvs}
-    beside = [devices[path] for image in held for path in image if path in devices]
-    pvs = place(ground, then - len(held), extents + metadata, beside=beside)
+    avoiding = [devices[path] for image in held for path in image if path in devices]
+    pvs = place(context, then - len(held), extents + metadata, avoiding=avoiding)
     if len(held) == 1:
-        require_room(ground, _room(held[0], metadata, ground), "the first copy's metadata")
+        require_room(context, _room(held[0], metadata, context), "the first copy's metadata")
     paths = tuple(pv.path for pv in pvs)
     making = Step(
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(then - 1), name, *paths),
@@ -75,9 +79,9 @@ def _added(
     return [making, waiting(name, "raid1")], checked
 
 
-def _room(image: frozenset[str], metadata: int, ground: Ground) -> dict[str, int]:
+def _room(image: frozenset[str], metadata: int, context: PlanContext) -> dict[str, int]:
     """Return where the metadata of the copy that is there will be: on one of its PVs."""
-    free = {pv.path: pv.free for pv in ground.group.pvs}
+    free = {pv.path: pv.free for pv in context.group.pvs}
     return {max(image, key=lambda path: free.get(path, 0)): metadata} if image else {}
 
 
@@ -85,6 +89,6 @@ def _dropped(name: str, now: int, then: int) -> Step:
     return Step(
         ("lvconvert", "--yes", "--mirrors", str(then - 1), name),
         f"drops {now - then} of its {now} copies",
-        ASKED if then == 1 else "one disk less may die",
+        REQUESTED if then == 1 else "one disk less may die",
         f"lvconvert --yes --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.step import NO_WAY, Step, script
+from stackmap.analysis.plan.step import NO_UNDO, Step, script
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import missing_in_lvm
 from stackmap.model.raid import RAID_LEVELS, Layout
 
-SETTLED = "100.00 idle"
-PAUSE = 5  # seconds between two looks at a resync
+IN_SYNC = "100.00 idle"
+POLL_SECONDS = 5  # seconds between two looks at a resync
 _LVS = ("lvs", "--all", "--noheadings", "--options")  # all: a pool's data is hidden
 
 
@@ -48,8 +48,8 @@ def waiting(name: str, *proof: str) -> Step:
     """
     asked = shlex.join([*_LVS, "sync_percent,raid_sync_action,lv_health_status", name])
     loop = (
-        f'while sleep {PAUSE}; s=$(echo $({asked})); [ "$s" ] && [ "${{s#{SETTLED}}}" = "$s" ]; '
-        f'do :; done; [ "$s" = "{SETTLED}" ]'
+        f'while sleep {POLL_SECONDS}; s=$(echo $({asked})); [ "$s" ] && [ "${{s#{IN_SYNC}}}" = "$s" ]; '
+        f'do :; done; [ "$s" = "{IN_SYNC}" ]'
     )
     says = "waits until it is in sync; stop here if it fails"
     if proof:
@@ -65,6 +65,6 @@ def removal(name: str, what: str) -> Step:
         ("lvremove", "--yes", name),
         f"gives {what} back, days later, when all has proved itself",
         "there is no way back from here but a backup",
-        NO_WAY,
+        NO_UNDO,
         later=True,
     )

@@ -31,18 +31,18 @@ PATHS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 # Levels to which members can be added, and those whose chunk can change.
 PAIR = 2  # members that a raid1 has to have to become a raid5
-GROWN = frozenset({"raid1", "raid5", "raid6", "raid10"})
-RECHUNKED = frozenset({"raid5", "raid6"})
+GROWABLE = frozenset({"raid1", "raid5", "raid6", "raid10"})
+CHUNK_CHANGEABLE = frozenset({"raid5", "raid6"})
 # The rotation of parity that leaves a raid0 when the last member goes. --level=0 alone reshapes to it and
 # drops the member once that is done; but mdadm 4.2 may not see that it is, and wait for ever (progress_reshape
 # in Grow.c, mended in 2024; every second time in the lab). So the reshape is a change of its own.
-LAST = "n"
+PARITY_LAST = "n"
 # The chunk of a raid5 that was a raid1. md would take a smaller one where it must (raid5_takeover_raid1
 # in raid5.c); mdadm 4.2 then asks for this one all the same, and fails half-way (Grow.c).
-FIRST_CHUNK = 65536
+RAID1_TO_RAID5_CHUNK = 65536
 
 
-def changes(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterator[Layout]:
+def changes(now: Layout, request: LayoutRequest, component: int | None) -> Iterator[Layout]:
     """
     Yield each layout on the way from *now*: another level first, then members, then the chunk.
 
@@ -51,19 +51,19 @@ def changes(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterat
     if now.variant not in ("", "ls", "near") or (now.level == "raid10" and now.copies != PAIR):
         raise PlanRefused(f"it is laid out as {now.variant} with {now.copies} copies: not tried")
     for how in (_levels, _members, _chunk):
-        for after in how(now, wanted, component):
+        for after in how(now, request, component):
             yield after
             now = after
-    if wanted.variant not in (None, now.variant) or wanted.copies not in (None, now.copies):
+    if request.variant not in (None, now.variant) or request.copies not in (None, now.copies):
         raise PlanRefused(f"mdadm would make it {now}, {now.variant or 'as usual'}, and no other")
 
 
-def _levels(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterator[Layout]:
-    if wanted.level == now.level:
+def _levels(now: Layout, request: LayoutRequest, component: int | None) -> Iterator[Layout]:
+    if request.level == now.level:
         return
-    path = PATHS.get((now.level, wanted.level))
+    path = PATHS.get((now.level, request.level))
     if path is None:
-        raise PlanRefused(f"mdadm has no tried path from {now.level} to {wanted.level}")
+        raise PlanRefused(f"mdadm has no tried path from {now.level} to {request.level}")
     if now.level == "raid1" and now.members != PAIR:
         raise PlanRefused("md makes raid5 of a raid1 of two members alone")
     if now.level == "raid10" and now.members % now.copies:
@@ -73,7 +73,7 @@ def _levels(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterat
     chunk = _first_chunk(component) if now.level == "raid1" else now.chunk
     for level in path[1:]:
         if now.level == "raid5" and level == "raid0":
-            now = replace(now, variant=LAST)
+            now = replace(now, variant=PARITY_LAST)
             yield now
         now = _taken_over(now, level, chunk)
         yield now
@@ -81,8 +81,8 @@ def _levels(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterat
 
 def _first_chunk(component: int | None) -> int:
     """Return the chunk of a raid1 that becomes a raid5; refused where it does not divide a member."""
-    _require_divides(FIRST_CHUNK, component)
-    return FIRST_CHUNK
+    _require_divides(RAID1_TO_RAID5_CHUNK, component)
+    return RAID1_TO_RAID5_CHUNK
 
 
 def _require_divides(chunk: int, component: int | None) -> None:
@@ -102,22 +102,22 @@ def _taken_over(now: Layout, level: str, chunk: int | None) -> Layout:
     return found
 
 
-def _members(now: Layout, wanted: LayoutRequest, _: int | None) -> Iterator[Layout]:
-    count = wanted.members or max(now.members, LEAST[now.level][False])
+def _members(now: Layout, request: LayoutRequest, _: int | None) -> Iterator[Layout]:
+    count = request.members or max(now.members, LEAST[now.level][False])
     if now.level == "raid1":
-        count = wanted.members or wanted.copies or now.members
+        count = request.members or request.copies or now.members
     if count == now.members:
         return
-    if now.level not in GROWN or count < now.members:
+    if now.level not in GROWABLE or count < now.members:
         raise PlanRefused(f"{now.level} of {now.members} members made one of {count}: not tried")
     after = layout(now.level, count, now.chunk, None, now.variant)
     yield replace(now) if after is None else after
 
 
-def _chunk(now: Layout, wanted: LayoutRequest, component: int | None) -> Iterator[Layout]:
-    if wanted.chunk is None or wanted.chunk == now.chunk:
+def _chunk(now: Layout, request: LayoutRequest, component: int | None) -> Iterator[Layout]:
+    if request.chunk is None or request.chunk == now.chunk:
         return
-    if now.level not in RECHUNKED:
+    if now.level not in CHUNK_CHANGEABLE:
         raise PlanRefused(f"mdadm changes the chunk of raid5 and raid6 alone, not of {now.level}")
-    _require_divides(wanted.chunk, component)
-    yield replace(now, chunk=wanted.chunk)
+    _require_divides(request.chunk, component)
+    yield replace(now, chunk=request.chunk)

@@ -6,39 +6,39 @@ import shlex
 
 from stackmap.analysis.plan.md_new import (
     capacity,
-    carriers,
-    dropped,
-    made,
+    create_array,
+    member_paths,
     members,
     new_name,
-    noted,
-    unread,
+    remove_array,
+    show_config,
+    unknown_contents,
 )
-from stackmap.analysis.plan.plan_context import Ground, path_of
+from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
-from stackmap.analysis.plan.users import stopped, unfollowed
+from stackmap.analysis.plan.users import stop_users, untested_users
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 
 
-def copy(ground: Ground) -> Plan:
+def copy(context: PlanContext) -> Plan:
     """Return the plan; refused where the copy has not the room, or a user cannot be stopped."""
-    if ground.target.kind is not Kind.ARRAY:
+    if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("it is no md array")
-    layout = ground.wanted.on(ground.target.layout, lvm=False)
-    chosen = members(ground, layout)
-    size, room = ground.target.size or 0, capacity(chosen, layout)
+    layout = context.request.on(context.target.layout, lvm=False)
+    chosen = members(context, layout)
+    size, room = context.target.size or 0, capacity(chosen, layout)
     if room < size:
         raise PlanRefused(
-            f"{ground.target.title} has {size} bytes, and {layout} of these disks {room}"
+            f"{context.target.title} has {size} bytes, and {layout} of these disks {room}"
         )
-    old, new = path_of(ground.target), f"/dev/md/{new_name(ground)}"
-    again = shlex.join(["mdadm", "--assemble", old, *carriers(ground)])
-    off, on = stopped(ground, new)
+    old, new = path_of(context.target), f"/dev/md/{new_name(context)}"
+    again = shlex.join(["mdadm", "--assemble", old, *member_paths(context)])
+    off, on = stop_users(context, new)
     back = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
     steps = (
-        *made(new, layout, chosen),
-        noted(new),
+        *create_array(new, layout, chosen),
+        show_config(new),
         *off,
         Step(("mdadm", "--readonly", old), "protects the old array; fails if anything writes to it",
              undo=f"mdadm --readwrite {old}", online=False),
@@ -49,10 +49,13 @@ def copy(ground: Ground) -> Plan:
              "compares every byte: go on only if this says nothing", undo=back, online=False),
         Step(("mdadm", "--stop", old), "takes the old array away, so that no UUID is there twice",
              undo=f"{again}; start its users", online=False),
-        *ground.onward((*on, *dropped(ground)[1:]), layout),
+        *context.mark_unprotected((*on, *remove_array(context)[1:]), layout),
     )  # fmt: skip
     checked = (f"{room} bytes at least on the new array for {size}",)
     by_path = f"who names {old} by path (fstab, crypttab, a VM) must name {new} from then on"
     return Plan(
-        printable(steps), layout, checked, (*unread(ground), *unfollowed(ground), by_path, GEOMETRY)
+        printable(steps),
+        layout,
+        checked,
+        (*unknown_contents(context), *untested_users(context), by_path, GEOMETRY),
     )

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.md_new import capacity, dropped, made, members, new_name, noted, unread
-from stackmap.analysis.plan.plan_context import Ground, path_of
+from stackmap.analysis.plan.md_new import (
+    capacity,
+    create_array,
+    members,
+    new_name,
+    remove_array,
+    show_config,
+    unknown_contents,
+)
+from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
@@ -17,13 +25,13 @@ HEADER = (
 PROGRESS = "10"  # seconds between two lines of pvmove
 
 
-def move(ground: Ground) -> Plan:
+def move(context: PlanContext) -> Plan:
     """Return the plan; refused where the array is no PV, or the new one has not the room."""
-    if ground.target.kind is not Kind.ARRAY:
+    if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("it is no md array with a PV on it")
-    group, old = _pv(ground)
-    layout = ground.wanted.on(ground.target.layout, lvm=False)
-    chosen = members(ground, layout)
+    group, old = _pv(context)
+    layout = context.request.on(context.target.layout, lvm=False)
+    chosen = members(context, layout)
     used = old.extents - old.free
     # Data begins at a whole stripe of the array, which LVM is told by it.
     head = max(HEADER, layout.stripe or 0) + group.extent
@@ -32,27 +40,27 @@ def move(ground: Ground) -> Plan:
         raise PlanRefused(
             f"{old.path} has {used} extents in use, and {layout} of these disks has {room} at least"
         )
-    path = f"/dev/md/{new_name(ground)}"
+    path = f"/dev/md/{new_name(context)}"
     begun, *moved = _moved(group.name, old.path, path)
     steps = (
-        *made(path, layout, chosen),
-        noted(path),
+        *create_array(path, layout, chosen),
+        show_config(path),
         begun,
-        *ground.onward((*moved, *dropped(ground)), layout),
+        *context.mark_unprotected((*moved, *remove_array(context)), layout),
     )
     checked = (
         f"{used} extents in use on {old.path}, room for {room} at least on the new array",
         f"nothing uses {', '.join(path_of(device) for device in chosen)}, disks of their own",
     )
-    return Plan(printable(steps), layout, checked, (*unread(ground), GEOMETRY))
+    return Plan(printable(steps), layout, checked, (*unknown_contents(context), GEOMETRY))
 
 
-def _pv(ground: Ground) -> tuple[VolumeGroup, PhysicalVolume]:
+def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
     """Return the VG and the PV that are on the target."""
-    if ground.groups is None:
-        raise PlanRefused(f"whether it is a PV is not known: {ground.silence}")
-    for group in ground.groups.values():
-        if pv := group.pv_of(ground.target.name):
+    if context.groups is None:
+        raise PlanRefused(f"whether it is a PV is not known: {context.reason}")
+    for group in context.groups.values():
+        if pv := group.pv_of(context.target.name):
             if group.shared:
                 raise PlanRefused(
                     f"{group.name} is shared by hosts: pvmove needs care that is not known"
@@ -60,7 +68,7 @@ def _pv(ground: Ground) -> tuple[VolumeGroup, PhysicalVolume]:
             if not pv.usable or any(not other.usable for other in group.pvs):
                 raise PlanRefused(f"{group.name} has a PV that is missing or not allocatable")
             return group, pv
-    raise PlanRefused(f"{ground.target.title} is no PV")
+    raise PlanRefused(f"{context.target.title} is no PV")
 
 
 def _moved(group: str, old: str, new: str) -> list[Step]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from stackmap.analysis.plan.md_changes import LAST
-from stackmap.analysis.plan.step import ASKED
+from stackmap.analysis.plan.md_changes import PARITY_LAST
+from stackmap.analysis.plan.step import REQUESTED
 from stackmap.model.raid import Layout
 
 BACKUP = "/var/tmp"  # noqa: S108 - a place that stays over a restart, which the reshape needs
@@ -23,7 +23,7 @@ SYNCED = ", once it is in sync"
 # What mdadm calls the places of parity in raid5.
 ROTATIONS = {
     "ls": "left-symmetric", "la": "left-asymmetric", "rs": "right-symmetric",
-    "ra": "right-asymmetric", LAST: "parity-last",
+    "ra": "right-asymmetric", PARITY_LAST: "parity-last",
 }  # fmt: skip
 # Levels whose stripes mdadm rewrites by way of a backup; it moves those of raid10 by their offset.
 RESTRIPED = frozenset({"raid0", "raid4", "raid5", "raid6"})
@@ -40,18 +40,18 @@ class Change:
     @property
     def restripes(self) -> bool:
         """Whether every stripe is written anew."""
-        drops_parity = self.before.variant == LAST and self.after.level == "raid0"
+        drops_parity = self.before.variant == PARITY_LAST and self.after.level == "raid0"
         return {self.before.level, self.after.level} <= RESTRIPED and not drops_parity
 
     @property
     def does(self) -> str:
         """What it makes of the array, in words."""
-        if self.before.level == self.after.level and self.after.variant == LAST:
+        if self.before.level == self.after.level and self.after.variant == PARITY_LAST:
             return f"moves the parity of its {self.after} to the last member"
         return f"makes it {self.after} from {self.before}"
 
     @property
-    def is_bare(self) -> bool:
+    def lacks_redundancy(self) -> bool:
         """Whether it comes from, or leads to, what outlives no disk."""
         return "raid0" in (self.before.level, self.after.level)
 
@@ -85,11 +85,11 @@ def words(path: str, change: Change) -> tuple[str, ...]:
 
 def risks(change: Change, *, passing: bool) -> str:
     """Return what it risks; *passing*: whether a raid0 is only on the way."""
-    if passing and change.is_bare:
+    if passing and change.lacks_redundancy:
         return BARE
     fewer = change.after.parity < change.before.parity
     if change.after.level == "raid0":
-        return f"{RESTRIPE}; {ASKED}" if change.restripes else ASKED
+        return f"{RESTRIPE}; {REQUESTED}" if change.restripes else REQUESTED
     if change.restripes:
         return f"{RESTRIPE}; {FEWER}" if fewer else RESTRIPE
     return SYNC

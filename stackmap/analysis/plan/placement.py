@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
@@ -41,25 +41,25 @@ def metadata_extents(group: VolumeGroup, image: int, region: int | None) -> int:
 
 
 def place(
-    ground: Ground,
+    context: PlanContext,
     count: int,
     extents: int,
     *,
-    beside: Iterable[str] = (),
+    avoiding: Iterable[str] = (),
     freed: Mapping[str, int] | None = None,
 ) -> tuple[PhysicalVolume, ...]:
     """
-    Return *count* PVs with *extents* free on each, no two of them on one disk, nor on one of *beside*.
+    Return *count* PVs with *extents* free on each, no two of them on one disk, nor on one of *avoiding*.
 
     Those on the same sort of disk as the target's come first, then those with
     the most room; with ``onto``, in its order and no others. *freed*: extents
     that will be free on PVs by then. Refused where there are not enough.
     """
-    group = ground.group
-    taken = {disk for name in beside for disk in disks(ground.topology, name)}
+    group = context.group
+    taken = {disk for name in avoiding for disk in disks(context.topology, name)}
     chosen: list[PhysicalVolume] = []
-    for pv in _candidates(ground, group):
-        under = disks(ground.topology, pv.device)
+    for pv in _candidates(context, group):
+        under = disks(context.topology, pv.device)
         if (
             pv.free + (freed or {}).get(pv.path, 0) >= extents
             and not under & taken
@@ -68,13 +68,13 @@ def place(
             chosen.append(pv)
             taken |= under
     if len(chosen) < count:
-        raise PlanRefused(_shortage(ground, group, count, extents, chosen))
+        raise PlanRefused(_shortage(context, group, count, extents, chosen))
     return tuple(chosen)
 
 
-def require_room(ground: Ground, needed: dict[str, int], what: str) -> None:
+def require_room(context: PlanContext, needed: dict[str, int], what: str) -> None:
     """Refuse where a PV, by path, has fewer extents free than are *needed* on it."""
-    free = {pv.path: pv.free if pv.usable else 0 for pv in ground.group.pvs}
+    free = {pv.path: pv.free if pv.usable else 0 for pv in context.group.pvs}
     for path, extents in needed.items():
         if free.get(path, 0) < extents:
             raise PlanRefused(
@@ -82,31 +82,33 @@ def require_room(ground: Ground, needed: dict[str, int], what: str) -> None:
             )
 
 
-def _candidates(ground: Ground, group: VolumeGroup) -> Sequence[PhysicalVolume]:
-    usable = [pv for pv in group.pvs if pv.usable and pv.device in ground.topology]
-    if ground.onto:
+def _candidates(context: PlanContext, group: VolumeGroup) -> Sequence[PhysicalVolume]:
+    usable = [pv for pv in group.pvs if pv.usable and pv.device in context.topology]
+    if context.onto:
         by_device = {pv.device: pv for pv in usable}
-        strange = [name for name in ground.onto if name not in by_device]
+        strange = [name for name in context.onto if name not in by_device]
         if strange:
             raise PlanRefused(f"{', '.join(strange)}: no PV of {group.name} that may be used")
-        return [by_device[name] for name in ground.onto]
-    now = {ground.topology[name].rotational for name in disks(ground.topology, ground.target.name)}
+        return [by_device[name] for name in context.onto]
+    now = {
+        context.topology[name].rotational for name in disks(context.topology, context.target.name)
+    }
 
     def rank(pv: PhysicalVolume) -> tuple[bool, int]:
-        under = disks(ground.topology, pv.device)
-        return any(ground.topology[name].rotational not in now for name in under), -pv.free
+        under = disks(context.topology, pv.device)
+        return any(context.topology[name].rotational not in now for name in under), -pv.free
 
     return sorted(usable, key=rank)
 
 
 def _shortage(
-    ground: Ground,
+    context: PlanContext,
     group: VolumeGroup,
     count: int,
     extents: int,
     chosen: Sequence[PhysicalVolume],
 ) -> str:
-    among = [pv for pv in group.pvs if not ground.onto or pv.device in ground.onto]
+    among = [pv for pv in group.pvs if not context.onto or pv.device in context.onto]
     free = ", ".join(f"{pv.path} {pv.free if pv.usable else 'none'}" for pv in among)
     return (
         f"{count} PVs on disks of their own with {extents} free extents each are needed, and there "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stackmap.analysis.plan.step import Step, bare
+from stackmap.analysis.plan.step import Step, unprotected
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind
 from stackmap.model.layout_request import LayoutRequest
@@ -19,7 +19,7 @@ _PLAIN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mounted:
+class Mount:
     """A mount: of which file system, with which options, and what of it (``root``, "/" for all)."""
 
     kind: str
@@ -28,27 +28,27 @@ class Mounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PlanContext:
     """
     Everything a way is judged by.
 
     ``target``: the device whose layout is to change. ``groups``: LVM's VGs by
-    name, None where LVM did not tell, which ``silence`` says. ``mounted``: by
-    mount point. ``components``: bytes that md uses of each member, by the
+    name, None where LVM did not tell, which ``reason`` says. ``mounts``: by
+    mount point. ``component_sizes``: bytes that md uses of each member, by the
     array's name. ``onto``: the devices that the new layout shall stand on, ()
-    for any that fit. ``written``: what is on each of them, "" for nothing that
+    for any that fit. ``contents``: what is on each of them, "" for nothing that
     is known, None where nothing told.
     """
 
     topology: Topology
     target: Device
-    wanted: LayoutRequest
+    request: LayoutRequest
     groups: Mapping[str, VolumeGroup] | None = None
-    silence: str = ""
-    mounted: Mapping[str, Mounted] = field(default_factory=dict)
-    components: Mapping[str, int | None] = field(default_factory=dict)
+    reason: str = ""
+    mounts: Mapping[str, Mount] = field(default_factory=dict)
+    component_sizes: Mapping[str, int | None] = field(default_factory=dict)
     onto: tuple[str, ...] = ()
-    written: Mapping[str, str | None] = field(default_factory=dict)
+    contents: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def is_lvm(self) -> bool:
@@ -56,23 +56,23 @@ class Ground:
         return "/" in self.target.label and self.target.uuid.startswith("LVM-")
 
     @property
-    def outlives(self) -> int:
+    def survivable_failures(self) -> int:
         """How many disks may die now, whichever they are."""
-        return self.target.layout.outlives if self.target.layout else 0
+        return self.target.layout.survivable_failures if self.target.layout else 0
 
-    def onward(self, steps: Iterable[Step], result: Layout | None) -> list[Step]:
+    def mark_unprotected(self, steps: Iterable[Step], result: Layout | None) -> list[Step]:
         """Return the *steps* from where it is laid out as *result*: bare, if it outlived a disk and outlives none then."""
-        return bare(steps) if self.loses_all(result) else list(steps)
+        return unprotected(steps) if self.loses_redundancy(result) else list(steps)
 
-    def loses_all(self, result: Layout | None) -> bool:
+    def loses_redundancy(self, result: Layout | None) -> bool:
         """Whether the target outlives a disk now, and would outlive none as *result*."""
-        return self.outlives > 0 and not (result and result.outlives)
+        return self.survivable_failures > 0 and not (result and result.survivable_failures)
 
     @property
     def group(self) -> VolumeGroup:
         """The target's VG; refused where LVM did not tell of it."""
         if self.groups is None:
-            raise PlanRefused(f"free space and placement are not known: {self.silence}")
+            raise PlanRefused(f"free space and placement are not known: {self.reason}")
         name = self.target.label.partition("/")[0]
         if name not in self.groups:
             raise PlanRefused(f"LVM does not report the VG {name}")

@@ -10,8 +10,8 @@ from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
-NO_WAY = "none"  # back, but a backup
-ASKED = "NO REDUNDANCY from here on, as was asked for"
+NO_UNDO = "none"  # back, but a backup
+REQUESTED = "NO REDUNDANCY from here on, as was asked for"
 
 # Left to the reader by every way that changes how data is spread.
 GEOMETRY = (
@@ -41,7 +41,7 @@ class Step:
     @property
     def is_final(self) -> bool:
         """Whether there is no way back from after it."""
-        return self.undo == NO_WAY
+        return self.undo == NO_UNDO
 
     @property
     def line(self) -> str:
@@ -73,7 +73,7 @@ class Plan:
         return all(step.redundant for step in self.steps)
 
 
-def bare(steps: Iterable[Step]) -> list[Step]:
+def unprotected(steps: Iterable[Step]) -> list[Step]:
     """Return *steps*, marked as taken while one disk that dies takes the volume with it."""
     return [replace(step, redundant=False) for step in steps]
 

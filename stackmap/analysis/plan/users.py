@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from stackmap.analysis.plan.plan_context import Ground, path_of
+from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import Step
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Use
 
-DISTURBED = "whoever uses it is interrupted from here on"
-FOLLOWED = frozenset({"mount"})  # in tests/lab, as ext4
+INTERRUPTED = "whoever uses it is interrupted from here on"
+TESTED = frozenset({"mount"})  # in tests/lab, as ext4
 ROOTS = frozenset({"/", "/usr"})
 
 # Read-only checks of file systems, by what mountinfo calls them; others have none that is known here.
@@ -19,10 +19,10 @@ CHECKS = {"ext2": ("e2fsck", "-fn"), "ext3": ("e2fsck", "-fn"), "ext4": ("e2fsck
     "vfat": ("fsck.fat", "-n"),
 }
 
-Stopped = tuple[list[Step], list[Step]]
+StopAndStart = tuple[list[Step], list[Step]]
 
 
-def stopped(ground: Ground, place: str) -> Stopped:
+def stop_users(context: PlanContext, place: str) -> StopAndStart:
     """
     Return the steps that make all users let go of the target, and those that bring them back.
 
@@ -32,57 +32,57 @@ def stopped(ground: Ground, place: str) -> Stopped:
     """
     off: list[Step] = []
     on: list[Step] = []
-    for device in _above(ground):
-        path = place if device.name == ground.target.name else path_of(device)
+    for device in _above(context):
+        path = place if device.name == context.target.name else path_of(device)
         for use in device.uses:
             if use.how not in USERS:
                 raise PlanRefused(f"{use.who} uses {device.title}: how to stop it is not known")
-            stop, start = USERS[use.how](ground, use, device, path)
+            stop, start = USERS[use.how](context, use, device, path)
             off, on = off + stop, start + on
         if device.kind is Kind.CRYPT:
-            stop, start = _crypt(ground, device, place)
+            stop, start = _crypt(context, device, place)
             off, on = off + stop, start + on
     return off, on
 
 
-def unfollowed(ground: Ground) -> tuple[str, ...]:
+def untested_users(context: PlanContext) -> tuple[str, ...]:
     """Return what to say of users whose stopping and starting was followed in no lab."""
-    names = ground.topology.stands_on(ground.target.name)
-    uses = (use for name in names for use in ground.topology[name].uses)
+    names = context.topology.stands_on(context.target.name)
+    uses = (use for name in names for use in context.topology[name].uses)
     return tuple(
         f"{use.who} ({use.how}): how it lets go and comes back was not tried"
         for use in dict.fromkeys(uses)
-        if use.how not in FOLLOWED
+        if use.how not in TESTED
     )
 
 
-def _above(ground: Ground) -> Iterator[Device]:
+def _above(context: PlanContext) -> Iterator[Device]:
     """Yield the target and what stands on it, the topmost first."""
-    names = ground.topology.stands_on(ground.target.name)
+    names = context.topology.stands_on(context.target.name)
     for name in reversed(names):
-        device = ground.topology[name]
-        if name != ground.target.name and device.kind not in (Kind.CRYPT, Kind.CACHE):
+        device = context.topology[name]
+        if name != context.target.name and device.kind not in (Kind.CRYPT, Kind.CACHE):
             raise PlanRefused(
-                f"{device.title} ({device.kind}) stands on {ground.target.title}: "
+                f"{device.title} ({device.kind}) stands on {context.target.title}: "
                 "how to take it along is not known"
             )
         yield device
 
 
-def _mount(ground: Ground, use: Use, device: Device, path: str) -> Stopped:
-    mounted = ground.mounted.get(use.who)
-    if mounted is None or mounted.root != "/":
+def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAndStart:
+    mounts = context.mounts.get(use.who)
+    if mounts is None or mounts.root != "/":
         raise PlanRefused(f"{use.who} shows only a part of {device.title}, or how is not known")
     if use.who in ROOTS:
         raise PlanRefused(f"{use.who} cannot be unmounted on a machine that runs from it")
-    if mounted.kind == "btrfs":
+    if mounts.kind == "btrfs":
         raise PlanRefused(
             f"{use.who} is btrfs, which the kernel may mix up with a copy of it that it sees"
         )
-    again = ("mount", "-t", mounted.kind, "-o", mounted.options, path, use.who)
+    again = ("mount", "-t", mounts.kind, "-o", mounts.options, path, use.who)
     checks = [
-        Step((*check, path), f"checks the {mounted.kind} as it was copied", online=False)
-        for check in (CHECKS.get(mounted.kind),)
+        Step((*check, path), f"checks the {mounts.kind} as it was copied", online=False)
+        for check in (CHECKS.get(mounts.kind),)
         if check is not None
     ]
     return (
@@ -90,7 +90,7 @@ def _mount(ground: Ground, use: Use, device: Device, path: str) -> Stopped:
             Step(
                 ("umount", use.who),
                 f"unmounts {use.who}: stop what has files open there",
-                DISTURBED,
+                INTERRUPTED,
                 f"mount {use.who} again",
                 online=False,
             )
@@ -102,7 +102,7 @@ def _mount(ground: Ground, use: Use, device: Device, path: str) -> Stopped:
     )
 
 
-def _swap(_: Ground, __: Use, ___: Device, path: str) -> Stopped:
+def _swap(_: PlanContext, __: Use, ___: Device, path: str) -> StopAndStart:
     return (
         [Step(("swapoff", path), "takes the swap back", "what is in it must fit in memory",
               "swapon again", online=False)],
@@ -110,7 +110,7 @@ def _swap(_: Ground, __: Use, ___: Device, path: str) -> Stopped:
     )  # fmt: skip
 
 
-def _guest(_: Ground, use: Use, device: Device, __: str) -> Stopped:
+def _guest(_: PlanContext, use: Use, device: Device, __: str) -> StopAndStart:
     """Libvirt's and Proxmox' guests, by where it is said that they use it."""
     number = use.source.rpartition("/")[2].removesuffix(".conf")
     if "/libvirt/" in use.source:
@@ -122,21 +122,21 @@ def _guest(_: Ground, use: Use, device: Device, __: str) -> Stopped:
     else:
         raise PlanRefused(f"the VM {use.who} uses {device.title}: what would stop it is not known")
     return (
-        [Step((tool, "shutdown", *guest), f"shuts the VM {use.who} down: wait until it is off", DISTURBED,
+        [Step((tool, "shutdown", *guest), f"shuts the VM {use.who} down: wait until it is off", INTERRUPTED,
               "start it again", online=False)],
         [Step((tool, "start", *guest), f"starts the VM {use.who} again", undo="shut it down", online=False)],
     )  # fmt: skip
 
 
-def _crypt(ground: Ground, device: Device, place: str) -> Stopped:
-    below = [edge.below for edge in ground.topology.below(device.name)]
-    if below != [ground.target.name] or not device.uuid.startswith("CRYPT-LUKS"):
+def _crypt(context: PlanContext, device: Device, place: str) -> StopAndStart:
+    below = [edge.below for edge in context.topology.below(device.name)]
+    if below != [context.target.name] or not device.uuid.startswith("CRYPT-LUKS"):
         raise PlanRefused(
-            f"{device.title} is not LUKS on {ground.target.title}: its key is not there"
+            f"{device.title} is not LUKS on {context.target.title}: its key is not there"
         )
     name = device.dm_name
     return (
-        [Step(("cryptsetup", "close", name), "closes the LUKS mapping", DISTURBED,
+        [Step(("cryptsetup", "close", name), "closes the LUKS mapping", INTERRUPTED,
               "open it again", online=False)],
         [Step(("cryptsetup", "open", "--type", "luks", place, name),
               "opens LUKS again: it asks for the passphrase", "its header was copied with the rest",
@@ -144,7 +144,7 @@ def _crypt(ground: Ground, device: Device, place: str) -> Stopped:
     )  # fmt: skip
 
 
-USERS: dict[str, Callable[[Ground, Use, Device, str], Stopped]] = {
+USERS: dict[str, Callable[[PlanContext, Use, Device, str], StopAndStart]] = {
     "mount": _mount,
     "swap": _swap,
     "vm": _guest,

@@ -38,15 +38,15 @@ from math import ceil, exp, log
 
 from stackmap.model.raid import PAGE, Layout
 
-PASS = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
+PERIOD = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
 # It passes as md's thread is woken, and that sleeps as long. With parity each write wakes it; with copies none
 # (raid10.c: raid10_unplug sends them on by itself): where something did in between, it sleeps as long anew.
 # How often that is no counter tells, nor does it stay: one load, run twice, was late once. So neither end is likelier.
-LATE = 1.5 * PASS
+LATE_PERIOD = 1.5 * PERIOD
 PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer is rounded up to 0.2 … 0.4 (md.c: md_write_end)
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
-MOST_REGIONS = 1 << 40
+MAX_REGIONS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,46 +75,46 @@ class Bitmap:
 
 def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
     """Return the bitmap of *layout*; None for one that keeps none: nothing could be out of step."""
-    if not layout.outlives:
+    if not layout.survivable_failures:
         return None
     # Parity levels count in their members' sectors, the others in the volume's (resync_max_sectors).
     covers = float(region * (layout.data if layout.parity else 1))
     return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
 
 
-def passes(layout: Layout | None) -> tuple[float, ...]:
+def daemon_periods(layout: Layout | None) -> tuple[float, ...]:
     """Return the seconds between the daemon's passes on *layout*: the likely ones first, and the ends if it may be late."""
     if layout is not None and layout.parity:
-        return (PASS,)
-    return (PASS + LATE) / 2, PASS, LATE
+        return (PERIOD,)
+    return (PERIOD + LATE_PERIOD) / 2, PERIOD, LATE_PERIOD
 
 
-def scattered_sets(rate: float, regions: float, every: float = PASS) -> float:
-    """Return the bits set a second by *rate* writes at random over *regions*, with a pass *every* so often."""
-    share = exp(-min(700.0, rate * every / regions))
-    return regions / every * (1 - share) * share
+def random_sets(rate: float, regions: float, period: float = PERIOD) -> float:
+    """Return the bits set a second by *rate* writes at random over *regions*, with a pass *period* so often."""
+    share = exp(-min(700.0, rate * period / regions))
+    return regions / period * (1 - share) * share
 
 
-def regions_of(rate: float, sets: float, most: float | None, every: float = PASS) -> float:
+def regions_for(rate: float, sets: float, most: float | None, period: float = PERIOD) -> float:
     """Return over how many regions *rate* writes at random set *sets* bits a second, *most* at most."""
-    top = MOST_REGIONS if most is None else most
-    return _solved(lambda regions: scattered_sets(rate, regions, every), sets, 1e-3, top)
+    top = MAX_REGIONS if most is None else most
+    return _solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
 
 
-def rate_of(sets: float, regions: float, most: float, every: float = PASS) -> float:
+def rate_for(sets: float, regions: float, most: float, period: float = PERIOD) -> float:
     """
     Return how many writes a second at random over *regions* set *sets* bits, *most* at most.
 
     The more there are, the more bits they find set: of two rates that set as many, the higher.
     """
-    busiest = log(2) * regions / every  # sets the most
+    busiest = log(2) * regions / period  # sets the most
     if most <= busiest:
         return most
     return (
         most
         + busiest
         - _solved(
-            lambda fewer: scattered_sets(most + busiest - fewer, regions, every),
+            lambda fewer: random_sets(most + busiest - fewer, regions, period),
             sets,
             busiest,
             most,
@@ -124,40 +124,40 @@ def rate_of(sets: float, regions: float, most: float, every: float = PASS) -> fl
 
 def page_writes(sets: float) -> float:
     """Return the writes of a page a second, clearing ones too, where *sets* bits are set."""
-    return sets + min(sets, 1 / PASS) * exp(-min(700.0, sets * PASS))
+    return sets + min(sets, 1 / PERIOD) * exp(-min(700.0, sets * PERIOD))
 
 
 def together(sets: float, writes: float, depth: float, pages: int) -> float:
     """Return the writes of pages a second where *depth* of *writes* a second are under way at once, which set *sets*."""
     if not writes:
         return sets
-    groups, each = writes / depth * pages, min(1.0, sets / writes / pages)
-    return groups * (1 - float((1 - each) ** depth))
+    burst_rate, each = writes / depth * pages, min(1.0, sets / writes / pages)
+    return burst_rate * (1 - float((1 - each) ** depth))
 
 
-def one_by_one(written: float, writes: float, depth: float, pages: int) -> float:
+def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
     """Return the bits set a second that ``together`` makes *written* of; at most, one by each of *writes*."""
     if not writes:
         return written
-    groups = writes / depth * pages
-    if written >= groups:
+    burst_rate = writes / depth * pages
+    if written >= burst_rate:
         return max(written, writes)
-    return writes * pages * (1 - float((1 - written / groups) ** (1 / depth)))
+    return writes * pages * (1 - float((1 - written / burst_rate) ** (1 / depth)))
 
 
-def shared(sets: float, seconds: float) -> float:
+def coalesced(sets: float, seconds: float) -> float:
     """Return the writes of a page a second where each takes *seconds*, and bits set meanwhile share the next."""
     return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
 
 
-def marks(rate: float) -> float:
+def superblock_writes(rate: float) -> float:
     """Return how often superblocks are marked a second, clean and dirty, by writes at random instants."""
     return 2 * rate * exp(-rate * PAUSE)
 
 
 def apart(written: float, seconds: float, most: float) -> float:
-    """Return the bits set a second, *most* at most, that ``shared`` makes *written* of."""
-    return _solved(lambda sets: shared(sets, seconds), written, written, max(written, most))
+    """Return the bits set a second, *most* at most, that ``coalesced`` makes *written* of."""
+    return _solved(lambda sets: coalesced(sets, seconds), written, written, max(written, most))
 
 
 def sets_of(writes: float) -> float:

@@ -13,14 +13,14 @@ from math import sqrt
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.volume_context import VolumeContext
 
-SURE = 2.0  # standard deviations either way
+DEVIATIONS = 2.0  # standard deviations either way
 OFFSET = 3 / 8  # Anscombe's
 
 
 @dataclass(frozen=True, slots=True)
-class Sets:
+class BitSets:
     """
     How often bits of the present bitmap are set a second: by its ``likely`` count, and by the ends.
 
@@ -40,36 +40,41 @@ class Sets:
         return first, self.low, last
 
 
-def sets_of(found: Measured, place: Stand, touches: float, groups: float) -> Sets | None:
+def sets_of(
+    found: Measured, context: VolumeContext, run_rate: float, burst_rate: float
+) -> BitSets | None:
     """
-    Return how often bits are set by *touches* a second; None where nothing tells.
+    Return how often bits are set by *run_rate* a second; None where nothing tells.
 
-    *groups*: at how many instants a second they arrive, at least.
+    *burst_rate*: at how many instants a second they arrive, at least.
     """
-    writes, bitmap = page_writes(found, place), place.bitmap
+    writes, bitmap = page_writes(found, context), context.bitmap
     if writes is None or bitmap is None:
         return None
-    pause = found.pause(place)
+    page_write_seconds = found.page_write_seconds(context)
 
-    def told(written: float, depth: float) -> float:
-        alone = bits.apart(bits.sets_of(written), pause, max(written, touches))
-        return bits.one_by_one(alone, touches, depth, bitmap.pages)
+    def evidence(written: float, depth: float) -> float:
+        alone = bits.apart(bits.sets_of(written), page_write_seconds, max(written, run_rate))
+        return bits.ungrouped(alone, run_rate, depth, bitmap.pages)
 
-    least, most = within_chance(writes, found.seconds)
-    low, counted = bits.sets_of(max(0.0, least - bits.marks(groups))), bits.sets_of(least)
-    depth = found.sharing(place.present)
-    return Sets(bitmap, low, counted, told(writes, depth), told(most, found.deepest))
+    least, most = count_range(writes, found.seconds)
+    low, counted = (
+        bits.sets_of(max(0.0, least - bits.superblock_writes(burst_rate))),
+        bits.sets_of(least),
+    )
+    depth = found.writes_sharing_a_page(context.present)
+    return BitSets(bitmap, low, counted, evidence(writes, depth), evidence(most, found.max_depth))
 
 
-def page_writes(found: Measured, place: Stand) -> float | None:
+def page_writes(found: Measured, context: VolumeContext) -> float | None:
     """Return how often the bitmap's page is written at each member; None where nothing tells."""
-    keepers = len(place.metadata) or len(place.members)
+    keepers = len(context.metadata) or len(context.members)
     if found.metadata is None or not keepers:
         return None
-    return found.metadata.requests / place.writes_of_a_page / keepers
+    return found.metadata.requests / context.writes_of_a_page / keepers
 
 
-def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:
+def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
     """
     Return between which rates what was counted at *rate* a second may truly happen, two deviations either way.
 
@@ -77,5 +82,5 @@ def within_chance(rate: float, seconds: float | None) -> tuple[float, float]:
     """
     span = seconds or 1.0
     root = sqrt(rate * span + OFFSET)
-    low, high = max(0.0, root - SURE / 2), root + SURE / 2
+    low, high = max(0.0, root - DEVIATIONS / 2), root + DEVIATIONS / 2
     return max(0.0, low**2 - OFFSET) / span, (high**2 - OFFSET) / span

@@ -10,13 +10,13 @@ from stackmap.model.raid import RAID_LEVELS, Layout
 
 def member_bytes(size: int | None, present: Layout | None) -> int | None:
     """Return what a member holds now of a volume of *size*."""
-    holds = 1 if present is None else present.holds
-    return None if size is None or not holds else ceil(size / holds)
+    data_members = 1 if present is None else present.data_members
+    return None if size is None or not data_members else ceil(size / data_members)
 
 
 def usable(layout: Layout, each: int | None) -> int | None:
     """Return what *layout* holds on members of *each* bytes."""
-    return None if each is None else int(layout.holds * each)
+    return None if each is None else int(layout.data_members * each)
 
 
 def need(layout: Layout, size: int | None, each: int | None) -> Need | None:

@@ -15,7 +15,7 @@ from stackmap.model.raid import Layout
 FLUSHES_OF_A_PAGE = 3
 
 
-def forced(layout: Layout, done: float | None, sent: float, pages: float) -> float | None:
+def fua_writes(layout: Layout, done: float | None, sent: float, pages: float) -> float | None:
     """
     Return the writes a second that a volume of *layout* was sent and that ask for FUA.
 

@@ -39,7 +39,7 @@ def journal_of(found: Measured, layout: Layout | None, sequential: float | None)
     *sequential*: the share of the bytes that is, where rows of parity told it. Elsewhere what is
     joined at the disks is taken to be what was sent before commits, each time as much.
     """
-    written, commits = found.write, min(found.forced or 0.0, found.flushed)
+    written, commits = found.write, min(found.fua_writes or 0.0, found.known_flushes)
     # Where all writes ask for FUA, they are O_DSYNC rather than commits: those have something before them.
     if layout is None or not commits or written.requests < 2 * commits:
         return None
@@ -61,6 +61,6 @@ def _joined(found: Measured, layout: Layout) -> float | None:
     """Return the volume's writes a second that its disks made one with another; None where pages hide it."""
     if layout.parity or found.disks_write is None:
         return None
-    flushed = found.flushed * layout.members
-    done = max(0.0, found.disks_write.requests - flushed) / layout.copies
+    known_flushes = found.known_flushes * layout.members
+    done = max(0.0, found.disks_write.requests - known_flushes) / layout.copies
     return max(0.0, found.write.requests - done)

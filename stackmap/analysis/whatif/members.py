@@ -17,8 +17,8 @@ from stackmap.analysis.flushes import flushes_sent
 from stackmap.analysis.sending import is_idle
 from stackmap.analysis.share import Portion, Share, flow_of
 from stackmap.analysis.whatif.bitmap import Bitmap
-from stackmap.analysis.whatif.stream import Stream
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.quantities import Stream
+from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import Flow, Load, sum_flows
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology
@@ -34,7 +34,7 @@ class Members:
     What data members took of the volume's load, a second, None where nothing says.
 
     ``write`` has the flushes, not the bitmap. ``extra``: writes at each member that carry no data:
-    flushes, and pages of md's own bitmap. ``flushes``: None where ``unflushed`` says why.
+    flushes, and pages of md's own bitmap. ``flushes``: None where ``flushes_reason`` says why.
     ``metadata``: what the bitmap was written, wherever that is.
     """
 
@@ -42,32 +42,35 @@ class Members:
     write: Stream | None
     extra: float | None
     flushes: float | None
-    unflushed: str
+    flushes_reason: str
     metadata: Stream | None
 
 
 def members_of(
-    topology: Topology, loads: Mapping[str, Load], place: Stand, owned: Mapping[str, Share]
+    topology: Topology,
+    loads: Mapping[str, Load],
+    context: VolumeContext,
+    owned: Mapping[str, Share],
 ) -> Members:
     """Return what *loads*, corrected, say of them; *owned*: what is the volume's of each device below it."""
-    metadata = _all_of(loads, place.metadata, "write")
-    used = used_by(topology, loads, place.others)
+    metadata = _all_of(loads, context.metadata, "write")
+    used = users_of(topology, loads, context.others)
     if used:
-        part = together(topology, [owned[name] for name in place.members])
+        part = together(topology, [owned[name] for name in context.members])
         why = f"{used} its members, too"
         return Members(_stream(part.read), _stream(part.write), None, None, why, metadata)
-    read, write = (_all_of(loads, place.members, way) for way in ("read", "write"))
-    unflushed = _unflushed(place, write)
-    if unflushed:
-        return Members(read, write, None, None, unflushed, metadata)
-    extra = _extra(place, loads)
-    if place.device.facts.get("consistency") != "bitmap" or not place.bitmap or write is None:
+    read, write = (_all_of(loads, context.members, way) for way in ("read", "write"))
+    flushes_reason = _flushes_reason(context, write)
+    if flushes_reason:
+        return Members(read, write, None, None, flushes_reason, metadata)
+    extra = _extra(context, loads)
+    if context.device.facts.get("consistency") != "bitmap" or not context.bitmap or write is None:
         return Members(read, write, extra, extra, "", metadata)
-    flushes, metadata = _apart(place, place.bitmap, loads, extra)
+    flushes, metadata = _apart(context, context.bitmap, loads, extra)
     return Members(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
 
 
-def used_by(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]) -> str:
+def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]) -> str:
     """
     Return which of *names* used what they stand on, as in "w and 2 more used"; "" where all were idle.
 
@@ -105,12 +108,12 @@ def _stream(sent: Flow | Portion) -> Stream | None:
     return Stream(sent.arrivals, sent.bytes)
 
 
-def _unflushed(place: Stand, write: Stream | None) -> str:
+def _flushes_reason(context: VolumeContext, write: Stream | None) -> str:
     """Return why nothing tells flushes from writes; "" where members do."""
-    if place.present is None:
+    if context.present is None:
         return ON_ONE_DEVICE
     # md counts none of its own, so what its members have beyond the copies was flushes.
-    if place.counts_flushes and _all_copies(place.present):
+    if context.counts_flushes and _all_copies(context.present):
         return ON_COPIES
     return UNSEEN if write is None else ""
 
@@ -119,16 +122,16 @@ def _all_copies(layout: Layout) -> bool:
     return not layout.parity and layout.copies >= layout.members
 
 
-def _extra(place: Stand, loads: Mapping[str, Load]) -> float:
-    if place.present is None:
+def _extra(context: VolumeContext, loads: Mapping[str, Load]) -> float:
+    if context.present is None:
         return 0.0
-    own = loads.get(place.device.name, Load()).write
-    members = [loads.get(name, Load()).write for name in place.members]
-    return flushes_sent(place.present, own, members, counted=place.counts_flushes)
+    own = loads.get(context.device.name, Load()).write
+    members = [loads.get(name, Load()).write for name in context.members]
+    return flushes_sent(context.present, own, members, counted=context.counts_flushes)
 
 
 def _apart(
-    place: Stand, bitmap: Bitmap, loads: Mapping[str, Load], extra: float
+    context: VolumeContext, bitmap: Bitmap, loads: Mapping[str, Load], extra: float
 ) -> tuple[float, Stream]:
     """
     Return the flushes, and what md's own bitmap was written, of *extra* writes at each member.
@@ -137,10 +140,10 @@ def _apart(
     that the disks did, f - extra were of pages. Where they do not tell, all is
     the bitmap's. On parity levels, *extra* has a page as the part that is no data.
     """
-    part = 1 - bitmap.page_bytes / PAGE if place.present and place.present.parity else 1.0
+    part = 1 - bitmap.page_bytes / PAGE if context.present and context.present.parity else 1.0
     most = extra / part if part else 0.0
-    done = sum_of(loads, place.disks, "flush").ios
-    pages = most if done is None else (done / max(1, len(place.disks)) - extra) / (2 - part)
+    done = sum_of(loads, context.disks, "flush").ios
+    pages = most if done is None else (done / max(1, len(context.disks)) - extra) / (2 - part)
     pages = min(most, max(0.0, pages))
-    written = pages * len(place.members)
+    written = pages * len(context.members)
     return max(0.0, extra - pages * part), Stream(written, written * bitmap.page_bytes)

@@ -11,18 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stackmap.analysis.parity import SKEW
-from stackmap.analysis.whatif.band import Band
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.stream import Stream
-from stackmap.analysis.whatif.traffic import Traffic
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.member_requests import MemberRequests
+from stackmap.analysis.whatif.quantities import Band, Stream
+from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 
 # The fragments of one load on another layout, for those on the present one, at least and at most: in the
 # lab, ten loads on RAID5, RAID6 and RAID10 of the same disks. With parity on neither nothing was measured:
 # there as few merge as now, or none.
-CARRIED = {
+FRAGMENT_RATIOS = {
     # (the present layout has parity, the other has)
     (True, True): (0.94, 1.13),
     (True, False): (0.98, 1.37),
@@ -40,21 +39,21 @@ class Fragments:
     write: float | None
 
 
-def fragments(found: Measured, now: Traffic, place: Stand) -> Fragments:
+def fragments(found: Measured, now: MemberRequests, context: VolumeContext) -> Fragments:
     """
     Return the fragments on the present layout.
 
     What is read for parity lies beside what is written, so where nothing is
     read for it now, it will merge as writes do.
     """
-    flushed = now.flushes if place.flushes_counted else 0.0
+    known_flushes = now.flushes if context.flushes_counted else 0.0
     read = _fragments(found.disks_read, now.read_whole + now.caused_whole, 0.0)
-    write = _fragments(found.disks_write, now.write_whole, flushed)
+    write = _fragments(found.disks_write, now.write_whole, known_flushes)
     return Fragments(read, read if now.caused_whole else write, write)
 
 
-def _fragments(done: Stream | None, whole: float, flushed: float) -> float | None:
-    return None if done is None else ratio(max(0.0, done.requests - flushed), whole)
+def _fragments(done: Stream | None, whole: float, known_flushes: float) -> float | None:
+    return None if done is None else ratio(max(0.0, done.requests - known_flushes), whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +71,16 @@ class Merging:
     joined: float
     queue: float
 
-    def read(self, way: Traffic) -> Band:
+    def read(self, way: MemberRequests) -> Band:
         """Return what the disks do of *way*'s reads."""
         own = self._band(way.read_whole, self.fragments.read)
         return own + self._band(way.caused_whole, self.fragments.caused, self._apart(way))
 
-    def written(self, way: Traffic) -> Band:
+    def written(self, way: MemberRequests) -> Band:
         """Return what they do of its writes."""
         return self._band(way.write_whole, self.fragments.write, self._apart(way), self.joined)
 
-    def _apart(self, way: Traffic) -> float:
+    def _apart(self, way: MemberRequests) -> float:
         """
         Return the fragments at most, where nothing measured says how pages merge.
 
@@ -98,7 +97,7 @@ class Merging:
         """Return what the disks do of *whole* requests; without parity nothing is cut, and that is the most."""
         before = self.present is not None and self.present.parity > 0
         here = 1.0 if measured is None else measured
-        least, most = CARRIED[before, self.layout.parity > 0]
+        least, most = FRAGMENT_RATIOS[before, self.layout.parity > 0]
         likely, high = here, 1.0 if most is None else here * most
         if not self.layout.parity:
             likely, high = min(1.0, here), min(1.0, high, max(here, 1.0 - joined))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, scattered, sequential
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 
 # Rows in md's stripe cache (KERNEL 2.4), or as many as four chunks have pages (raid5.c: raid5_run).
 STRIPE_CACHE, STRIPES_OF_CHUNKS = 256, 4
 
 
-def row_costs(pattern: Pattern, place: Stand, layout: Layout) -> list[Cost]:
+def row_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> list[Cost]:
     """Return what a page written would cost *layout*, which has parity, by each hypothesis."""
-    present, chunk = place.present, layout.chunk or pattern.run
+    present, chunk = context.present, layout.chunk or pattern.run
     if pattern.rows is not None and present is not None and _alike(present, layout):
         return [_carried(pattern.rows, present, layout)]
     run = pattern.run / chunk

@@ -17,14 +17,14 @@ from math import sqrt
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
-from stackmap.analysis.whatif.bitmap_rate import Sets, sets_of
+from stackmap.analysis.whatif.bitmap_rate import BitSets, sets_of
 from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.stripe_cost import Cost, run_of, scattered, sequential
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 
-SPARED = (
+MIN_SPARED = (
     0.05  # pages read a page written: less than this between cold and cached rows tells nothing
 )
 
@@ -45,20 +45,20 @@ class Hypothesis:
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """
-    ``run``: bytes of a write that arrive at once. ``touches``: runs a second. ``rows``: what a page
+    ``run``: bytes of a write that arrive at once. ``run_rate``: runs a second. ``rows``: what a page
     written cost on the present parity layout, None on others. ``journal``: a file system's, None if
-    nothing tells of one. ``groups``: at how many instants a second writes arrive, at least: those that
-    are under way at once, and those that a commit waits for, may have come together. ``told``: what
+    nothing tells of one. ``burst_rate``: at how many instants a second writes arrive, at least: those that
+    are under way at once, and those that a commit waits for, may have come together. ``evidence``: what
     told, in words.
     """
 
     run: float
-    touches: float
-    groups: float
+    run_rate: float
+    burst_rate: float
     rows: Cost | None
     journal: Journal | None
     hypotheses: tuple[Hypothesis, ...]
-    told: tuple[str, ...]
+    evidence: tuple[str, ...]
 
     @property
     def likely(self) -> Hypothesis:
@@ -71,37 +71,39 @@ class Pattern:
         return 0.0 if self.journal is None else self.journal.joined
 
 
-def pattern_of(found: Measured, place: Stand) -> Pattern:
+def pattern_of(found: Measured, context: VolumeContext) -> Pattern:
     """Return how the writes of *found*, the average of a window, lie."""
-    layout, rows = place.present, _rows(found, place)
-    run, why = _run(found, place, rows)
+    layout, rows = context.present, _rows(found, context)
+    run, why = _run(found, context, rows)
     by_rows = None if rows is None or layout is None else _by_rows(layout, rows, run)
     journal = journal_of(found, layout, by_rows)
     if journal is not None and not why:
         run = journal.run
     least = run if layout is None or layout.stripe is None else min(run, layout.stripe)
     # What arrives at once sets one bit: of full stripes, no more is known than that they are full.
-    touches = found.write.bytes / least if least else 0.0
-    groups = min(touches, journal.commits) if journal is not None else touches / found.deepest
-    sets = sets_of(found, place, touches, groups)
-    shares, told = _sequential(found, by_rows, journal, touches, sets)
+    run_rate = found.write.bytes / least if least else 0.0
+    burst_rate = (
+        min(run_rate, journal.commits) if journal is not None else run_rate / found.max_depth
+    )
+    sets = sets_of(found, context, run_rate, burst_rate)
+    shares, evidence = _sequential(found, by_rows, journal, run_rate, sets)
     hypotheses = tuple(
         dict.fromkeys(
             way
-            for share, every in product(shares, bits.passes(layout))
-            for way in _spreads(found, touches, share, sets, place.size, every)
+            for share, period in product(shares, bits.daemon_periods(layout))
+            for way in _spreads(found, run_rate, share, sets, context.size, period)
         )
     )
-    return Pattern(run, touches, groups, rows, journal, hypotheses, (*why, *told))
+    return Pattern(run, run_rate, burst_rate, rows, journal, hypotheses, (*why, *evidence))
 
 
-def _rows(found: Measured, place: Stand) -> Cost | None:
+def _rows(found: Measured, context: VolumeContext) -> Cost | None:
     """Return what a page written cost the present layout in rows; None where it has no parity, or unknown."""
-    layout = place.present
+    layout = context.present
     written, below, read = found.write.bytes, found.members_write, found.members_read
     if layout is None or not layout.parity or not written or below is None or read is None:
         return None
-    if place.trouble:
+    if context.background_state:
         return None
     updates = (below.bytes / written - 1) / layout.parity
     updates = min(1.0, max(1 / layout.data, updates))
@@ -109,9 +111,9 @@ def _rows(found: Measured, place: Stand) -> Cost | None:
     return Cost(reads, 1 + layout.parity * updates, updates)
 
 
-def _run(found: Measured, place: Stand, rows: Cost | None) -> tuple[float, list[str]]:
+def _run(found: Measured, context: VolumeContext, rows: Cost | None) -> tuple[float, list[str]]:
     """Return the bytes that arrive at once, and what told of more than a request."""
-    size, layout = found.write.size, place.present
+    size, layout = found.write.size, context.present
     if layout is None or layout.chunk is None:
         return size, []
     if rows is not None:
@@ -142,8 +144,8 @@ def _sequential(
     found: Measured,
     by_rows: float | None,
     journal: Journal | None,
-    touches: float,
-    sets: Sets | None,
+    run_rate: float,
+    sets: BitSets | None,
 ) -> tuple[list[float], list[str]]:
     """Return the share of the bytes that are sequential, the likely one first, and what told."""
     written = found.write.bytes
@@ -151,16 +153,16 @@ def _sequential(
         return [0.0], []
     if by_rows is not None:
         return [by_rows], ["reads for parity that the stripe cache spared"]
-    shares, told = ([0.0, 1.0], []) if sets is None else _by_bits(written, touches, sets)
+    shares, evidence = ([0.0, 1.0], []) if sets is None else _by_bits(written, run_rate, sets)
     if journal is None:
-        return shares, told
+        return shares, evidence
     return [journal.bytes / written, *shares], ["a journal's commits and what was sent with them"]
 
 
-def _by_bits(written: float, touches: float, sets: Sets) -> tuple[list[float], list[str]]:
+def _by_bits(written: float, run_rate: float, sets: BitSets) -> tuple[list[float], list[str]]:
     """Return the share by which is nearer, as a ratio: a stream, or writes all over the volume."""
     stream = written / sets.bitmap.covers
-    everywhere = bits.scattered_sets(touches, sets.bitmap.regions or bits.MOST_REGIONS)
+    everywhere = bits.random_sets(run_rate, sets.bitmap.regions or bits.MAX_REGIONS)
     if sets.counted <= stream <= sets.high or stream < sets.likely < sqrt(stream * everywhere):
         return [1.0], ["the bitmap's bits, set about as often as by a stream"]
     if sets.likely < stream:
@@ -176,54 +178,54 @@ def _by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
     chunks = run / (layout.chunk or run)
     cold = scattered(layout.data, layout.parity, chunks).reads
     cached = sequential(layout.data, layout.parity, chunks).reads
-    if cold - cached < SPARED:
+    if cold - cached < MIN_SPARED:
         return None
     return min(1.0, max(0.0, (cold - rows.reads) / (cold - cached)))
 
 
 def _spreads(
     found: Measured,
-    touches: float,
+    run_rate: float,
     share: float,
-    sets: Sets | None,
+    sets: BitSets | None,
     size: int | None,
-    every: float,
+    period: float,
 ) -> Iterator[Hypothesis]:
     """Yield how the writes may be spread of which *share* is sequential, by each count of the bits."""
-    scattered = (1 - share) * touches
+    scattered = (1 - share) * run_rate
     if sets is None or not scattered:
         yield Hypothesis(share, None if size is None else float(size))
         return
     regions, covers = sets.bitmap.regions, sets.bitmap.covers
     stream = share * found.write.bytes / covers
-    told = [max(0.0, each - stream) for each in sets.ways]
-    for left in told:
-        yield Hypothesis(share, bits.regions_of(scattered, left, regions, every) * covers)
+    evidence = [max(0.0, each - stream) for each in sets.ways]
+    for left in evidence:
+        yield Hypothesis(share, bits.regions_for(scattered, left, regions, period) * covers)
     # Chance alone is no reason to take writes for fewer.
-    if regions is None or sets.likely - stream <= bits.scattered_sets(scattered, regions, every):
+    if regions is None or sets.likely - stream <= bits.random_sets(scattered, regions, period):
         return
-    for left in told:
-        part = bits.rate_of(left, regions, scattered, every) / scattered
+    for left in evidence:
+        part = bits.rate_for(left, regions, scattered, period) / scattered
         yield Hypothesis(share, regions * covers, part)
 
 
 def sets_on(
-    pattern: Pattern, written: float, scale: float, bitmap: Bitmap, every: float
+    pattern: Pattern, written: float, scale: float, bitmap: Bitmap, period: float
 ) -> list[float]:
     """
-    Return how often bits of *bitmap* would be set a second, by each hypothesis, with a pass *every* so often.
+    Return how often bits of *bitmap* would be set a second, by each hypothesis, with a pass *period* so often.
 
     *written*: bytes a second; *scale*: how many times the window's average the load is.
     """
     return [
         each.sequential * written / bitmap.covers
-        + _scattered_sets(each, pattern.touches * scale, bitmap, every)
+        + _scattered_sets(each, pattern.run_rate * scale, bitmap, period)
         for each in pattern.hypotheses
     ]
 
 
-def _scattered_sets(way: Hypothesis, touches: float, bitmap: Bitmap, every: float) -> float:
-    scattered = (1 - way.sequential) * way.part * touches
+def _scattered_sets(way: Hypothesis, run_rate: float, bitmap: Bitmap, period: float) -> float:
+    scattered = (1 - way.sequential) * way.part * run_rate
     if way.span is None:
         return scattered  # nothing bounds the regions: each write finds a clean one
-    return bits.scattered_sets(scattered, max(1e-3, way.span / bitmap.covers), every)
+    return bits.random_sets(scattered, max(1e-3, way.span / bitmap.covers), period)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stackmap.analysis.whatif.band import Band
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.stream import Stream
+from stackmap.analysis.whatif.quantities import Band, Levels, Stream
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 
 # What a volume on one device is laid out as, which has no layout of its own.
-ON_ONE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
+SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class DeviceLoad:
     """
     What some devices together take, a second; requests as a band, None where it is not known.
 
@@ -67,12 +66,12 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LayoutLoad:
     """A layout with what its members and disks take; ``usable``: bytes it holds on members as large as now, if known."""
 
     layout: Layout | None
-    members: At
-    disks: At
+    members: DeviceLoad
+    disks: DeviceLoad
     usable: int | None
 
 
@@ -98,15 +97,6 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
-    """A quantity over the intervals of the window: half of them above, one in twenty above, the greatest."""
-
-    p50: float
-    p95: float
-    peak: float
-
-
-@dataclass(frozen=True, slots=True)
 class Projection:
     """
     A volume now, and on another layout, averaged over ``seconds`` of ``intervals`` intervals.
@@ -125,8 +115,8 @@ class Projection:
     write: Stream
     flushes: float | None
     pattern: Pattern
-    now: Side
-    projected: Side
+    now: LayoutLoad
+    projected: LayoutLoad
     need: Need | None
     levels: Mapping[str, Levels]
     regions: tuple[Region, ...] = ()
@@ -151,4 +141,4 @@ class Projection:
     def is_check(self) -> bool:
         """Whether the layout is the present one: then the projection is a check of the model."""
         now, then = self.now.layout, self.projected.layout
-        return now == then or (now is None and then == ON_ONE)
+        return now == then or (now is None and then == SINGLE_DEVICE)

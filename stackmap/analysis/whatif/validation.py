@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import missing_in_lvm
@@ -10,11 +10,11 @@ from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 
-def require_own(topology: Topology, place: Stand) -> None:
+def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
     """Refuse a member or a path: its load is what the device above it makes of its own."""
-    if place.present is not None:
+    if context.present is not None:
         return
-    device = place.device
+    device = context.device
     for edge in topology.above(device.name):
         above = topology[edge.above]
         word = _part(device, above, edge.role)
@@ -31,8 +31,8 @@ def _part(device: Device, above: Device, role: Role) -> str:
     return "member" if above.kind is Kind.ARRAY or device.kind is Kind.MEMBER else ""
 
 
-def require_maker(place: Stand, layout: Layout) -> None:
+def require_supported(context: VolumeContext, layout: Layout) -> None:
     """Refuse what LVM has not; where the maker is not known, md may make it."""
-    missing = missing_in_lvm(layout) if place.maker == "lvm" else ""
+    missing = missing_in_lvm(layout) if context.manager == "lvm" else ""
     if missing:
         raise LayoutError(missing)

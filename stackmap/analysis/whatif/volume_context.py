@@ -14,8 +14,8 @@ from stackmap.model.topology import Topology
 # A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
 # (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
 WRITES_OF_A_PAGE_LVM, WRITES_OF_A_PAGE_MD = 2, 1
-Maker = Literal["lvm", "md"]
-MAKERS: dict[Kind, Maker] = {
+Manager = Literal["lvm", "md"]
+MANAGERS: dict[Kind, Manager] = {
     Kind.ARRAY: "md",
     Kind.VOLUME: "lvm",
     Kind.MEMBER: "lvm",
@@ -27,7 +27,7 @@ MAKERS: dict[Kind, Maker] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class VolumeContext:
     """
     Where a volume stands: what the projection must know of the machine.
 
@@ -37,9 +37,9 @@ class Stand:
     None where there is none or nothing tells. ``cuts``: the size at which the
     present layout cuts requests before they are counted, None where it does
     not. ``flushes_counted``: whether its disks have a write cache, so that an
-    empty flush is a request there. ``maker``: who makes its layouts, None where
-    that is not known: a disk may be given to either. ``trouble``:
-    what else its members are at work for, "" if nothing. ``spread``: what
+    empty flush is a request there. ``manager``: who makes its layouts, None where
+    that is not known: a disk may be given to either. ``background_state``:
+    what else its members are at work for, "" if nothing. ``spread_above``: what
     stands on it and spreads over several devices, by title.
     """
 
@@ -51,20 +51,20 @@ class Stand:
     size: int | None
     region: int | None
     flushes_counted: bool
-    maker: Maker | None
+    manager: Manager | None
     others: tuple[str, ...] = ()
-    trouble: str = ""
-    spread: tuple[str, ...] = ()
+    background_state: str = ""
+    spread_above: tuple[str, ...] = ()
 
     @property
     def lvm(self) -> bool:
         """Whether it is projected as LVM would make it, as what may be either's is; ``unmodelled`` says that."""
-        return self.maker != "md"
+        return self.manager != "md"
 
     @property
     def counts_flushes(self) -> bool:
         """Whether an empty flush is one of its own writes: not of md's (KERNEL 1.6)."""
-        return self.maker != "md"
+        return self.manager != "md"
 
     @property
     def writes_of_a_page(self) -> int:
@@ -87,7 +87,7 @@ class Stand:
         return layout.chunk
 
 
-def stand(topology: Topology, name: str) -> Stand:
+def volume_context(topology: Topology, name: str) -> VolumeContext:
     """Return where the volume *name* stands; or the first below it that has a layout of its own."""
     device = next(filter(spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
     edges = topology.below(device.name)
@@ -98,7 +98,7 @@ def stand(topology: Topology, name: str) -> Stand:
     data = carriers(topology, device.name)
     disks = tuple(n for n in topology.stack(device.name) if n in data and not topology.below(n))
     caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
-    return Stand(
+    return VolumeContext(
         device=device,
         present=device.layout if spreads(device) else None,
         members=members,
@@ -107,8 +107,8 @@ def stand(topology: Topology, name: str) -> Stand:
         size=device.size,
         region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
         flushes_counted="write through" not in caches,
-        maker=MAKERS.get(device.kind),
+        manager=MANAGERS.get(device.kind),
         others=tuple(dict.fromkeys(name for name in beside if name != device.name)),
-        trouble="" if device.state in (None, "active") else device.state,
-        spread=tuple(d.title for d in above if spreads(d)),
+        background_state="" if device.state in (None, "active") else device.state,
+        spread_above=tuple(d.title for d in above if spreads(d)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.plan.plan_context import Ground
+from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
 from stackmap.analysis.plan.strategies import Outcome
 from stackmap.analysis.proposal import Proposal
@@ -35,13 +35,13 @@ def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
 
 
 def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
-    chosen, plan, ground = proposal.chosen, proposal.plan, proposal.ground
-    if chosen is None or plan is None or ground is None:
+    chosen, plan, context = proposal.chosen, proposal.plan, proposal.context
+    if chosen is None or plan is None or context is None:
         yield Paragraph(f"{proposal.unplanned}.", "No plan:")
         return
     yield Paragraph(
-        f"{chosen.way.is_}: {plural(len(plan.steps), 'step')}. Meanwhile the "
-        f"volume {safety(plan, ground)}.",
+        f"{chosen.strategy.summary}: {plural(len(plan.steps), 'step')}. Meanwhile the "
+        f"volume {safety(plan, context)}.",
         "The way:",
     )
     told = [f"Checked: {each}." for each in plan.checked]
@@ -52,14 +52,14 @@ def _blocks(proposal: Proposal, number: int) -> Iterator[Block]:
         yield _step(step, place, number)
     others = [each for each in proposal.outcomes if each is not chosen]
     if others:
-        yield Folded("Other ways", (Listing(tuple(_other(each, ground) for each in others)),))
+        yield Folded("Other ways", (Listing(tuple(_other(each, context) for each in others)),))
 
 
-def safety(plan: Plan, ground: Ground) -> str:
+def safety(plan: Plan, context: PlanContext) -> str:
     """Return, of the volume, when it is offline, and when a disk must not die."""
     offline = numbers([not step.online for step in plan.steps])
     online = f"is OFFLINE in {offline}" if offline else "stays online throughout"
-    return f"{online}, and {'stays' if plan.redundant else 'is'} {endurance(plan, ground)}"
+    return f"{online}, and {'stays' if plan.redundant else 'is'} {endurance(plan, context)}"
 
 
 def _step(step: Step, place: int, number: int) -> Card:
@@ -77,8 +77,8 @@ def _step(step: Step, place: int, number: int) -> Card:
     return Card(tone, f"{place}. {step.does}", tuple(blocks), f"step-{number}-{place}", label)
 
 
-def _other(outcome: Outcome, ground: Ground) -> str:
+def _other(outcome: Outcome, context: PlanContext) -> str:
     plan = outcome.plan
     if plan is None:
-        return f"{outcome.way.name}: {outcome.way.is_}: no: {outcome.refused}."
-    return f"{outcome.way.name}: {outcome.way.is_}: {plural(len(plan.steps), 'step')}; the volume {safety(plan, ground)}."
+        return f"{outcome.strategy.name}: {outcome.strategy.summary}: no: {outcome.refused}."
+    return f"{outcome.strategy.name}: {outcome.strategy.summary}: {plural(len(plan.steps), 'step')}; the volume {safety(plan, context)}."

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
-from stackmap.analysis.whatif.band import Band
-from stackmap.analysis.whatif.projection import At, Projection
+from stackmap.analysis.whatif.projection import DeviceLoad, Projection
+from stackmap.analysis.whatif.quantities import Band
 from stackmap.document.blocks import (
     Bar,
     Bars,
@@ -141,7 +141,7 @@ def gives(projection: Projection) -> str:
     return f"{words} {_bytes(now, then)}".rstrip()
 
 
-def _bytes(now: At, then: At) -> str:
+def _bytes(now: DeviceLoad, then: DeviceLoad) -> str:
     if not now.bytes or then.bytes is None:
         return ""
     return (

@@ -9,7 +9,7 @@ from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
-from stackmap.analysis.whatif.volume_context import stand
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
 from stackmap.document.report import methods
 from stackmap.document.report.figures import (
@@ -161,7 +161,7 @@ def _on_shared_disks(report: Report, projection: Projection) -> str:
     A disk at a time: a layout of more members is not on the same disks, and which it will be on nobody has said.
     """
     now, then = projection.now.disks, projection.projected.disks
-    disks = stand(report.topology, projection.device.name).disks
+    disks = volume_context(report.topology, projection.device.name).disks
     rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
     if projection.idle or now.requests is None or then.requests is None or None in rates:
         return ""
@@ -185,7 +185,7 @@ def _way(proposal: Proposal) -> str:
     chosen, plan = proposal.chosen, proposal.plan
     if chosen is None or plan is None:
         return ". There is no plan for it yet; How to get there says why"
-    return f", in {plural(len(plan.steps), 'step')}: {chosen.way.is_}"
+    return f", in {plural(len(plan.steps), 'step')}: {chosen.strategy.summary}"
 
 
 def _mended(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
@@ -213,8 +213,8 @@ def _short(report: Report, finding: Finding) -> str:
 
 def _risk(report: Report, proposal: Proposal) -> str:
     """Return what must be weighed: the plan's risks, the space, and what nobody knows."""
-    plan, found, ground = proposal.plan, proposal.projection, proposal.ground
-    parts = [f"While that is done, the volume {safety(plan, ground)}."] if plan and ground else []
+    plan, found, context = proposal.plan, proposal.projection, proposal.context
+    parts = [f"While that is done, the volume {safety(plan, context)}."] if plan and context else []
     if plan is not None and plan.unchecked:
         parts += [f"NOT CHECKED: {each}." for each in plan.unchecked]
     if found is not None:

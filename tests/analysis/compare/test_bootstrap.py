@@ -15,11 +15,11 @@ import pytest
 
 from stackmap.analysis.compare.bootstrap import (
     DRAWS,
-    FEWEST,
+    MIN_INTERVALS,
+    autocorrelation,
     block_length,
-    likeness,
-    missed,
     spread,
+    variance_ratio,
 )
 from stackmap.analysis.compare.estimate import change, estimate, significant, student
 
@@ -33,7 +33,7 @@ def drawing(seed):
     return Random(seed)  # noqa: S311 - no secret
 
 
-def alike(random, count, correlation):
+def correlated(random, count, correlation):
     """Normal deviates, each like the one before it."""
     found, value = [], random.gauss(0, 1)
     for _ in range(count):
@@ -44,8 +44,8 @@ def alike(random, count, correlation):
 
 def recording(random, count, correlation):
     """Requests at the disks and at the top: a load that varies, and what it is multiplied by."""
-    load = [100 * math.exp(0.5 * each) for each in alike(random, count, correlation)]
-    noise = alike(random, count, correlation)
+    load = [100 * math.exp(0.5 * each) for each in correlated(random, count, correlation)]
+    noise = correlated(random, count, correlation)
     return [top * math.exp(NOISE * each) for top, each in zip(load, noise, strict=True)], load
 
 
@@ -138,7 +138,7 @@ def test_the_same_draws_each_time():
 
 def test_few_intervals_tell_nothing():
     """Nine have no range; the figure itself is as good as it is."""
-    columns = recording(drawing(37), FEWEST - 1, 0.0)
+    columns = recording(drawing(37), MIN_INTERVALS - 1, 0.0)
 
     assert spread(columns, share) is None
     assert (estimate(columns, share).low, estimate(columns, share).high) == (None, None)
@@ -155,7 +155,7 @@ def test_a_ratio_of_sums():
 def test_an_even_series_has_no_spread():
     """Twice the requests in each interval are twice the requests, but for those in flight."""
     load = [100.0 + place for place in range(20)]
-    found = estimate([[2 * each for each in load], load], share, grain=0.001)
+    found = estimate([[2 * each for each in load], load], share, counting_error=0.001)
 
     assert found.value == 2
     assert found.high == pytest.approx(2.0, rel=0.004)
@@ -164,9 +164,9 @@ def test_an_even_series_has_no_spread():
 
 def test_likeness_of_series():
     """A short series looks less alike than it is, a series that takes turns counts as not alike."""
-    assert likeness([5.0] * 30) == 0.0
-    assert likeness([1.0, -1.0] * 30) == 0.0
-    assert likeness(alike(drawing(41), 5000, 0.7)) == pytest.approx(0.7, abs=0.05)
+    assert autocorrelation([5.0] * 30) == 0.0
+    assert autocorrelation([1.0, -1.0] * 30) == 0.0
+    assert autocorrelation(correlated(drawing(41), 5000, 0.7)) == pytest.approx(0.7, abs=0.05)
 
 
 def test_blocks_are_a_twelfth_or_longer():
@@ -175,14 +175,14 @@ def test_blocks_are_a_twelfth_or_longer():
     assert block_length(0.9, 120) == 24
     assert block_length(0.5, 120) == 10
     assert block_length(0.97, 50) == 10
-    assert block_length(0.0, FEWEST) == 1
+    assert block_length(0.0, MIN_INTERVALS) == 1
 
 
 def test_what_blocks_miss():
     """One interval a block shows nothing of what neighbours share: (1 + r) / (1 − r) is missed."""
-    assert missed(0.0, 1) == 1
-    assert missed(0.5, 1) == pytest.approx(3)
-    assert 1 < missed(0.5, 10) < 1.2
+    assert variance_ratio(0.0, 1) == 1
+    assert variance_ratio(0.5, 1) == pytest.approx(3)
+    assert 1 < variance_ratio(0.5, 10) < 1.2
 
 
 @pytest.mark.parametrize(("freedom", "table"), [(3, 3.182), (5, 2.571), (11, 2.201), (60, 2.0)])

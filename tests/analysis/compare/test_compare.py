@@ -9,7 +9,7 @@ import pytest
 
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.load_matching import classes
-from stackmap.analysis.compare.recording import MOST, Taking
+from stackmap.analysis.compare.recording import MAX_BATCHES, RecordingBuilder
 from stackmap.document.compare_sentences import sentences
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
@@ -48,7 +48,7 @@ def raid10(writes, wait=10.0):
 
 
 def recorded(where, top, made, rates, wait=None):
-    taking = Taking("there", where, (top,))
+    taking = RecordingBuilder("there", where, (top,))
     for second, rate in enumerate(rates, 1):
         given = made(rate) if wait is None else made(rate, wait)
         taking.add(where, Interval(given, 1000.0 + second, 1.0))
@@ -64,7 +64,7 @@ BEFORE = recorded(RAID5, "vm", raid5, rates())
 AFTER = recorded(RAID10, "new", raid10, rates(seed=7))
 
 
-def compared(before=BEFORE, after=AFTER):
+def figure_comparison(before=BEFORE, after=AFTER):
     (stack,) = compare(before, after, [("vm", "new")]).stacks
     return stack
 
@@ -81,7 +81,7 @@ def compared(before=BEFORE, after=AFTER):
 )
 def test_figures_are_ratios_of_sums(key, layer, direction, before, after):
     """Four for a write, two of them read, become two; ten milliseconds of forty."""
-    each = compared().find(key, layer, direction)
+    each = figure_comparison().find(key, layer, direction)
 
     assert each.before.value == pytest.approx(before)
     assert each.after.value == pytest.approx(after)
@@ -90,7 +90,7 @@ def test_figures_are_ratios_of_sums(key, layer, direction, before, after):
 
 def test_what_changed_is_significant_and_what_did_not_is_not():
     """The cost of a write halved; two writes at the members for one are two as before."""
-    stack = compared()
+    stack = figure_comparison()
 
     assert stack.find("write_cost", "disks", "write").significant
     assert stack.find("await", "top", "write").significant
@@ -102,7 +102,7 @@ def test_what_changed_is_significant_and_what_did_not_is_not():
 
 def test_reads_that_went_are_gone():
     """No read at the top, two at the members for each write, and then none: no ratio to a read."""
-    stack = compared()
+    stack = figure_comparison()
 
     assert stack.find("requests", "members", "read") is None
     assert stack.find("write_cost", "disks", "write").change.ratio == pytest.approx(0.5)
@@ -110,7 +110,7 @@ def test_reads_that_went_are_gone():
 
 def test_waits_of_other_loads_are_not_compared():
     """A hundred writes a second and four hundred; what a write costs holds for both."""
-    stack = compared(after=recorded(RAID10, "new", raid10, rates(mean=400)))
+    stack = figure_comparison(after=recorded(RAID10, "new", raid10, rates(mean=400)))
     wait = stack.find("await", "top", "write")
 
     assert wait.change is None
@@ -125,9 +125,10 @@ def test_who_sets_the_pace():
     after = recorded(RAID10, "new", raid10, rates(mean=400), wait=10.0)
 
     assert any(
-        "4.00 times as many were done" in each for each in sentences(compared(before, after))
+        "4.00 times as many were done" in each
+        for each in sentences(figure_comparison(before, after))
     )
-    assert not any("pace" in each for each in sentences(compared()))
+    assert not any("pace" in each for each in sentences(figure_comparison()))
 
 
 def test_waits_are_weighted_alike():
@@ -138,14 +139,14 @@ def test_waits_are_weighted_alike():
     """
 
     def taken(where, top, busy):
-        taking = Taking("there", where, (top,))
+        taking = RecordingBuilder("there", where, (top,))
         for second in range(40):
             rate, wait = (200.0, 30.0) if second % 4 < busy else (100.0, 10.0)
             made = raid5(rate, wait) if top == "vm" else raid10(rate, wait)
             taking.add(where, Interval(made, 1000.0 + second, 1.0))
         return taking.result()
 
-    stack = compared(taken(RAID5, "vm", 3), taken(RAID10, "new", 1))
+    stack = figure_comparison(taken(RAID5, "vm", 3), taken(RAID10, "new", 1))
 
     assert stack.find("await", "top", "write").change.ratio == pytest.approx(1.0)
     assert stack.shared == pytest.approx(0.5)
@@ -155,7 +156,7 @@ def test_waits_of_other_sizes_are_not_compared():
     def larger(rate):
         return loads("new", rate, 0, 2 * rate, 10.0, size=2 * PAGE)
 
-    stack = compared(after=recorded(RAID10, "new", larger, rates()))
+    stack = figure_comparison(after=recorded(RAID10, "new", larger, rates()))
 
     assert "of 4.0 KiB before and of 8.0 KiB after" in stack.find("await", "top", "write").reason
     assert any("4.0 KiB" in each for each in stack.warnings)
@@ -181,11 +182,11 @@ def working(where, state):
 def test_a_rebuild_is_left_out_where_it_ends():
     """Ten intervals of a resync beside forty without: those forty are compared, and it is said."""
     syncing = working(RAID5, "resync 12.5 %")
-    taking = Taking("there", RAID5, ("vm",))
+    taking = RecordingBuilder("there", RAID5, ("vm",))
     for second, rate in enumerate(rates(50)):
         made = loads("vm", rate, 900, 900, 40) if second < 10 else raid5(rate)
         taking.add(syncing if second < 10 else RAID5, Interval(made, 1000.0 + second, 1.0))
-    stack = compared(before=taking.result())
+    stack = figure_comparison(before=taking.result())
 
     assert stack.find("write_cost", "disks", "write").before.value == pytest.approx(4.0)
     assert any("10 intervals are left out" in each for each in stack.warnings)
@@ -194,7 +195,7 @@ def test_a_rebuild_is_left_out_where_it_ends():
 def test_a_rebuild_all_the_time_is_no_measure():
     """Nothing below the volume is compared, and it is said why."""
     syncing = working(RAID5, "resync 12.5 %")
-    stack = compared(before=recorded(syncing, "vm", raid5, rates()))
+    stack = figure_comparison(before=recorded(syncing, "vm", raid5, rates()))
 
     each = stack.find("write_cost", "disks", "write")
     assert each.before is None
@@ -204,7 +205,7 @@ def test_a_rebuild_all_the_time_is_no_measure():
 
 def test_another_stack_is_left_out():
     """A recording that goes on over the migration is of its first layout."""
-    taking = Taking("there", RAID5, ("vm",))
+    taking = RecordingBuilder("there", RAID5, ("vm",))
     for second, rate in enumerate(rates(20)):
         moved_on = second >= 15
         taking.add(
@@ -223,20 +224,20 @@ def test_other_machines_and_sizes_are_told():
         machine=Machine("other", "6.12.1"),
     )
     here = Topology(RAID5.devices.values(), RAID5.edges, machine=Machine("this", "6.1.0"))
-    stack = compared(
+    stack = figure_comparison(
         recorded(here, "vm", raid5, rates()), recorded(elsewhere, "new", raid10, rates())
     )
-    told = " ".join(stack.warnings)
+    words = " ".join(stack.warnings)
 
-    assert "host other, not this; kernel 6.12.1, not 6.1.0" in told
-    assert "2.00 times the size" in told
+    assert "host other, not this; kernel 6.12.1, not 6.1.0" in words
+    assert "2.00 times the size" in words
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "told"),
+    ("was", "now", "words"),
     [("256", "1025", True), ("256", "256", False), (None, "1025", False), ("256", None, False)],
 )
-def test_what_is_set_otherwise_is_told(was, now, told):
+def test_what_is_set_otherwise_is_told(was, now, words):
     """A stripe cache that a reshape left larger spares reads, whatever the layout is; so of all that both have."""
 
     def having(where, name, cache):
@@ -247,14 +248,14 @@ def test_what_is_set_otherwise_is_told(was, now, told):
     before = recorded(having(RAID5, "vm", was), "vm", raid5, rates())
     after = recorded(having(RAID10, "new", now), "new", raid10, rates())
     said = "stripe cache of vg/vm is 1025, and was 256" in " ".join(
-        compared(before, after).warnings
+        figure_comparison(before, after).warnings
     )
 
-    assert said == told
+    assert said == words
 
 
 def test_few_intervals_have_no_range():
-    stack = compared(
+    stack = figure_comparison(
         recorded(RAID5, "vm", raid5, rates(5)), recorded(RAID10, "new", raid10, rates(5))
     )
     cost = stack.find("write_cost", "disks", "write")
@@ -266,20 +267,20 @@ def test_few_intervals_have_no_range():
 
 def test_a_week_is_some_hundred_batches():
     """Sums over all of them are those of all intervals, however many a batch has."""
-    found = recorded(RAID5, "vm", raid5, rates(4 * MOST))
+    found = recorded(RAID5, "vm", raid5, rates(4 * MAX_BATCHES))
 
-    assert MOST / 2 <= len(found.batches) < MOST
-    assert found.count == 4 * MOST
+    assert MAX_BATCHES / 2 <= len(found.batches) < MAX_BATCHES
+    assert found.count == 4 * MAX_BATCHES
     assert sum(b.loads["vm"].write.ios * b.seconds for b in found.batches) == pytest.approx(
-        sum(rates(4 * MOST))
+        sum(rates(4 * MAX_BATCHES))
     )
 
 
 def test_text_and_json_say_the_same():
     found = compare(BEFORE, AFTER, [("vm", "new")])
-    text, told = compare_text(found), compare_json(found)
+    text, words = compare_text(found), compare_json(found)
 
-    (stack,) = told["stacks"]
+    (stack,) = words["stacks"]
     cost = next(e for e in stack["ratios"] if e["figure"] == "write_cost")
     assert cost["change"]["significant"]
     assert cost["before"]["low"] <= 4.0 <= cost["before"]["high"]

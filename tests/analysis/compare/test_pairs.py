@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from stackmap.analysis.amplification import stack_figures
 from stackmap.analysis.compare.compare import compare
-from stackmap.analysis.compare.recording import Taking
-from stackmap.analysis.compare.volume_pairs import Apart, pairs_of
+from stackmap.analysis.compare.recording import RecordingBuilder
+from stackmap.analysis.compare.volume_pairs import Unmatched, pairs_of
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
@@ -37,20 +37,20 @@ AFTER = on_md("md9", "raid0", ("sdc", "sdd"))
 
 def test_what_is_a_member_on_one_side_is_no_pair():
     """The volume moved from two disks to two others: it alone is compared, the four are told."""
-    pairs, apart = pairs_of(BEFORE, tops(BEFORE), AFTER, tops(AFTER))
+    pairs, unmatched = pairs_of(BEFORE, tops(BEFORE), AFTER, tops(AFTER))
 
     assert pairs == [("dm-0", "dm-0")]
-    assert apart == (
-        Apart("sdc", "after"), Apart("sdd", "after"), Apart("sda", "before"), Apart("sdb", "before"),
+    assert unmatched == (
+        Unmatched("sdc", "after"), Unmatched("sdd", "after"), Unmatched("sda", "before"), Unmatched("sdb", "before"),
     )  # fmt: skip
 
 
 def test_spare_disks_that_stay_spare_are_pairs():
     """Two disks that nothing stands on in either are the same disks; nothing is apart."""
-    pairs, apart = pairs_of(BEFORE, tops(BEFORE), BEFORE, tops(BEFORE))
+    pairs, unmatched = pairs_of(BEFORE, tops(BEFORE), BEFORE, tops(BEFORE))
 
     assert pairs == [("sdc", "sdc"), ("sdd", "sdd"), ("dm-0", "dm-0")]
-    assert apart == ()
+    assert unmatched == ()
 
 
 def test_a_head_whose_top_has_no_counters_is_the_same():
@@ -65,12 +65,12 @@ def test_a_volume_that_another_stands_on_since_is_apart():
         [*BEFORE.edges, Edge("dm-1", "dm-0", Role.DATA)],
     )
 
-    assert pairs_of(BEFORE, ["dm-0"], crypt, ["dm-1"]) == ([], (Apart("vg/lv", "after"),))
-    assert pairs_of(crypt, ["dm-1"], BEFORE, ["dm-0"]) == ([], (Apart("vg/lv", "before"),))
+    assert pairs_of(BEFORE, ["dm-0"], crypt, ["dm-1"]) == ([], (Unmatched("vg/lv", "after"),))
+    assert pairs_of(crypt, ["dm-1"], BEFORE, ["dm-0"]) == ([], (Unmatched("vg/lv", "before"),))
 
 
 def recorded(topology):
-    taking = Taking("there", topology, ("dm-0",))
+    taking = RecordingBuilder("there", topology, ("dm-0",))
     load = moved(None, did(11.0, 4096, wait=13.0), aqu=0.013)
     taking.add(topology, Interval({device.name: load for device in topology}, 1001.0, 1.0))
     return taking.result()
@@ -78,8 +78,8 @@ def recorded(topology):
 
 def found(before=BEFORE, after=AFTER):
     """Compare the two."""
-    pairs, apart = pairs_of(before, ["dm-0"], after, ["dm-0"])
-    return replace(compare(recorded(before), recorded(after), pairs), apart=apart)
+    pairs, unmatched = pairs_of(before, ["dm-0"], after, ["dm-0"])
+    return replace(compare(recorded(before), recorded(after), pairs), unmatched=unmatched)
 
 
 def test_a_layout_below_the_top_is_named_with_what_has_it():
@@ -138,8 +138,8 @@ def test_each_way_down_has_its_layout():
 
 def test_what_was_left_out_is_said_in_a_line():
     """Which, and why; and once, above the tables."""
-    pairs, apart = pairs_of(BEFORE, tops(BEFORE), AFTER, tops(AFTER))
-    said = replace(compare(recorded(BEFORE), recorded(AFTER), pairs), apart=apart)
+    pairs, unmatched = pairs_of(BEFORE, tops(BEFORE), AFTER, tops(AFTER))
+    said = replace(compare(recorded(BEFORE), recorded(AFTER), pairs), unmatched=unmatched)
 
     text = compare_text(said, width=200)
 

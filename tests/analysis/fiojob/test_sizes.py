@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from stackmap.analysis.fiojob.sizes import PAGE, Sizes, Told, sizes_of
+from stackmap.analysis.fiojob.sizes import PAGE, Sizes, SizeSource, sizes_of
 
 KIB = 1024
 
@@ -30,7 +30,7 @@ def shares(found):
 def test_one_size_is_told(size):
     found = sizes_of(drawn({size: 1}))
 
-    assert (found.told, [*found.requests]) == (Told.ONE, [size])
+    assert (found.source, [*found.requests]) == (SizeSource.ONE, [size])
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_two_sizes_are_told_exactly(sizes):
     many = sum((size - small * n) / (large - small) for n, size in rows)
 
     if large - small <= PAGE and small == PAGE:  # one page apart: any bytes would fit
-        assert found.told is Told.MEANS
+        assert found.source is SizeSource.MEANS
         return
-    assert found.told is Told.TWO
+    assert found.source is SizeSource.TWO
     assert found.requests == {small: sum(n for n, _ in rows) - many, large: many}
 
 
 def test_sizes_as_far_apart_as_their_grain_are_means():
     """16 and 24 KiB: any number of 8 KiB would be so, too."""
-    assert sizes_of(drawn({16 * KIB: 1, 24 * KIB: 1})).told is Told.MEANS
+    assert sizes_of(drawn({16 * KIB: 1, 24 * KIB: 1})).source is SizeSource.MEANS
 
 
 def test_strays_do_not_hide_two_sizes():
@@ -65,7 +65,7 @@ def test_strays_do_not_hide_two_sizes():
 
     found = sizes_of(rows)
 
-    assert found.told is Told.TWO
+    assert found.source is SizeSource.TWO
     assert [*found.requests] == [4 * KIB, 64 * KIB]
 
 
@@ -73,7 +73,7 @@ def test_three_sizes_at_once_are_their_means():
     """And said to be: nothing of what counters hold tells them apart."""
     found = sizes_of(drawn({4 * KIB: 5, 16 * KIB: 3, 64 * KIB: 2}))
 
-    assert found.told is Told.MEANS
+    assert found.source is SizeSource.MEANS
     assert max(found.requests) < 64 * KIB
 
 
@@ -99,12 +99,12 @@ def test_rates_that_were_rounded_are_no_evidence():
     """A text's requests a second with two decimals: only means are taken from them."""
     rows = [(n + 0.37, size + 0.4) for n, size in drawn({4 * KIB: 7, 64 * KIB: 3})]
 
-    assert sizes_of(rows).told is Told.MEANS
+    assert sizes_of(rows).source is SizeSource.MEANS
 
 
 def test_few_intervals_are_no_evidence():
     """Two intervals fit many pairs of sizes by chance."""
-    assert sizes_of(drawn({4 * KIB: 7, 64 * KIB: 3}, intervals=2)).told is Told.MEANS
+    assert sizes_of(drawn({4 * KIB: 7, 64 * KIB: 3}, intervals=2)).source is SizeSource.MEANS
 
 
 def test_nothing_has_no_size():
@@ -116,7 +116,7 @@ def test_nothing_has_no_size():
     "requests", [{4096: 1, 8192: 1, 16384: 1}, {4096: 995, 65536: 5}, {512: 7, 1024: 11, 2048: 13}]
 )
 def test_percents_are_a_hundred(requests):
-    found = Sizes(requests, Told.MEANS).percents()
+    found = Sizes(requests, SizeSource.MEANS).percents()
 
     assert sum(found.values()) == 100
     assert all(percent > 0 for percent in found.values())

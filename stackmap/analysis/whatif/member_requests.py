@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from math import log2
 from typing import Literal
 
-from stackmap.analysis.whatif.band import Band, exactly
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.stream import NONE, Stream
+from stackmap.analysis.whatif.quantities import NO_REQUESTS, Band, Stream, exact
 from stackmap.analysis.whatif.stripe_cost import Cost
-from stackmap.analysis.whatif.volume_context import Stand
+from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 
 SECTOR = 512
@@ -28,7 +27,7 @@ End = Literal["likely", "low", "high"]
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class MemberRequests:
     """
     What members take, a second: ``read`` and ``write`` that carry data, ``flushes``, which do not.
 
@@ -64,8 +63,8 @@ def pieces(stream: Stream, chunk: int | None, cuts: int | None) -> Band:
     on average. Nearly all of one size that is a power of two are taken for the first.
     """
     size = stream.size
-    if not size or chunk is None or not cut_anew(chunk, cuts):
-        return exactly(stream.requests)
+    if not size or chunk is None or not may_cut(chunk, cuts):
+        return exact(stream.requests)
     least = max(1.0, size / chunk)
     most = max(least, 1 + max(0.0, size - (PAGE if size >= PAGE else SECTOR)) / chunk)
     whole = 2 ** round(log2(size))
@@ -73,24 +72,24 @@ def pieces(stream: Stream, chunk: int | None, cuts: int | None) -> Band:
     return Band(least, likely, most).scaled(stream.requests)
 
 
-def cut_anew(chunk: int | None, cuts: int | None) -> bool:
+def may_cut(chunk: int | None, cuts: int | None) -> bool:
     """Whether a *chunk* may cut what was counted: not where that had been cut as short (at *cuts*)."""
     return chunk is not None and (cuts is None or cuts > chunk)
 
 
-def ends_of(layout: Layout, place: Stand) -> tuple[End, ...]:
+def cut_ends(layout: Layout, context: VolumeContext) -> tuple[End, ...]:
     """Return which ends of what chunks may cut there are, the likely one first."""
-    return ("likely", "low", "high") if cut_anew(layout.chunk, place.cuts) else ("likely",)
+    return ("likely", "low", "high") if may_cut(layout.chunk, context.cuts) else ("likely",)
 
 
-def traffic(
+def member_requests(
     layout: Layout,
     found: Measured,
-    place: Stand,
+    context: VolumeContext,
     pattern: Pattern,
     cost: Cost | None,
     end: End = "likely",
-) -> Traffic:
+) -> MemberRequests:
     """
     Return what *layout* makes of *found*.
 
@@ -99,19 +98,19 @@ def traffic(
     """
 
     def cut(stream: Stream) -> Stream:
-        band = pieces(stream, layout.chunk, place.cuts)
+        band = pieces(stream, layout.chunk, context.cuts)
         return Stream(float(getattr(band, end)), stream.bytes)
 
     read = cut(found.read)
-    flushes = found.flushed * layout.members
+    flushes = found.known_flushes * layout.members
     if cost is None:
         write = cut(found.write).scaled(layout.copies)
-        return Traffic(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
+        return MemberRequests(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
     # Less than a page is a row of its own all the same.
     carried = found.write.requests * max(found.write.size, PAGE) if found.write.requests else 0.0
     caused, written = _in_pages(carried * cost.reads), _in_pages(carried * cost.writes)
     piece = max(PAGE, min(pattern.run, layout.chunk or pattern.run, max(found.write.size, PAGE)))
-    return Traffic(
+    return MemberRequests(
         read + caused,
         written,
         flushes,
@@ -123,4 +122,4 @@ def traffic(
 
 
 def _in_pages(carried: float) -> Stream:
-    return Stream(carried / PAGE, carried) if carried else NONE
+    return Stream(carried / PAGE, carried) if carried else NO_REQUESTS

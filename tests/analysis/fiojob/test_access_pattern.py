@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.analysis.fiojob.access_pattern import AccessPattern
 from stackmap.analysis.fiojob.job import job_of, random_percent
-from stackmap.analysis.fiojob.load import JobLoad, Measuring, Stream
-from stackmap.analysis.fiojob.order import Order
-from stackmap.analysis.fiojob.sizes import Sizes, Told
+from stackmap.analysis.fiojob.load import JobLoad, LoadMeasurement, Stream
+from stackmap.analysis.fiojob.sizes import Sizes, SizeSource
 from stackmap.analysis.whatif.measured import measured
 from stackmap.analysis.whatif.pattern import pattern_of
-from stackmap.analysis.whatif.volume_context import stand
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Edge, Topology
@@ -27,33 +27,33 @@ def raid5(reads, size=PAGE):
     below = moved(did(reads * WRITES / 4, size), did(2 * WRITES / 4, size))
     return {
         "vm": moved(None, did(WRITES, size)),
-        **{f"vm_rimage_{place}": below for place in range(4)},
-        **{f"vm_rmeta_{place}": moved() for place in range(4)},
+        **{f"vm_rimage_{number}": below for number in range(4)},
+        **{f"vm_rmeta_{number}": moved() for number in range(4)},
         **dict.fromkeys(DISKS, below),
     }
 
 
 def told(where, name, loads):
     """Return the order of the writes of *name*."""
-    taking = Measuring(where, name)
+    taking = LoadMeasurement(where, name)
     for second in range(20):
         taking.add(Interval(loads, 1000.0 + second, 1.0))
-    return taking.result().stream("write").order
+    return taking.result().stream("write").access
 
 
 @pytest.mark.parametrize("reads", [2.0, 1.7, 1.3, 1.0, 0.7])
 def test_writes_to_parity_follow_as_a_projection_has_it(reads):
     """One question, one answer: of the same counters both say the same share."""
-    place = stand(RAID5, "vm")
-    pattern = pattern_of(measured(RAID5, raid5(reads), place, 20.0), place)
+    context = volume_context(RAID5, "vm")
+    pattern = pattern_of(measured(RAID5, raid5(reads), context, 20.0), context)
 
-    assert told(RAID5, "vm", raid5(reads)).follows == pytest.approx(pattern.likely.sequential)
+    assert told(RAID5, "vm", raid5(reads)).sequential == pytest.approx(pattern.likely.sequential)
 
 
 def test_cold_rows_are_written_at_random_and_spared_ones_in_sequence():
     """Two reads a write are a read-modify-write of a row that nobody had read; a stream has most of them read."""
-    assert told(RAID5, "vm", raid5(2.0)).follows == 0.0
-    assert told(RAID5, "vm", raid5(0.6)).follows > 0.95
+    assert told(RAID5, "vm", raid5(2.0)).sequential == 0.0
+    assert told(RAID5, "vm", raid5(0.6)).sequential > 0.95
 
 
 def test_what_merges_below_one_device_are_neighbours():
@@ -64,8 +64,10 @@ def test_what_merges_below_one_device_are_neighbours():
     }
     apart = {"dm-0": moved(None, did(50.0, PAGE)), "sda": moved(None, did(50.0, PAGE))}
 
-    assert told(PLAIN, "dm-0", merged) == Order(1.0, "2.5 requests became one below: neighbours")
-    assert told(PLAIN, "dm-0", apart).follows == 0.0
+    assert told(PLAIN, "dm-0", merged) == AccessPattern(
+        1.0, "2.5 requests became one below: neighbours"
+    )
+    assert told(PLAIN, "dm-0", apart).sequential == 0.0
 
 
 def test_of_an_array_that_others_use_its_members_tell_nothing():
@@ -76,17 +78,24 @@ def test_of_an_array_that_others_use_its_members_tell_nothing():
     )
     loads = {**raid5(0.6), "one": moved(None, did(2.0, PAGE))}
 
-    assert told(shared, "one", {**loads, "other": moved()}).follows > 0.95
-    assert told(shared, "one", {**loads, "other": moved(None, did(99.0, PAGE))}).follows == 0.0
+    assert told(shared, "one", {**loads, "other": moved()}).sequential > 0.95
+    assert told(shared, "one", {**loads, "other": moved(None, did(99.0, PAGE))}).sequential == 0.0
 
 
-def written(follows):
-    stream = Stream("write", 50.0, PAGE, Sizes({PAGE: 1}, Told.ONE), 1.0, Order(follows, "drawn"))
+def written(sequential):
+    stream = Stream(
+        "write",
+        50.0,
+        PAGE,
+        Sizes({PAGE: 1}, SizeSource.ONE),
+        1.0,
+        AccessPattern(sequential, "drawn"),
+    )
     return JobLoad(RAID5["vm"], (stream,), 0.0, "", None, 2.0, 20, ())
 
 
 @pytest.mark.parametrize(
-    ("follows", "options"),
+    ("sequential", "options"),
     [
         (1.0, {"rw": "write"}),
         (0.93, {"rw": "write"}),
@@ -96,18 +105,18 @@ def written(follows):
         (0.0, {"rw": "randwrite"}),
     ],
 )
-def test_a_job_has_as_many_at_random_as_do_not_follow(follows, options):
+def test_a_job_has_as_many_at_random_as_do_not_follow(sequential, options):
     """All or none where it is nearly so; else fio is told the share."""
-    (section,) = job_of(written(follows)).sections
+    (section,) = job_of(written(sequential)).sections
     said = {k: v for k, v in section.options.items() if k in ("rw", "percentage_random")}
 
     assert said == options
 
 
 def test_json_has_the_share_and_what_became_of_it():
-    """``follows`` is what was told, ``sequential`` whether the job is so."""
-    for follows in (1.0, 0.7, 0.0):
-        (stream,) = fiojob_json(job_of(written(follows)))["streams"]
+    """``follows`` is the measured share; ``sequential`` says whether the whole job is sequential."""
+    for sequential in (1.0, 0.7, 0.0):
+        (stream,) = fiojob_json(job_of(written(sequential)))["streams"]
 
-        assert (stream["follows"], stream["why"]) == (follows, "drawn")
-        assert stream["sequential"] is (random_percent(written(follows).streams[0]) == 0)
+        assert (stream["follows"], stream["why"]) == (sequential, "drawn")
+        assert stream["sequential"] is (random_percent(written(sequential).streams[0]) == 0)

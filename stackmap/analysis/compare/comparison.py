@@ -8,12 +8,12 @@ from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.figures import Figure
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import Sums
-from stackmap.analysis.compare.volume_pairs import Apart
+from stackmap.analysis.compare.volume_pairs import Unmatched
 from stackmap.model.device import Device
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FigureComparison:
     """
     One figure of one layer, before and after; None where it cannot be known.
 
@@ -33,7 +33,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Side:
+class StackRecord:
     """
     The stack of ``top`` in one recording, and what its layers did.
 
@@ -56,11 +56,11 @@ class StackComparison:
     ``shared``: how much of the recordings had like loads, 0…1.
     """
 
-    before: Side
-    after: Side
-    load: tuple[Compared, ...]
-    ratios: tuple[Compared, ...]
-    waits: tuple[Compared, ...]
+    before: StackRecord
+    after: StackRecord
+    load: tuple[FigureComparison, ...]
+    ratios: tuple[FigureComparison, ...]
+    waits: tuple[FigureComparison, ...]
     shared: float
     warnings: tuple[str, ...]
 
@@ -70,11 +70,11 @@ class StackComparison:
         return not self.load
 
     @property
-    def judged(self) -> tuple[Compared, ...]:
+    def judged(self) -> tuple[FigureComparison, ...]:
         """The figures whose changes were judged together."""
         return self.ratios + self.waits
 
-    def find(self, key: str, layer: str, direction: str) -> Compared | None:
+    def find(self, key: str, layer: str, direction: str) -> FigureComparison | None:
         """Return one of the figures; None if neither recording has it."""
         return next(
             (
@@ -88,9 +88,9 @@ class StackComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two recordings, and the stacks that were compared; ``apart``: what is a top in one of them alone."""
+    """Two recordings, and the stacks that were compared; ``unmatched``: what is a top in one of them alone."""
 
     before: Recording
     after: Recording
     stacks: tuple[StackComparison, ...]
-    apart: tuple[Apart, ...] = ()
+    unmatched: tuple[Unmatched, ...] = ()

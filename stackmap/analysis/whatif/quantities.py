@@ -1,0 +1,87 @@
+"""The quantities of a projection: requests with their bytes, ranges, and percentiles over intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import ceil
+
+from stackmap.model.load import ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Requests that carry data, in one direction, and their bytes; both per second."""
+
+    requests: float
+    bytes: float
+
+    @property
+    def size(self) -> float:
+        """Mean bytes per request, 0 without requests."""
+        return ratio(self.bytes, self.requests) or 0.0
+
+    def __add__(self, other: Stream) -> Stream:
+        return Stream(self.requests + other.requests, self.bytes + other.bytes)
+
+    def scaled(self, factor: float) -> Stream:
+        """Return both times *factor*."""
+        return Stream(self.requests * factor, self.bytes * factor)
+
+
+NO_REQUESTS = Stream(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure with its range: ``low`` ≤ ``likely`` ≤ ``high``."""
+
+    low: float
+    likely: float
+    high: float
+
+    def __add__(self, other: Band) -> Band:
+        return Band(self.low + other.low, self.likely + other.likely, self.high + other.high)
+
+    def scaled(self, factor: float) -> Band:
+        """Return this band times *factor*."""
+        return Band(self.low * factor, self.likely * factor, self.high * factor)
+
+    def widened(self, share: float) -> Band:
+        """Return this band with each end moved outwards by *share* of its value."""
+        return Band(self.low * (1 - share), self.likely, self.high * (1 + share))
+
+
+def exact(value: float) -> Band:
+    """Return a band of no width."""
+    return Band(value, value, value)
+
+
+def spanning(values: Iterable[float], likely: float) -> Band:
+    """Return the smallest band that holds *values* and *likely*."""
+    found = [*values, likely]
+    return Band(min(found), likely, max(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The median, the 95th percentile and the peak of a quantity over the intervals."""
+
+    p50: float
+    p95: float
+    peak: float
+
+
+def levels(values: Sequence[float], counts: Sequence[int]) -> Levels | None:
+    """Return the nearest-rank percentiles of *values*, each weighted by its count; None without values."""
+    if not values:
+        return None
+    ordered = sorted(zip(values, counts, strict=True))
+    ranks = list(accumulate(count for _, count in ordered))
+
+    def at(share: float) -> float:
+        rank = max(1, ceil(share * ranks[-1]))
+        return next(value for (value, _), last in zip(ordered, ranks, strict=True) if last >= rank)
+
+    return Levels(at(0.50), at(0.95), ordered[-1][0])
