@@ -1,8 +1,8 @@
 """
-What a page is made of, whatever draws it.
+The blocks of a document: what a command says, whichever writer shows it.
 
-Texts are plain: names in them are untrusted, and made harmless by what draws
-them. ``None`` in a chart is "not known" and leaves a gap.
+Texts are plain and hold untrusted names: the writers escape them. ``None`` in a
+chart means unknown and leaves a gap.
 """
 
 from __future__ import annotations
@@ -14,11 +14,25 @@ from stackmap.render.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
+class Headline:
+    """The title of a document or of one of its tables; empty ``parts`` are left out."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A few sentences; ``lead``: the words before them that say what they are about."""
+    """A few sentences; ``lead``: a word before them, such as "note:", "But:" or "Do:"."""
 
     text: str
     lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line to copy: writers never fold it and put nothing else on the line."""
+
+    line: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +45,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Words and what they mean."""
+    """Words and their meanings."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -47,9 +61,11 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class Table:
     """
-    ``words``: the first columns, which stand to the left; the others are numbers.
+    A table. ``headings``: a line break splits one into two lines on a terminal.
 
-    A row whose first cell begins with a blank belongs to the one before it.
+    The first ``words`` columns are text, the others numbers. A row whose first
+    cell begins with a space details the row before it. ``legend`` explains the
+    headings in one paragraph.
     """
 
     key: str
@@ -57,11 +73,12 @@ class Table:
     groups: tuple[Rows, ...]
     words: int = 1
     caption: str = ""
+    legend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text to copy as it is. ``name``: the file it would be."""
+    """Text to copy as it is. ``name``: a file name for it."""
 
     text: str
     name: str = ""
@@ -69,7 +86,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A drawing of devices; ``text``: the same as a tree, for who cannot see it."""
+    """A drawing of devices; ``text``: the same as a tree, for readers without the drawing."""
 
     picture: Picture
     text: str
@@ -78,7 +95,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A course; ``low`` and ``high``: the extremes beside the mean in ``values``, () for none."""
+    """A time series of means; ``low`` and ``high``: its extremes, () for none."""
 
     label: str
     values: tuple[float | None, ...]
@@ -92,8 +109,8 @@ class Chart:
     ``lines`` over ``x``, in ``unit``: "requests/s", "bytes/s", "ms", "times", "share".
 
     ``axis``: "time" (seconds since the epoch), "number" (of a report), "hour"
-    (of the day) or "size" (bytes, the least of a class). The last two are
-    bars. ``words``: the chart in a sentence, for who cannot see it.
+    (of the day) or "size" (bytes, the lower end of a class). The last two are
+    bars. ``words``: the chart in a sentence.
     """
 
     key: str
@@ -107,7 +124,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure to remember: what it is, the figure, and what it is to be compared with."""
+    """A key figure: its name, its value, and what to compare it with."""
 
     label: str
     value: str
@@ -116,14 +133,14 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Figures to remember."""
+    """Key figures."""
 
     tiles: tuple[Tile, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure to be seen beside others: ``low`` and ``high`` the ends of its band, None for none."""
+    """A figure to compare with others; ``low`` and ``high``: its band, None for none."""
 
     label: str
     value: float
@@ -133,7 +150,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Figures beside each other, in ``unit``; the first is what the others are compared with."""
+    """Figures in ``unit`` to compare with the first."""
 
     title: str
     unit: str
@@ -143,9 +160,9 @@ class Bars:
 @dataclass(frozen=True, slots=True)
 class Card:
     """
-    Something that stands out, as grave as the severity ``tone``.
+    One finding or check. ``tone``: its severity, ``label``: the word for that.
 
-    ``key``: where it can be linked to. ``label``: a word before its title.
+    ``key``: an anchor for links.
     """
 
     tone: str
@@ -156,34 +173,55 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Checklist:
+    """Cards in short form: one line per card, its blocks below it."""
+
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a section, under a heading of its own."""
+    """Blocks under a heading of their own."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
 def side_by_side(parts: Sequence[Part]) -> tuple[Block, ...]:
-    """Return *parts*; of one alone its blocks, for then the section's heading is enough."""
+    """Return *parts*, or the blocks of a single part, which needs no heading of its own."""
     return parts[0].blocks if len(parts) == 1 else tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What only some will want to read; never what the page rests on."""
+    """Details that a reader may skip."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
 Block = (
-    Paragraph | Listing | Terms | Table | Code | Stack | Chart | Bars | Tiles | Card | Part | Folded
+    Headline
+    | Paragraph
+    | Command
+    | Listing
+    | Terms
+    | Table
+    | Code
+    | Stack
+    | Chart
+    | Bars
+    | Tiles
+    | Card
+    | Checklist
+    | Part
+    | Folded
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section; ``key`` is its anchor."""
+    """A section of a page; ``key`` is its anchor."""
 
     key: str
     title: str
@@ -192,7 +230,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page; ``about``: whose, when, how long, in a few lines below its title."""
+    """A whole page; ``about``: the host, the time and the duration, below the title."""
 
     title: str
     about: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A page → Markdown, for a ticket: the same sections and figures, its charts as a line of blocks."""
+"""Documents → Markdown for a ticket; a chart becomes a line of block characters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from stackmap.document.blocks import (
     Block,
     Card,
     Chart,
+    Checklist,
     Code,
+    Command,
     Folded,
+    Headline,
     Line,
     Listing,
     Page,
@@ -49,9 +52,22 @@ def _all(blocks: Iterable[Block], level: int) -> list[str]:
     return [part for block in blocks for part in _DRAWN[type(block)](block, level)]
 
 
+def render_blocks(blocks: Iterable[Block], level: int = 2) -> str:
+    """Return *blocks* as Markdown, with headings from *level* down."""
+    return "\n\n".join(_all(blocks, level)) + "\n"
+
+
 def _text(words: str) -> str:
     """Return *words* with nothing in them that controls a terminal or is markup."""
     return literal(safe(words)).replace("[", "\\[")
+
+
+def _headline(block: Headline, level: int) -> list[str]:
+    return [f"{'#' * level} {_text('  '.join(filter(None, block.parts)))}"]
+
+
+def _command(block: Command, level: int) -> list[str]:
+    return _code(Code(block.line), level)
 
 
 def _paragraph(block: Paragraph, _: int) -> list[str]:
@@ -72,7 +88,7 @@ def _terms(block: Terms, _: int) -> list[str]:
 
 def _table(block: Table, _: int) -> list[str]:
     lines = [
-        _row(block.headings),
+        _row(heading.replace("\n", " ").strip() for heading in block.headings),
         "|"
         + "|".join("---" if n < block.words else "--:" for n in range(len(block.headings)))
         + "|",
@@ -80,7 +96,8 @@ def _table(block: Table, _: int) -> list[str]:
     for rows in block.groups:
         lines += _rows(rows, len(block.headings))
     caption = [_text(block.caption)] if block.caption else []
-    return [*caption, "\n".join(lines)]
+    legend = [_text(block.legend)] if block.legend else []
+    return [*caption, "\n".join(lines), *legend]
 
 
 def _rows(rows: Rows, columns: int) -> list[str]:
@@ -144,6 +161,14 @@ def _card(block: Card, level: int) -> list[str]:
     return [heading, *_all(block.blocks, level + 1)]
 
 
+def _checklist(block: Checklist, level: int) -> list[str]:
+    lines = []
+    for card in block.cards:
+        lines.append(f"- **{_text(card.label)}** {_text(card.title)}")
+        lines += [f"  - {part}" for part in _all(card.blocks, level + 1)]
+    return ["\n".join(lines)]
+
+
 def _part(block: Part, level: int) -> list[str]:
     return [f"{'#' * level} {_text(block.title)}", *_all(block.blocks, level + 1)]
 
@@ -152,9 +177,11 @@ def _folded(block: Folded, level: int) -> list[str]:
     return [f"**{_text(block.title)}**", *_all(block.blocks, level)]
 
 
-# By type: each function takes its own, which a mapping's type cannot say.
+# Each function takes the type of its key: a mapping's type cannot express that.
 _DRAWN: dict[type, Callable[[Any, int], list[str]]] = {
+    Headline: _headline,
     Paragraph: _paragraph,
+    Command: _command,
     Listing: _listing,
     Terms: _terms,
     Table: _table,
@@ -164,6 +191,7 @@ _DRAWN: dict[type, Callable[[Any, int], list[str]]] = {
     Bars: _compared,
     Tiles: _tiles,
     Card: _card,
+    Checklist: _checklist,
     Part: _part,
     Folded: _folded,
 }

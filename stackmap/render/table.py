@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Stands for a leading space while tabulate strips cells: how it is told to keep
-# them differs between 0.8 (a global) and 0.10 (a parameter).
+# Stands for a leading space while tabulate strips cells: the way to keep spaces
+# differs between tabulate 0.8 (a global) and 0.10 (a parameter).
 INDENT = "\x01"
+GAP, NARROW_GAP = "  ", " "
+
+
+def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: int) -> list[str]:
+    """
+    Return *rows* of at most *columns* cells as aligned lines.
+
+    The first *words* columns are aligned to the left, the others to the right.
+    Leading spaces of a cell are kept: they indent it. Where a line would exceed
+    *width*, columns are one space apart instead of two.
+    """
+    lines = _aligned(rows, words, columns, GAP)
+    if max(map(len, lines), default=0) > width:
+        return _aligned(rows, words, columns, NARROW_GAP)
+    return lines
+
+
+def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
+    from tabulate import DataRow, TableFormat, tabulate  # 60 ms, which a tree does not pay
+
+    line = DataRow("", gap, "")
+    text = tabulate(
+        [[_marked(cell) for cell in (*row, *[""] * (columns - len(row)))] for row in rows],
+        tablefmt=TableFormat(None, None, None, None, line, line, 0, None),
+        colalign=["left" if place < words else "right" for place in range(columns)],
+        disable_numparse=True,
+    )
+    return [line.rstrip() for line in text.replace(INDENT, " ").splitlines()]
+
+
+def _marked(cell: str) -> str:
+    return INDENT * (len(cell) - len(cell.lstrip(" "))) + cell.lstrip(" ")
 
 
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: int, heading: bool = True
 ) -> str:
-    """
-    Return *rows* as lines under *headings*.
-
-    The first *words* columns stand to the left, numbers to the right; a cell's
-    leading spaces are kept, they are its place in a tree.
-    """
-    from tabulate import tabulate  # 60 ms, which a tree does not pay
-
+    """Return *rows* under *headings* as lines, as ``aligned`` does in any width."""
     lines = [headings, *rows] if heading else rows
-    text = tabulate(
-        [[_kept(cell) for cell in line] for line in lines],
-        tablefmt="plain",
-        colalign=["left" if place < words else "right" for place in range(len(headings))],
-        disable_numparse=True,
-    )
-    return "\n".join(line.rstrip() for line in text.replace(INDENT, " ").splitlines())
-
-
-def _kept(cell: str) -> str:
-    return INDENT * (len(cell) - len(cell.lstrip(" "))) + cell.lstrip(" ")
+    return "\n".join(_aligned(lines, words, len(headings), GAP))

@@ -9,7 +9,7 @@ ARROW = "↑"
 # What stands for the characters that ASCII lacks.
 _PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "->"})
 
-_RESET = "\x1b[0m"
+RESET = "\x1b[0m"
 BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
 
 
@@ -44,7 +44,7 @@ class Look:
 
     def paint(self, text: str, colour: str) -> str:
         """Return *text* in *colour*, or as it is."""
-        return f"{colour}{text}{_RESET}" if self.colour and colour and text.strip() else text
+        return f"{colour}{text}{RESET}" if self.colour and colour and text.strip() else text
 
     def within(self, width: int | None, *, colour: bool) -> Look:
         """Return this look for a terminal *width* columns wide."""

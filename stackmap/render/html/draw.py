@@ -10,8 +10,11 @@ from stackmap.document.blocks import (
     Block,
     Card,
     Chart,
+    Checklist,
     Code,
+    Command,
     Folded,
+    Headline,
     Listing,
     Paragraph,
     Part,
@@ -62,6 +65,14 @@ def draw_section(section: Section) -> Markup:
     )
 
 
+def _headline(block: Headline, level: int) -> Markup:
+    return tag(f"h{level}", "  ".join(filter(None, block.parts)))
+
+
+def _command(block: Command, level: int) -> Markup:
+    return _code(Code(block.line), level)
+
+
 def _paragraph(block: Paragraph, _: int) -> Markup:
     if not block.lead:
         return tag("p", block.text)
@@ -81,7 +92,12 @@ def _terms(block: Terms, _: int) -> Markup:
 
 def _table(block: Table, _: int) -> Markup:
     heads = [
-        tag("th", word, scope="col", klass=None if place < block.words else "n")
+        tag(
+            "th",
+            word.replace("\n", " ").strip(),
+            scope="col",
+            klass=None if place < block.words else "n",
+        )
         for place, word in enumerate(block.headings)
     ]
     parts = [
@@ -89,7 +105,8 @@ def _table(block: Table, _: int) -> Markup:
         tag("thead", tag("tr", *heads)),
         *(_body(rows, block) for rows in block.groups),
     ]
-    return tag("div", tag("table", joined(*parts), id=block.key), klass="wide")
+    table = tag("div", tag("table", joined(*parts), id=block.key), klass="wide")
+    return joined(table, tag("p", block.legend, klass="words") if block.legend else "")
 
 
 def _body(rows: Rows, table: Table) -> Markup:
@@ -211,6 +228,10 @@ def _card(block: Card, level: int) -> Markup:
     )
 
 
+def _checklist(block: Checklist, level: int) -> Markup:
+    return joined(*(_card(card, level) for card in block.cards))
+
+
 def _part(block: Part, level: int) -> Markup:
     return joined(tag(f"h{level}", block.title), draw_all(block.blocks, level + 1))
 
@@ -219,9 +240,11 @@ def _folded(block: Folded, level: int) -> Markup:
     return tag("details", joined(tag("summary", block.title), draw_all(block.blocks, level)))
 
 
-# By type: each function takes its own, which a mapping's type cannot say.
+# Each function takes the type of its key: a mapping's type cannot express that.
 _DRAWN: dict[type, Callable[[Any, int], Markup]] = {
+    Headline: _headline,
     Paragraph: _paragraph,
+    Command: _command,
     Listing: _listing,
     Terms: _terms,
     Table: _table,
@@ -231,6 +254,7 @@ _DRAWN: dict[type, Callable[[Any, int], Markup]] = {
     Bars: _bars,
     Tiles: _tiles,
     Card: _card,
+    Checklist: _checklist,
     Part: _part,
     Folded: _folded,
 }
