@@ -41,6 +41,8 @@ ESCAPES = {
     r"\(rq": '"',
     r"\(dq": '"',
     r"\(aq": "'",
+    r"\(mu": "×",
+    r"\(di": "÷",
     r"\e": "\\",
 }
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")

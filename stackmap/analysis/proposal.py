@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from stackmap.analysis.findings.finding import Finding
 from stackmap.analysis.findings.parity import PARTIAL_STRIPE
-from stackmap.analysis.findings.sizes import SMALL_CHUNK
+from stackmap.analysis.findings.request_sizes import SMALL_CHUNK
+from stackmap.analysis.findings.rule import Finding
 from stackmap.analysis.findings.state import UNSYNCED
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Plan

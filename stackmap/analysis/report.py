@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from stackmap.analysis.amplification import StackFigures, figures_of, heads, stack_tops
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.analysis.findings.rules import findings
 from stackmap.analysis.hourly_profile import Hours
 from stackmap.analysis.size_classes import SizeClasses

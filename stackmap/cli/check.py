@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.findings.finding import Severity
-from stackmap.analysis.geometry.check import Ground
-from stackmap.analysis.geometry.checks import lines
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rule import Severity
+from stackmap.analysis.findings.rules import checks
 from stackmap.cli.exit_status import exit_with
 from stackmap.cli.output import width
 from stackmap.discover import discover
@@ -49,7 +49,7 @@ def command(
     chosen = topology.select(find_all(topology, names)) if names else topology
     status = session.tell_missing(topology, names)
     session.tell_unknown(topology)
-    found = lines(Ground(chosen, _mounted(session, chosen)))
+    found = checks(Context(chosen, mounted=_mounted(session, chosen)))
     if problems:
         found = [line for line in found if line.severity is not Severity.GOOD]
     if as_json:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
-from stackmap.analysis.findings.finding import Severity
+from stackmap.analysis.findings.rule import Severity
 
 STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
 

@@ -12,9 +12,8 @@ import click
 from stackmap.analysis.averages import average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Severity
+from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import RULES, findings
-from stackmap.analysis.geometry.checks import CHECKS
 from stackmap.cli.baseline import baseline_of
 from stackmap.cli.exit_status import exit_with
 from stackmap.cli.measuring import Wanted, listen, measuring, split_words
@@ -26,7 +25,7 @@ from stackmap.render.rules import rules_text
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from stackmap.analysis.findings.finding import Finding
+    from stackmap.analysis.findings.rule import Finding
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
     from stackmap.model.limit import Limit
@@ -69,7 +68,7 @@ def command(
     numbers it rests on, what speaks against it, and what to do next.
     """
     if rules:
-        click.echo(rules_text((*RULES, *CHECKS)), nl=False)
+        click.echo(rules_text(RULES), nl=False)
         return
     names, seconds, count = split_words(words)
     again = partial(discover, geometry=True)

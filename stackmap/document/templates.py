@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stackmap.analysis.findings.finding import Seen
+from stackmap.analysis.findings.rule import Observation
 from stackmap.document.units import UNKNOWN, number, percent, rate, size
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
@@ -38,11 +38,11 @@ class Words(dict[str, str]):
         return UNKNOWN
 
 
-def words_of(topology: Topology, seen: Seen) -> Mapping[str, str]:
+def words_of(topology: Topology, observed: Observation) -> Mapping[str, str]:
     """Return what the templates of a rule may name."""
-    words = Words(device=safe(topology[seen.device].title))
-    words.update({name: safe(word) for name, word in seen.words.items()})
-    for name, figure in seen.evidence.items():
+    words = Words(device=safe(topology[observed.device].title))
+    words.update({name: safe(word) for name, word in observed.words.items()})
+    for name, figure in observed.evidence.items():
         words[name] = shown(figure.value, figure.unit)
     return words
 

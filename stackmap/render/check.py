@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from stackmap.analysis.findings.finding import Severity
-from stackmap.analysis.geometry.check import Line
+from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.document.templates import filled, literal, title, words_of
 from stackmap.model.topology import Topology
 from stackmap.render.text import WIDTH
@@ -22,7 +21,7 @@ MARKS = {
 NOTHING = "Nothing to check: no start, chunk or stripe is known of these devices.\n"
 
 
-def check_text(topology: Topology, lines: Sequence[Line], *, width: int = WIDTH) -> str:
+def check_text(topology: Topology, lines: Sequence[Finding], *, width: int = WIDTH) -> str:
     """Return the devices top down, each with its lines; what is not right says why and what to do."""
     if not lines:
         return NOTHING
@@ -33,18 +32,16 @@ def check_text(topology: Topology, lines: Sequence[Line], *, width: int = WIDTH)
     return "\n".join(parts) + "\n"
 
 
-def _line(topology: Topology, line: Line, width: int) -> str:
-    words = words_of(topology, line.seen)
+def _line(topology: Topology, line: Finding, width: int) -> str:
+    words = words_of(topology, line.observed)
     mark = f"  {MARKS[line.severity]:<8} "
-    good = line.severity is Severity.GOOD
-    what = line.check.fine if good and line.check.fine else line.check.says
-    says = _wrapped(mark, f"{filled(what, words)} ({line.check.id})", width)
-    if good:
+    says = _wrapped(mark, f"{filled(line.sentence, words)} ({line.rule.id})", width)
+    if line.severity is Severity.GOOD:
         return says
     rest = (
-        ("should be: ", line.check.should),
-        ("because: ", line.check.why),
-        ("do: ", line.check.advice),
+        ("should be: ", line.rule.expected),
+        ("because: ", line.rule.reason),
+        ("do: ", line.rule.advice),
     )
     indent = " " * len(mark)
     more = (_wrapped(indent + what, filled(text, words), width) for what, text in rest)
@@ -58,40 +55,39 @@ def _wrapped(mark: str, text: str, width: int) -> str:
     )
 
 
-def check_markdown(topology: Topology, lines: Sequence[Line]) -> str:
+def check_markdown(topology: Topology, lines: Sequence[Finding]) -> str:
     """Return *lines* as a table for a ticket."""
     rows = ["| device | | is | should be | why | do |", "|---|---|---|---|---|---|"]
     for line in lines:
-        words, check = words_of(topology, line.seen), line.check
+        words, rule = words_of(topology, line.observed), line.rule
         good = line.severity is Severity.GOOD
-        is_ = check.fine if good and check.fine else check.says
-        texts = (is_,) if good else (is_, check.should, check.why, check.advice)
+        texts = (line.sentence, *(() if good else (rule.expected, rule.reason, rule.advice)))
         cells = [literal(filled(text, words)) for text in texts]
         device = literal(title(topology, line.device))
-        mark = f"{MARKS[line.severity]} {check.id}"
+        mark = f"{MARKS[line.severity]} {rule.id}"
         rows.append("| " + " | ".join([device, mark, *cells, *[""] * (4 - len(cells))]) + " |")
     return "\n".join(rows) + "\n"
 
 
-def check_json(topology: Topology, lines: Iterable[Line]) -> dict[str, object]:
+def check_json(topology: Topology, lines: Iterable[Finding]) -> dict[str, object]:
     """Return the object of ``check -J``."""
     return {"schema": SCHEMA, "checks": [_json(topology, line) for line in lines]}
 
 
-def _json(topology: Topology, line: Line) -> dict[str, object]:
-    words, check = words_of(topology, line.seen), line.check
+def _json(topology: Topology, line: Finding) -> dict[str, object]:
+    words, rule = words_of(topology, line.observed), line.rule
     return {
-        "id": check.id,
-        "name": check.name,
+        "id": rule.id,
+        "name": rule.name,
         "severity": "ok" if line.severity is Severity.GOOD else str(line.severity),
         "device": line.device,
         "label": topology[line.device].title,
-        "is": filled(check.says, words),
-        "should": filled(check.should, words),
-        "why": filled(check.why, words),
-        "advice": filled(check.advice, words),
+        "is": filled(rule.sentence, words),
+        "should": filled(rule.expected, words),
+        "why": filled(rule.reason, words),
+        "advice": filled(rule.advice, words),
         "evidence": [
             {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
-            for name, it in line.seen.evidence.items()
+            for name, it in line.observed.evidence.items()
         ],
     }

@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.document.templates import filled, literal, shown, title, words_of
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -39,12 +39,12 @@ def _summary(found: Sequence[Finding]) -> str:
 
 
 def _one(topology: Topology, finding: Finding, width: int) -> str:
-    words, rule = words_of(topology, finding.seen), finding.rule
+    words, rule = words_of(topology, finding.observed), finding.rule
     device = title(topology, finding.device)
     heading = f"\n{finding.severity.upper()}: {rule.name} ({rule.id}), {device}"
-    parts = [("  ", rule.says)]
+    parts = [("  ", rule.sentence)]
     if finding.severity is not Severity.GOOD:
-        parts += [("  But: ", rule.against), ("  Do:  ", rule.advice)]
+        parts += [("  But: ", rule.caveat), ("  Do:  ", rule.advice)]
     return "\n".join(
         [heading, *(_wrapped(mark, filled(text, words), width) for mark, text in parts)]
     )
@@ -60,21 +60,21 @@ def explain_markdown(topology: Topology, found: Sequence[Finding], interval: Int
     """Return *found* for a ticket, each with its evidence as a table."""
     lines = [f"## {_summary(found)}", "", safe(span(interval))]
     for each in found:
-        words, rule = words_of(topology, each.seen), each.rule
+        words, rule = words_of(topology, each.observed), each.rule
         lines += [
             "",
             f"### {each.severity}: {rule.name} ({rule.id}), {literal(title(topology, each.device))}",
             "",
         ]
-        lines += [literal(filled(rule.says, words)), ""]
-        if each.seen.evidence:
+        lines += [literal(filled(rule.sentence, words)), ""]
+        if each.observed.evidence:
             lines += ["| evidence | device | value |", "|---|---|--:|"]
             lines += [
                 f"| {name} | {literal(title(topology, it.device))} | {shown(it.value, it.unit)} |"
-                for name, it in each.seen.evidence.items()
+                for name, it in each.observed.evidence.items()
             ]
             lines.append("")
-        lines += [f"- **But:** {literal(filled(rule.against, words))}"]
+        lines += [f"- **But:** {literal(filled(rule.caveat, words))}"]
         lines += [f"- **Do:** {literal(filled(rule.advice, words))}", f"- **Rule:** {rule.source}"]
     return "\n".join(lines) + "\n"
 
@@ -91,19 +91,19 @@ def explain_json(
 
 
 def _json(topology: Topology, finding: Finding) -> dict[str, object]:
-    words, rule = words_of(topology, finding.seen), finding.rule
+    words, rule = words_of(topology, finding.observed), finding.rule
     return {
         "id": rule.id,
         "name": rule.name,
         "severity": str(finding.severity),
         "device": finding.device,
         "label": topology[finding.device].title if finding.device in topology else finding.device,
-        "sentence": filled(rule.says, words),
+        "sentence": filled(rule.sentence, words),
         "evidence": [
             {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
-            for name, it in finding.seen.evidence.items()
+            for name, it in finding.observed.evidence.items()
         ],
-        "against": filled(rule.against, words),
+        "against": filled(rule.caveat, words),
         "advice": filled(rule.advice, words),
         "source": rule.source,
     }

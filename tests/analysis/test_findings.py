@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Severity
+from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli import stackmap
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
@@ -74,9 +74,9 @@ def test_a_sync_under_the_first_figures_of_raid10():
     first = during[0]
     evidence = {each["name"]: each["value"] for each in first["evidence"]}
 
-    assert (first["name"], first["device"]) == ("unasked-reads", "dm-118")
+    assert (first["name"], first["device"]) == ("unexplained-reads", "dm-118")
     assert evidence["unasked"] == pytest.approx(4 * 755.2 * 1024)
-    assert "unasked-reads" not in dict(names(after))
+    assert "unexplained-reads" not in dict(names(after))
 
 
 # Seed 003: a dusty disk.
@@ -372,7 +372,7 @@ def test_the_knee_of_a_disk():
         if each.rule.name == "knee"
     ]
 
-    assert told.seen.evidence["knee"].value == 4
+    assert told.observed.evidence["knee"].value == 4
 
 
 def test_a_stuck_counter_is_no_load():
@@ -397,8 +397,8 @@ def test_the_worst_comes_first():
             assert ranks == sorted(ranks)
 
 
-def test_yields_to_rules_that_there_are():
-    """No rule is silent for one that went."""
+def test_a_rule_is_superseded_by_rules_that_exist():
+    """Each id in the table is an id of the table."""
     ids = {rule.id for rule in RULES}
 
-    assert {other for rule in RULES for other in rule.yields_to} <= ids
+    assert {other for rule in RULES for other in rule.superseded_by} <= ids

@@ -99,7 +99,7 @@ class Again:
 
     def awaited(self, device, loads=None):
         """Return the await of what the finding is about; None where none completed."""
-        load, what = (loads or self.loads)[device], self.finding.seen.words.get("what")
+        load, what = (loads or self.loads)[device], self.finding.observed.words.get("what")
         if self.finding.rule.name == "metadata-writes":
             what = "write"
         if what in ("read", "write"):
@@ -108,7 +108,7 @@ class Again:
         return both(load, "wait") / both(load, "ios") if both(load, "ios") else None
 
     def _rate(self):
-        what = self.finding.seen.words.get("what")
+        what = self.finding.observed.words.get("what")
         if what in ("read", "write"):
             return getattr(self.load, what).ios
         return both(self.load, "ios")
@@ -137,7 +137,7 @@ class Again:
         return access + self._size() / speed
 
     def _others(self):
-        names = [n[6:] for n in self.finding.seen.evidence if n.startswith("await_")]
+        names = [n[6:] for n in self.finding.observed.evidence if n.startswith("await_")]
         return median(self.awaited(name) for name in names)
 
     def _ratio(self):
@@ -157,7 +157,7 @@ class Again:
         return max(self.loads[e.below].write.ios for e in edges if e.role == "metadata")
 
     def _series(self):
-        names = [n[6:] for n in self.finding.seen.evidence if n.startswith("await_")]
+        names = [n[6:] for n in self.finding.observed.evidence if n.startswith("await_")]
         for part in self.context.series:
             awaits = {n: self.awaited(n, part.loads) for n in (*names, self.device)}
             if None not in awaits.values() and any(awaits[n] for n in names):
@@ -254,7 +254,7 @@ def test_evidence_is_what_the_counters_say(capture, text, judged):
     for context, found in judged:
         for finding in found:
             again = Again(context, finding)
-            for name, figure in finding.seen.evidence.items():
+            for name, figure in finding.observed.evidence.items():
                 worked_out = again.value(name, figure.device)
                 assert figure.value == pytest.approx(worked_out, rel=1e-9), (finding.rule.id, name)
 
@@ -268,7 +268,7 @@ def test_evidence_against_a_baseline(judged):
 
     assert finding.rule.name == "overloaded"
     again = Again(context, finding)
-    for name, figure in finding.seen.evidence.items():
+    for name, figure in finding.observed.evidence.items():
         assert figure.value == pytest.approx(again.value(name, figure.device)), name
 
 
@@ -283,8 +283,8 @@ def test_every_number_of_a_sentence_is_evidence(capture, text, judged):
     run(capture, text)
     for context, found in judged:
         for finding in found:
-            words = words_of(context.topology, finding.seen)
-            for template in (finding.rule.says, finding.rule.against, finding.rule.advice):
+            words = words_of(context.topology, finding.observed)
+            for template in (finding.rule.sentence, finding.rule.caveat, finding.rule.advice):
                 places = {n for _, n, _, _ in string.Formatter().parse(template) if n}
                 assert places <= set(words), (finding.rule.id, places - set(words))
                 assert "{" not in filled(template, words)
@@ -293,4 +293,4 @@ def test_every_number_of_a_sentence_is_evidence(capture, text, judged):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_sentence_has_no_number_of_its_own(rule):
     """What a rule says of a machine was measured there."""
-    assert NUMBER.findall(rule.says) == []
+    assert NUMBER.findall(rule.sentence) == []

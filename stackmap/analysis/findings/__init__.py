@@ -1,1 +1,1 @@
-"""Is it the workload, the layout, or a sick disk? A table of rules over what was measured."""
+"""Rules about a storage stack: `explain` runs those that judge a load, `check` those that need none."""

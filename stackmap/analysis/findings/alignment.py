@@ -1,43 +1,152 @@
-"""Does a layer begin beside the boundaries of the one below, under a load that pays for it?"""
+"""Does each layer start on a boundary of the layer below?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from stackmap.analysis.findings.boundaries import Boundaries, boundaries
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Rule, Seen, Severity
-from stackmap.analysis.geometry.check import Ground
-from stackmap.analysis.geometry.starts import starts
+from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.model.device import Kind, Role
+from stackmap.model.topology import Edge, Topology
+
+# What users call the start of a device, by its kind; for all others, "start".
+START_NAMES = {
+    Kind.PARTITION: "partition start",
+    Kind.ARRAY: "data offset",
+    Kind.CRYPT: "payload offset",
+    Kind.VOLUME: "segment start",
+    Kind.MEMBER: "segment start",
+}
 
 
-def misaligned(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield devices under load that start beside a boundary."""
-    for seen in starts(Ground(context.topology), {}):
-        load = context.load(seen.device).total
-        if seen.severity is Severity.GOOD or not context.enough(load.ios, limits["requests"]):
+def misaligned(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield devices with load whose start is not on a boundary."""
+    for edge, below in _known_starts(context):
+        load = context.load(edge.above).total
+        if below.past(edge.start or 0) and context.enough(load.ios, limits["requests"]):
+            yield _start(
+                context, edge, below, rate=(load.ios, "requests/s"), size=(load.size, "bytes")
+            )
+
+
+def starts(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield every known start, good if it is on a boundary."""
+    for edge, below in _known_starts(context):
+        yield _start(context, edge, below)
+
+
+def stripe_starts(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield starts on a chunk boundary that are not on a boundary of full stripes."""
+    for edge in context.topology.edges:
+        chunks = boundaries(context.topology, edge.below)
+        stripes = boundaries(context.topology, edge.below, stripes=True)
+        if stripes is None or chunks is None or edge.start is None:
             continue
-        evidence = {
-            **seen.evidence,
-            **context.evidence(
-                seen.device, rate=(load.ios, "requests/s"), size=(load.size, "bytes")
-            ),
-        }
-        yield Seen(seen.device, evidence, seen.words, weight=seen.weight)
+        aligned = chunks.past(edge.start) == 0
+        if aligned and stripes.past(edge.start) and _holds_data(context.topology, edge):
+            yield _start(context, edge, stripes)
+
+
+def offsets(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield devices that the kernel reports as misaligned."""
+    for device in context.topology:
+        reported = device.queue.get("alignment_offset", "0")
+        if reported.lstrip("-").isdigit() and int(reported):
+            yield observe(device.name, {"offset": (float(reported), "bytes")})
+
+
+def _known_starts(context: Context) -> Iterator[tuple[Edge, Boundaries]]:
+    """Yield each edge where data starts, with the boundaries below. A start of 0 proves nothing."""
+    for edge in context.topology.edges:
+        below = boundaries(context.topology, edge.below)
+        if edge.start and below is not None and _holds_data(context.topology, edge):
+            yield edge, below
+
+
+def _holds_data(topology: Topology, edge: Edge) -> bool:
+    """Whether the device above *edge* holds data: the alignment of metadata does not matter."""
+    if edge.role not in (Role.DATA, Role.ORIGIN, Role.CACHE):
+        return False
+    return not any(e.role is Role.METADATA for e in topology.above(edge.above))
+
+
+def _start(
+    context: Context, edge: Edge, below: Boundaries, **load: tuple[float | None, str]
+) -> Observation:
+    topology, start = context.topology, edge.start or 0
+    past = below.past(start)
+    return observe(
+        edge.above,
+        {
+            "start": (float(start), "bytes"),
+            "past": (float(past), "bytes"),
+            "grain": (float(below.size), "bytes"),
+            **load,
+        },
+        {
+            "start_of": START_NAMES.get(topology[edge.above].kind, "start"),
+            "below": topology[edge.below].title,
+            "unit": below.unit,
+            "owner": topology[below.device].title,
+        },
+        weight=past,
+        severity=None if past else Severity.GOOD,
+    )
 
 
 MISALIGNED = Rule(
     "SM105",
     "misaligned",
     Severity.WARNING,
-    says="{device} starts at {start} on {below}, {past} past a boundary of {whose}'s {grain} {what}: "
-    "of its {rate} of {size}, those that fit above straddle two below.",
-    against="Requests at random places that are far smaller than {grain} rarely straddle.",
-    advice="stackmap check shows the start of each layer. A start cannot be moved under data: make it "
-    "anew at a multiple of {grain}, and copy.",
-    source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size: start modulo chunk, "
-    "stripe and physical sector",
-    find=misaligned,
-    limits={"requests": 50},
-    units={"requests": "count"},
+    misaligned,
+    sentence="{device} starts {past} past a boundary of {owner}'s {grain} {unit} (at {start} on "
+    "{below}). Its requests ({rate} of {size}) cross boundaries below and are split.",
+    caveat="Random requests far smaller than {grain} rarely cross a boundary.",
+    advice="Run `stackmap check` to see every start. Recreate {device} at a multiple of {grain} and "
+    "copy the data; a start cannot move under data.",
+    source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
+    thresholds={"requests": (50, "count")},
 )
-RULES = (MISALIGNED,)
+STARTS = Rule(
+    "SM901",
+    "start",
+    Severity.WARNING,
+    starts,
+    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
+    good_sentence="{start_of} on {below}: {start}, a multiple of {grain}",
+    expected="a multiple of {grain}",
+    reason="a request that fits one unit above crosses two below: twice the requests, and "
+    "read-modify-write",
+    advice="recreate it at a boundary (1 MiB, or a multiple of the stripe) and copy the data; a "
+    "start cannot move under data",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
+    needs_load=False,
+)
+STRIPE_STARTS = Rule(
+    "SM902",
+    "stripe-start",
+    Severity.INFO,
+    stripe_starts,
+    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
+    expected="a multiple of {grain}, for sequential writes",
+    reason="large writes start and end with a partial stripe; LVM's 4 MiB extents are no multiple of "
+    "a stripe with 3, 5 or 6 data disks",
+    advice="use vgcreate --physicalextentsize and pvcreate --dataalignment with multiples of the "
+    "stripe, or 2, 4 or 8 data disks",
+    source="Linux ABI/stable/sysfs-block, optimal_io_size",
+    needs_load=False,
+)
+OFFSETS = Rule(
+    "SM903",
+    "alignment-offset",
+    Severity.WARNING,
+    offsets,
+    sentence="alignment_offset is {offset}",
+    expected="0",
+    reason="the kernel reports that this device does not start on a physical sector of its disk",
+    advice="start the partition at a multiple of 1 MiB",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
+    needs_load=False,
+)
+CHECKS = (STARTS, STRIPE_STARTS, OFFSETS)

@@ -1,4 +1,4 @@
-"""What the rules may look at: a machine, an interval of it, and what came before."""
+"""What the rules judge: a topology, an interval of load on it, and what it is compared with."""
 
 from __future__ import annotations
 
@@ -7,101 +7,94 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from stackmap.analysis.amplification import StackFigures, figures_of, heads, stack_tops
-from stackmap.analysis.findings.finding import Evidence
 from stackmap.analysis.layers import layers
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Role
 from stackmap.model.interval import Interval
 from stackmap.model.limit import Limit
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 
-ABSENT = Load()
+UNKNOWN = Load()
 
 
 @dataclass(frozen=True)
 class Context:
     """
-    A topology, and the loads on it as ``corrections`` left them.
+    A topology and the corrected loads on it.
 
-    ``interval``: all that is judged, as one. ``series``: its parts, () where
-    there is only one. ``baseline``: another interval of the same machine, when
-    it was well. ``corrections``: what was put right. ``limits``: caps in force.
+    ``interval``: the whole measurement; empty where only the setup is checked.
+    ``series``: its parts, () if there is only one. ``baseline``: an interval
+    of the same machine when it was healthy. ``corrections``: what was
+    corrected, as "rule: device". ``limits``: I/O limits in force.
+    ``mounted``: mount options by the kernel name of the device.
     """
 
     topology: Topology
-    interval: Interval
+    interval: Interval = field(default_factory=lambda: Interval({}))
     series: tuple[Interval, ...] = ()
     baseline: Interval | None = None
     corrections: tuple[str, ...] = ()
-    limits: tuple[Limit, ...] = field(default=())
+    limits: tuple[Limit, ...] = ()
+    mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def loads(self) -> Mapping[str, Load]:
-        """What each device did."""
+        """The load of each device."""
         return self.interval.loads
 
     def load(self, name: str) -> Load:
-        """Return what *name* did; all unknown if it is not among the counters."""
-        return self.loads.get(name, ABSENT)
+        """Return the load of *name*; all unknown if it has no counters."""
+        return self.loads.get(name, UNKNOWN)
 
-    def counted(self, rate: float | None) -> float | None:
-        """Return how many *rate* a second were in this interval; None where its length is not known."""
-        return None if rate is None or not self.interval.seconds else rate * self.interval.seconds
-
-    def enough(self, rate: float | None, least: float) -> bool:
+    def enough(self, rate: float | None, minimum: float) -> bool:
         """
-        Whether at least *least* were counted at *rate* a second.
+        Whether at least *minimum* events were counted at *rate* per second.
 
-        A text may not say how long its interval was; then any current rate
-        counts, as reports of less than some seconds are rarely published.
+        If a text does not state its interval's length, one per second is
+        enough: published reports rarely cover less than some seconds.
         """
         if rate is None:
             return False
-        counted = self.counted(rate)
-        return rate >= 1 if counted is None else counted >= least
+        seconds = self.interval.seconds
+        return rate * seconds >= minimum if seconds else rate >= 1
 
     @cached_property
     def measured(self) -> tuple[Device, ...]:
-        """The devices that there are counters of, top down."""
+        """The devices with counters, top down."""
         return tuple(device for device in self.topology if device.name in self.loads)
 
     @cached_property
     def disks(self) -> tuple[Device, ...]:
-        """Those of them with nothing below."""
+        """The measured devices with nothing below them."""
         return tuple(d for d in self.measured if not self.topology.below(d.name))
 
     @cached_property
     def stacks(self) -> tuple[StackFigures, ...]:
-        """The figures of each stack that did something, and of what several stacks share."""
+        """The figures of each stack with load, and of devices that several stacks share."""
         tops = (t for t in heads(self.topology, self.loads) if not self.loads[t].idle)
         named = stack_tops(self.topology, self.loads, tops)
         return tuple(figures_of(self.topology, self.loads, named, self.interval.seconds))
 
     @cached_property
-    def siblings(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:
+    def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:
         """
-        Each array or RAID volume with devices below it that should do alike, the lowest first.
+        Each array with its groups of peers: one device per member, the lowest layer first.
 
-        One to a member, at each layer; what two arrays share is given once.
+        A group that several arrays share is listed once.
         """
-        found: dict[tuple[str, ...], Device] = {}
+        groups: dict[tuple[str, ...], Device] = {}
         for raid in self.topology:
             if raid.layout is not None and raid.layout.members > 1:
-                for names in self._alike(raid):
-                    found.setdefault(names, raid)
-        return tuple((raid, names) for names, raid in found.items())
+                for names in self._peer_layers(raid):
+                    groups.setdefault(names, raid)
+        return tuple((raid, names) for names, raid in groups.items())
 
-    def _alike(self, raid: Device) -> Iterator[tuple[str, ...]]:
-        below = layers(self.topology, raid.name)[1:]
-        members = {edge.below for edge in self.topology.below(raid.name) if edge.role == "data"}
-        for layer in reversed(below):
+    def _peer_layers(self, raid: Device) -> Iterator[tuple[str, ...]]:
+        members = set(self.below(raid.name, Role.DATA))
+        for layer in reversed(layers(self.topology, raid.name)[1:]):
             if len(layer.devices) == len(members) > 1 and self.loads.keys() >= set(layer.devices):
                 yield layer.devices
 
-    def evidence(self, device: str, **figures: tuple[float | None, str]) -> dict[str, Evidence]:
-        """Return *figures*, each a value and its unit, as evidence of *device*; unknown ones not."""
-        return {
-            name: Evidence(value, unit, device)
-            for name, (value, unit) in figures.items()
-            if value is not None
-        }
+    def below(self, name: str, role: Role) -> list[str]:
+        """Return the devices that *name* uses in *role*."""
+        return [edge.below for edge in self.topology.below(name) if edge.role == role]

@@ -1,4 +1,4 @@
-"""Which counters cannot be believed, so that nothing above is judged by them?"""
+"""Which counters did stackmap correct, and which cannot be used?"""
 
 from __future__ import annotations
 
@@ -6,59 +6,57 @@ from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.corrections import RULES as CORRECTIONS
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Rule, Seen, Severity
+from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
 
 STUCK = "stuck-in-flight"
 
 
-def stuck(context: Context, _: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield devices whose count of requests in flight never comes down."""
-    for name, rule in _corrected(context):
-        if rule == STUCK:
-            yield Seen(name, {})
+def stuck(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield devices whose in-flight counter never drops."""
+    for name in _corrected_devices(context).get(STUCK, ()):
+        yield observe(name)
 
 
-def corrected(context: Context, _: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield what else was put right, once a rule."""
+def corrected(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield one observation per other correction, with all its devices."""
     why = {rule.name: rule.why for rule in CORRECTIONS}
-    devices: dict[str, list[str]] = {}
-    for name, rule in _corrected(context):
-        devices.setdefault(rule, []).append(name)
-    for rule, names in devices.items():
+    for rule, names in _corrected_devices(context).items():
         if rule != STUCK:
             titles = ", ".join(context.topology[name].title for name in names)
-            yield Seen(names[0], {}, {"devices": titles, "why": why.get(rule, rule), "rule": rule})
+            words = {"devices": titles, "why": why.get(rule, rule), "rule": rule}
+            yield observe(names[0], words=words)
 
 
-def _corrected(context: Context) -> Iterator[tuple[str, str]]:
-    """Yield device and rule of each correction ("rule: device")."""
+def _corrected_devices(context: Context) -> dict[str, list[str]]:
+    """Return the devices of each correction, by its name; corrections read "rule: device"."""
+    devices: dict[str, list[str]] = {}
     for each in context.corrections:
         rule, _, name = each.partition(": ")
         if name in context.topology:
-            yield name, rule
+            devices.setdefault(rule, []).append(name)
+    return devices
 
 
-STUCK_RULE = Rule(
+STUCK_COUNTER = Rule(
     "SM801",
     "stuck-counter",
     Severity.INFO,
-    says="{device} says that it is busy all the time and completed nothing: its count of requests in "
-    "flight is stuck. Neither its queue nor its busy% mean anything.",
-    against="A device that hangs looks the same: see the kernel log.",
-    advice="It goes away when the device is made anew, at the next boot at the latest.",
-    source="Linux drivers/md/md.c: md in 4.0 and others lost count (md: fix md io stats accounting "
-    "broken)",
-    find=stuck,
+    stuck,
+    sentence="The in-flight counter of {device} is stuck: it is always busy and completes nothing. Its "
+    "queue depth and utilisation are meaningless.",
+    caveat="A hanging device looks the same: check the kernel log.",
+    advice="Recreate the device, or reboot, to reset the counter.",
+    source="Linux drivers/md/md.c (md: fix md io stats accounting broken); stackmap-kernel(7), "
+    "Corrections",
 )
 CORRECTED = Rule(
     "SM802",
     "counters-corrected",
     Severity.INFO,
-    says="The kernel miscounts {devices}, and it was put right here ({rule}): {why}.",
-    against="Other tools show the figures as they are counted: theirs will differ.",
+    corrected,
+    sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
+    caveat="Other tools show the counters uncorrected, so their figures differ.",
     advice="Nothing to do.",
-    source="Linux admin-guide/iostats.rst; measured on 6.1 and 6.12: what /proc/diskstats counts "
-    "at each layer",
-    find=corrected,
+    source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
 )
-RULES = (STUCK_RULE, CORRECTED)
+RULES = (STUCK_COUNTER, CORRECTED)

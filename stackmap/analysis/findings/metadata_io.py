@@ -1,86 +1,86 @@
-"""Work beside the data: bitmaps and other metadata, and flushes that wait for the medium."""
+"""Do metadata writes or flushes take a large part of the I/O?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Rule, Seen, Severity
+from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
 from stackmap.model.device import Role
 
 
-def metadata(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield devices whose writes cost about as many writes to their metadata."""
+def metadata(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield devices that write metadata nearly as often as data."""
     for device in context.measured:
-        beside = [e.below for e in context.topology.below(device.name) if e.role is Role.METADATA]
-        if not beside or not context.loads.keys() >= set(beside):
+        below = context.below(device.name, Role.METADATA)
+        if not below or not context.loads.keys() >= set(below):
             continue
-        # Every member of a RAID has the same bitmap: the busiest tells how often it is written.
-        busiest = max(beside, key=lambda name: context.load(name).write.ios or 0.0)
+        # Each member of an array has the same bitmap: the busiest shows how often it is written.
+        busiest = max(below, key=lambda name: context.load(name).write.ios or 0.0)
         own, writes = context.load(device.name).write, context.load(busiest).write
         if not own.ios or writes.ios is None or not context.enough(own.ios, limits["requests"]):
             continue
-        if writes.ios < limits["share"] * own.ios:
-            continue
-        evidence = context.evidence(
-            device.name,
-            writes=(own.ios, "requests/s"),
-            size=(own.size, "bytes"),
-            ratio=(writes.ios / own.ios, "times"),
-        ) | context.evidence(
-            busiest, metadata_rate=(writes.ios, "requests/s"), took=(writes.await_ms, "ms")
-        )
-        words = {"metadata": context.topology[busiest].title}
-        yield Seen(device.name, evidence, words, weight=writes.ios / own.ios)
+        ratio = writes.ios / own.ios
+        if ratio >= limits["share"]:
+            yield observe(
+                device.name,
+                {
+                    "writes": (own.ios, "requests/s"),
+                    "size": (own.size, "bytes"),
+                    "ratio": (ratio, "times"),
+                    "metadata_rate": (writes.ios, "requests/s", busiest),
+                    "took": (writes.await_ms, "ms", busiest),
+                },
+                {"metadata": context.topology[busiest].title},
+                weight=ratio,
+            )
 
 
-def flushes(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield disks that spend much of their time making sure that writes are on the medium."""
+def flushes(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield disks that spend much of their time on flushes."""
     for device in context.disks:
         flush, write = context.load(device.name).flush, context.load(device.name).write
-        took = flush.await_ms
-        if took is None or not flush.ios or not context.enough(flush.ios, limits["requests"]):
+        wait = flush.await_ms
+        if wait is None or not flush.ios or not context.enough(flush.ios, limits["requests"]):
             continue
-        share = flush.ios * took / 1000
-        if share >= limits["share"] and took >= limits["ms"]:
-            evidence = context.evidence(
+        share = flush.ios * wait / 1000
+        if share >= limits["share"] and wait >= limits["ms"]:
+            yield observe(
                 device.name,
-                flushes=(flush.ios, "requests/s"),
-                took=(took, "ms"),
-                share=(share, "share"),
-                writes=(write.ios, "requests/s"),
+                {
+                    "flushes": (flush.ios, "requests/s"),
+                    "took": (wait, "ms"),
+                    "share": (share, "share"),
+                    "writes": (write.ios, "requests/s"),
+                },
+                weight=share,
             )
-            yield Seen(device.name, evidence, weight=share)
 
 
 METADATA = Rule(
     "SM501",
     "metadata-writes",
     Severity.WARNING,
-    says="{device} was written {writes} of {size}, and its metadata ({metadata}) {metadata_rate}: {ratio} "
-    "for each write, each of which waits {took} for it.",
-    against="A burst into places not written lately does this once, not for long.",
-    advice="Of a RAID: a bitmap with larger regions (lvchange --regionsize, mdadm --bitmap-chunk), or "
-    "on other disks. Of a thin pool: fewer flushes, or its metadata on flash.",
-    source="Linux drivers/md/md-bitmap.c; measured on 6.1: each bitmap write is synchronous, on "
-    "every member, with flushes",
-    find=metadata,
-    limits={"share": 0.5, "requests": 50},
-    units={"share": "times", "requests": "count"},
+    metadata,
+    sentence="{device} causes {ratio} metadata writes per write: {metadata_rate} to {metadata} for "
+    "{writes} of {size}. Each of its writes waits {took} for the metadata.",
+    caveat="A burst of writes to new areas does this for a short time only.",
+    advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`) or other "
+    "disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
+    source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
+    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
 )
 FLUSH_BOUND = Rule(
     "SM502",
     "flush-bound",
     Severity.WARNING,
-    says="{device} does {flushes} flushes, {took} each: {share} of its time goes into making sure that "
-    "{writes} writes are on the medium.",
-    against="Flushes wait for what was written before them: a long one may be a slow write.",
-    advice="Fewer and larger commits (fsync) above, or a disk that keeps its cache without power: its "
-    "flushes take no time.",
-    source="Linux admin-guide/iostats.rst, fields 16 and 17: every flush is counted with the time "
-    "it waited",
-    find=flushes,
-    limits={"share": 0.3, "ms": 2.0, "requests": 50},
-    units={"share": "share", "ms": "ms", "requests": "count"},
+    flushes,
+    sentence="{device} spends {share} of its time on flushes: {flushes} with an await of {took}, for "
+    "{writes} of writes.",
+    caveat="A flush waits for earlier writes, so a slow write also makes it slow.",
+    advice="Commit (fsync) less often and more at once, or use a disk with a power-loss-protected "
+    "cache.",
+    source="Linux admin-guide/iostats.rst, fields 16 and 17",
+    thresholds={"share": (0.3, "share"), "ms": (2.0, "ms"), "requests": (50, "count")},
 )
 RULES = (METADATA, FLUSH_BOUND)

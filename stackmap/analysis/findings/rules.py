@@ -1,74 +1,83 @@
-"""All rules, and what they find."""
+"""The table of all rules, and what they find on a machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from stackmap.analysis.findings import (
     alignment,
-    concurrency,
+    array_setup,
+    block_sizes,
     copy_on_write,
     counters,
     disk,
     metadata_io,
     parity,
     peers,
+    queue_depth,
+    request_sizes,
     saturation,
     settings,
-    sizes,
     state,
     throttle,
 )
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Finding, Rule, Seen, Severity
+from stackmap.analysis.findings.rule import Finding, Observation, Rule, Severity
 
-# Causes before what they cause: of two findings that matter as much, the earlier is told first.
+# Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
     *state.RULES,
     *disk.RULES,
     *throttle.RULES,
     peers.SLOW_MEMBER,
-    *alignment.RULES,
+    alignment.MISALIGNED,
     *copy_on_write.RULES,
     *metadata_io.RULES,
-    sizes.SMALL_CHUNK,
+    request_sizes.SMALL_CHUNK,
     *parity.RULES,
-    sizes.NOT_MERGED,
+    request_sizes.NOT_MERGED,
     peers.UNEQUAL,
     *saturation.RULES,
-    *concurrency.RULES,
+    *queue_depth.RULES,
     state.UNSYNCED,
     *settings.RULES,
     *counters.RULES,
-    sizes.MERGED,
+    request_sizes.MERGED,
+    *alignment.CHECKS,
+    *array_setup.CHECKS,
+    *block_sizes.CHECKS,
 )
+ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 def findings(context: Context) -> list[Finding]:
-    """Return what *context* shows, the worst first."""
-    found = [finding for rule in RULES for finding in _found(rule, context)]
-    said = {(each.rule.id, each.device) for each in found}
+    """Return what the rules that judge a load find, the worst first."""
+    found = [each for rule in RULES if rule.needs_load for each in _heaviest(rule, context)]
+    reported = {(each.rule.id, each.device) for each in found}
     kept = [
         each
         for each in found
-        if not any((rule, each.device) in said for rule in each.rule.yields_to)
+        if not any((rule, each.device) in reported for rule in each.rule.superseded_by)
     ]
-    order, severities = {rule.id: n for n, rule in enumerate(RULES)}, list(Severity)
-    return sorted(
-        kept,
-        key=lambda each: (
-            severities.index(each.severity),
-            order[each.rule.id],
-            -each.seen.weight,
-        ),
-    )
+    # Sorting is stable: within a severity, the order of RULES stays.
+    return sorted(kept, key=lambda each: ORDER[each.severity])
 
 
-def _found(rule: Rule, context: Context) -> Iterable[Finding]:
-    """Return what *rule* finds, of each device that which weighs most."""
-    heaviest: dict[str, Seen] = {}
-    for seen in rule.find(context, rule.limits):
-        before = heaviest.get(seen.device)
-        if before is None or seen.weight > before.weight:
-            heaviest[seen.device] = seen
-    return [Finding(rule, seen) for seen in heaviest.values()]
+def _heaviest(rule: Rule, context: Context) -> list[Finding]:
+    """Return what *rule* finds, the heaviest observation per device, by falling weight."""
+    heaviest: dict[str, Observation] = {}
+    for each in rule.find(context, rule.limits):
+        if each.device not in heaviest or each.weight > heaviest[each.device].weight:
+            heaviest[each.device] = each
+    ordered = sorted(heaviest.values(), key=lambda each: -each.weight)
+    return [Finding(rule, each) for each in ordered]
+
+
+def checks(context: Context) -> list[Finding]:
+    """Return what the rules that need no load find: top down, the worst first on each device."""
+    place = {device.name: number for number, (device, _) in enumerate(context.topology.rows())}
+    found = [
+        Finding(rule, each)
+        for rule in RULES
+        if not rule.needs_load
+        for each in rule.find(context, rule.limits)
+    ]
+    return sorted(found, key=lambda each: (place[each.device], ORDER[each.severity]))

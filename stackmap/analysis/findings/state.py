@@ -1,4 +1,4 @@
-"""Is something broken, or at work on its own account, so that the figures are not the workload's?"""
+"""Is a device broken, or does background work distort the figures?"""
 
 from __future__ import annotations
 
@@ -6,158 +6,144 @@ from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.background_work import WORK
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Rule, Seen, Severity
+from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
 from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
 
-# Words of a state that mean that data, or its redundancy, is at risk now.
+# Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
     "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
     "out of data space", "needs check", "merge failed", "offline", "suspended",
 )  # fmt: skip
-FINE = "active"
 
 
-def broken(context: Context, _: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield devices whose state says that they are broken, with those below that are."""
-    for device in context.topology:
-        if not any(word in (device.state or "") for word in BROKEN):
+def broken(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
+    topology = context.topology
+    for device in topology:
+        above = (topology[edge.above] for edge in topology.above(device.name))
+        if not _is_broken(device) or any(map(_is_broken, above)):
             continue
-        if _told_above(context, device.name):
-            continue
-        below = [context.topology[edge.below] for edge in context.topology.below(device.name)]
-        bad = [f"{each.title} {each.state}" for each in below if _bad(each.state)]
-        words = {"state": device.state or "", "below": ", ".join(bad) or "none that is still there"}
-        yield Seen(device.name, {}, words)
+        below = (topology[edge.below] for edge in topology.below(device.name))
+        faulty = [f"{d.title} {d.state}" for d in below if d.state not in (None, "active")]
+        words = {"state": device.state or "", "below": ", ".join(faulty) or "nothing still present"}
+        yield observe(device.name, words=words)
 
 
-def _told_above(context: Context, name: str) -> bool:
-    """Whether an array above says itself that it is broken: that is the one to repair."""
-    above = (context.topology[edge.above] for edge in context.topology.above(name))
-    return any(any(word in (device.state or "") for word in BROKEN) for device in above)
+def _is_broken(device: Device) -> bool:
+    return any(word in (device.state or "") for word in BROKEN)
 
 
-def _bad(state: str | None) -> bool:
-    return state not in (None, FINE)
-
-
-def at_work(context: Context, _: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield devices that copy, check or rebuild, by their own state."""
+def background_work(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield devices whose state says that they copy, check or rebuild."""
     for device in context.topology:
-        words = (device.state or "").replace(",", " ").split()
-        work = next((word for word in words if word in WORK), "")
+        states = (device.state or "").replace(",", " ").split()
+        work = next((state for state in states if state in WORK), "")
         if work:
-            yield Seen(device.name, {}, {"state": device.state or "", "does": WORK[work]})
+            yield observe(device.name, words={"state": device.state or "", "does": WORK[work]})
 
 
-def unasked(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield arrays whose members were read more than anybody read them, or their writes explain."""
+def unexplained_reads(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield arrays whose members are read more than their own reads and writes explain."""
     for raid in context.topology:
-        members = _members(context, raid)
+        members, load = _own_members(context, raid), context.load(raid.name)
         if not members:
             continue
         total = sum_flows(context.load(name).total for name in members).bytes
-        here = sum_flows(context.load(name).read for name in members).bytes
-        most = _explained(raid, context.load(raid.name))
-        if here is None or most is None or not total:
+        read = sum_flows(context.load(name).read for name in members).bytes
+        explained = _explained(raid, load)
+        if read is None or explained is None or not total:
             continue
-        if here - most >= max(limits["share"] * total, limits["bytes"]):
-            evidence = context.evidence(
+        excess = read - explained
+        if excess >= max(limits["share"] * total, limits["bytes"]):
+            yield observe(
                 raid.name,
-                members=(here, "bytes/s"),
-                asked=(context.load(raid.name).read.bytes, "bytes/s"),
-                explained=(most, "bytes/s"),
-                unasked=(here - most, "bytes/s"),
+                {
+                    "members": (read, "bytes/s"),
+                    "asked": (load.read.bytes, "bytes/s"),
+                    "explained": (explained, "bytes/s"),
+                    "unasked": (excess, "bytes/s"),
+                },
+                weight=excess,
             )
-            yield Seen(raid.name, evidence, weight=here - most)
 
 
-def _members(context: Context, raid: Device) -> list[str]:
-    """Return the data members of *raid* that serve nothing else; [] where one does, or is not counted."""
+def _own_members(context: Context, raid: Device) -> list[str]:
+    """Return the data members of *raid*; [] if one has no counters or serves another device too."""
     if raid.layout is None or raid.name not in context.loads:
         return []
-    found = [e.below for e in context.topology.below(raid.name) if e.role is Role.DATA]
-    alone = all(len(context.topology.above(name)) == 1 for name in found)
-    return found if alone and context.loads.keys() >= set(found) else []
+    members = context.below(raid.name, Role.DATA)
+    own = all(len(context.topology.above(name)) == 1 for name in members)
+    return members if own and context.loads.keys() >= set(members) else []
 
 
 def _explained(raid: Device, load: Load) -> float | None:
-    """Return the most bytes a second that members are read for what *raid* was asked."""
+    """Return the most bytes per second that the members read for the load on *raid*."""
     read, written = load.read.bytes, load.write.bytes
     if raid.layout is None or not raid.layout.parity:
         return read
-    # A row written by one page reads all other data pages at most (KERNEL 2.3).
+    # A write of one page reads at most all other data pages: stackmap-kernel(7), RAID write paths.
     caused = None if written is None else max(1, raid.layout.data - 1) * written
     return plus(read, caused)
 
 
-def never_synced(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield arrays whose parity nobody ever worked out, and small writes do not either."""
+def never_synced(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield arrays whose parity was never calculated and that small writes do not correct."""
     for device in context.topology:
         layout = device.layout
         if layout is None or not layout.parity or layout.data < limits["data"]:
             continue
         if NEVER_SYNCED in device.facts:
-            yield Seen(device.name, context.evidence(device.name, data=(layout.data, "count")))
+            yield observe(device.name, {"data": (layout.data, "count")})
 
 
 BROKEN_DEVICE = Rule(
     "SM301",
     "broken",
     Severity.CRITICAL,
-    says="{device} is {state}. Below it: {below}.",
-    against="The state was read once, at the start.",
-    advice="Repair this before looking at speed: lvs -a -o +devices,health_status or mdadm --detail "
-    "say what to replace. A degraded RAID4/5/6 reads every other member to answer for the "
-    "missing one.",
-    source="Linux admin-guide/device-mapper/dm-raid.rst (health letters), admin-guide/md.rst "
-    "(degraded), and the status lines of other targets",
-    find=broken,
+    broken,
+    sentence="{device} is {state}. Faulty below it: {below}.",
+    caveat="stackmap read the state once, at the start.",
+    advice="Repair it before you look at performance: see `lvs -a -o +devices,health_status` or `mdadm "
+    "--detail`. A degraded RAID4/5/6 reads all other members to replace the missing one.",
+    source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
 )
-AT_WORK = Rule(
+BACKGROUND_WORK = Rule(
     "SM302",
     "background-work",
     Severity.WARNING,
-    says="{device} is at work on its own ({state}): {does}. The figures below it are not the "
-    "workload's alone.",
-    against="How much of the load is this work's is not counted apart.",
-    advice="Measure again when it is done, or slow it down meanwhile: md/sync_speed_max, lvchange "
-    "--maxrecoveryrate.",
-    source="Linux admin-guide/md.rst, sync_action; measured on 6.1 and 6.12: what a resync, check "
-    "or recovery reads and writes on the members",
-    find=at_work,
+    background_work,
+    sentence="{device} does background work ({state}): {does}. The figures below it include this work.",
+    caveat="The counters do not separate it from the load.",
+    advice="Measure again when it is done, or slow it down: `lvchange --maxrecoveryrate`, "
+    "md/sync_speed_max.",
+    source="Linux admin-guide/md.rst, sync_action; stackmap-kernel(7), RAID write paths",
 )
-UNASKED = Rule(
+UNEXPLAINED_READS = Rule(
     "SM303",
-    "unasked-reads",
+    "unexplained-reads",
     Severity.WARNING,
-    says="The members of {device} were read {members}, but {device} only {asked}: {unasked} that "
-    "nobody asked it for. A sync or check is running, or was.",
-    against="Somebody may read the members directly; blame says who loads a disk.",
-    advice="Do not judge the layout by these figures. Look at the state (stackmap tree), and measure "
-    "again when it is done.",
-    source="J. Young, High Disk I/O Usage, Part Two (2019): the RAID10's first figures; Linux "
-    "admin-guide/md.rst, sync_action",
-    find=unasked,
-    limits={"share": 0.05, "bytes": 102400},
-    units={"share": "share", "bytes": "bytes/s"},
-    yields_to=("SM301", "SM302"),
+    unexplained_reads,
+    sentence="A sync or check of {device} runs, or ran during the measurement. Its members read "
+    "{members} while {device} read {asked}; its load does not explain {unasked}.",
+    caveat="A program may read the members directly: run `stackmap blame` on them.",
+    advice="Do not judge the layout by these figures. Check the state with `stackmap tree`, and "
+    "measure again when the work is done.",
+    source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
+    thresholds={"share": (0.05, "share"), "bytes": (102400, "bytes/s")},
+    superseded_by=("SM301", "SM302"),
 )
 UNSYNCED = Rule(
     "SM304",
     "never-synced",
     Severity.WARNING,
-    says="{device} was made with --nosync: its parity was never worked out. With {data} chunks of data "
-    "in a stripe a small write goes on from the parity that is there, right or wrong; where it is wrong, "
-    "the death of a disk gives back other data than was written.",
-    against="Where its disks held nothing but zeros, parity was right from the start; and a row that "
-    "was written whole has its own.",
-    advice="Keep a backup that was read back. When nobody uses it, lvchange --resync works parity out; "
-    "lvchange --syncaction check then says whether it agrees.",
-    source="Linux drivers/md/dm-raid.c, nosync; drivers/md/raid5.c, handle_stripe_dirtying: old data and "
-    "parity are read where that is less than all other data; measured on 6.1",
-    find=never_synced,
-    limits={"data": 4},
-    units={"data": "count"},
+    never_synced,
+    sentence="{device} was created with --nosync, so its parity may be wrong. With {data} data chunks "
+    "per stripe, small writes keep it wrong. If a disk fails, the array may return wrong data.",
+    caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
+    advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`. Then verify "
+    "it with `lvchange --syncaction check`.",
+    source="Linux drivers/md/dm-raid.c, nosync; stackmap-kernel(7), RAID write paths",
+    thresholds={"data": (4, "count")},
 )
-RULES = (BROKEN_DEVICE, AT_WORK, UNASKED)
+RULES = (BROKEN_DEVICE, BACKGROUND_WORK, UNEXPLAINED_READS)

@@ -1,4 +1,4 @@
-"""Is the load held back by a cap, where does that act, and what does it mean at the disks?"""
+"""Does an I/O limit hold the load back?"""
 
 from __future__ import annotations
 
@@ -6,57 +6,62 @@ from collections.abc import Iterator, Mapping
 from statistics import mean
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.finding import Rule, Seen, Severity
+from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
 from stackmap.analysis.share import flow_of
 from stackmap.model.limit import Limit
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
+DIRECTIONS = {"read": "reads", "write": "writes"}
 
 
-def throttled(context: Context, limits: Mapping[str, float]) -> Iterator[Seen]:
-    """Yield devices that do just what they are allowed to."""
+def throttled(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield devices whose load reaches a cap."""
     for limit in context.limits:
-        for kind, cap in limit.caps:
-            seen = _at(context, limit, kind, cap, limits["near"])
-            if seen is not None:
-                yield seen
-                break
+        found = (_at_cap(context, limit, *cap, limits["near"]) for cap in limit.caps)
+        observed = next(filter(None, found), None)
+        if observed is not None:
+            yield observed
 
 
-def _at(context: Context, limit: Limit, kind: str, cap: float, near: float) -> Seen | None:
+def _at_cap(
+    context: Context, limit: Limit, kind: str, cap: float, near: float
+) -> Observation | None:
     direction, _, unit = kind.partition("_")
     parts = context.series or (context.interval,)
     flows = (flow_of(p.loads[limit.device], direction) for p in parts if limit.device in p.loads)
-    # Without the intervals in which the load began, ended or paused.
-    at_work = [each for flow in flows if (each := getattr(flow, unit) or 0.0) >= cap / 2]
-    done = mean(at_work) if at_work else 0.0
+    # Leave out intervals in which the load started, ended or paused.
+    rates = [rate for flow in flows if (rate := getattr(flow, unit) or 0.0) >= cap / 2]
+    done = mean(rates) if rates else 0.0
     if done < near * cap:
         return None
-    evidence = context.evidence(limit.device, done=(done, UNITS[unit]), cap=(cap, UNITS[unit]))
     stack = next((s for s in context.stacks if s.top.name == limit.device), None)
-    below = None if stack is None or len(stack.layers) < 2 else stack.layers[-1]
-    if below is not None and below.own["total"].ios is not None:
-        evidence |= context.evidence(limit.device, disks=(below.own["total"].ios, "requests/s"))
-    words = {
-        "who": limit.who,
-        "where": limit.source,
-        "what": {"read": "reads", "write": "writes"}.get(direction, "requests"),
-    }
-    return Seen(limit.device, evidence, words, weight=done / cap)
+    disks = None if stack is None or len(stack.layers) < 2 else stack.layers[-1].own["total"].ios
+    return observe(
+        limit.device,
+        {
+            "done": (done, UNITS[unit]),
+            "cap": (cap, UNITS[unit]),
+            "disks": (disks, "requests/s"),
+        },
+        {
+            "user": limit.who,
+            "file": limit.source,
+            "what": DIRECTIONS.get(direction, "requests"),
+        },
+        weight=done / cap,
+    )
 
 
 THROTTLED = Rule(
     "SM701",
     "throttled",
     Severity.WARNING,
-    says="{who} may do {cap} of {what} on {device} and does {done}: it is held back by that cap, not "
-    "by the disks.",
-    against="A load that happens to be just as large looks the same; others may use the device too.",
-    advice="The cap is in {where}. It counts what is sent to {device}, not what reaches the disks: "
-    "requests that would merge there count one by one, and what parity adds does not count.",
+    throttled,
+    sentence="A cap limits {device}, not the disks: {user} may do {cap} of {what} and does {done}.",
+    caveat="A load that equals the cap by chance looks the same. Others may also use the device.",
+    advice="Raise the cap in {file} if the load may be larger. It counts requests to {device}, before "
+    "merging and without parity I/O.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
-    find=throttled,
-    limits={"near": 0.9},
-    units={"near": "share"},
+    thresholds={"near": (0.9, "share")},
 )
 RULES = (THROTTLED,)

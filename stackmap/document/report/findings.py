@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.findings.finding import Finding, Severity
+from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Block, Card, Folded, Paragraph, Rows, Section, Table
 from stackmap.document.templates import filled, shown, title, words_of
@@ -27,12 +27,12 @@ def section(report: Report) -> Section:
 
 
 def _card(topology: Topology, number: int, finding: Finding) -> Card:
-    words, rule = words_of(topology, finding.seen), finding.rule
-    blocks: list[Block] = [Paragraph(filled(rule.says, words))]
+    words, rule = words_of(topology, finding.observed), finding.rule
+    blocks: list[Block] = [Paragraph(filled(rule.sentence, words))]
     if finding.severity is not Severity.GOOD:
-        blocks.append(Paragraph(filled(rule.against, words), "But:"))
+        blocks.append(Paragraph(filled(rule.caveat, words), "But:"))
         blocks.append(Paragraph(filled(rule.advice, words), "What to do:"))
-    if finding.seen.evidence:
+    if finding.observed.evidence:
         blocks.append(Folded("The numbers it rests on", (_evidence(topology, number, finding),)))
     where = title(topology, finding.device)
     return Card(
@@ -47,7 +47,7 @@ def _card(topology: Topology, number: int, finding: Finding) -> Card:
 def _evidence(topology: Topology, number: int, finding: Finding) -> Table:
     rows = tuple(
         (name, title(topology, it.device), _figure(it.value, it.unit))
-        for name, it in finding.seen.evidence.items()
+        for name, it in finding.observed.evidence.items()
     )
     return Table(
         f"evidence-{number}",

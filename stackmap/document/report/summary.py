@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures
-from stackmap.analysis.findings.finding import Finding
+from stackmap.analysis.findings.rule import Finding
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
@@ -116,8 +116,8 @@ def _wrong(report: Report) -> Iterator[Block]:
 
 
 def _told(report: Report, finding: Finding) -> str:
-    words = words_of(report.topology, finding.seen)
-    return f"{finding.severity.capitalize()}: {filled(finding.rule.says, words)}"
+    words = words_of(report.topology, finding.observed)
+    return f"{finding.severity.capitalize()}: {filled(finding.rule.sentence, words)}"
 
 
 def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:

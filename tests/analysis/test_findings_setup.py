@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.geometry.check import Ground
-from stackmap.analysis.geometry.checks import CHECKS, lines
-from stackmap.analysis.geometry.grain import grain
+from stackmap.analysis.findings.boundaries import boundaries
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rules import RULES, checks
 from stackmap.cli import stackmap
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
@@ -36,10 +36,10 @@ def partition(start, below="md0"):
 
 def told(*parts, mounted=None):
     """What is not as it should be: severity, name and device."""
-    ground = Ground(topology(*parts), mounted or {})
+    context = Context(topology(*parts), mounted=mounted or {})
     return [
-        (str(line.severity), line.check.name, line.device)
-        for line in lines(ground)
+        (str(line.severity), line.rule.name, line.device)
+        for line in checks(context)
         if line.severity != "good"
     ]
 
@@ -76,15 +76,15 @@ def test_offsets_add_up_on_the_way_down():
     )
     found = topology(array(), partition(32 * KIB), crypt)
 
-    assert grain(found, "part").past(0) == 32 * KIB
-    assert grain(found, "luks").past(0) == 0
+    assert boundaries(found, "part").past(0) == 32 * KIB
+    assert boundaries(found, "luks").past(0) == 0
 
 
 def test_what_is_not_known_has_no_boundaries():
     """A start that nothing tells: no line, not a wrong one."""
     unknown = ([Device("part", Kind.PARTITION, "259:0")], [Edge("part", "md0", Role.DATA)])
 
-    assert grain(topology(array(), unknown), "part") is None
+    assert boundaries(topology(array(), unknown), "part") is None
     assert told(array(), unknown) == []
 
 
@@ -92,11 +92,11 @@ def with_disks(*changed):
     """The array, with some of its disks as given."""
     others = [disk(name) for name in DISKS if name not in {each.name for each in changed}]
     devices, edges = array()
-    return Ground(Topology([*changed, *others, *devices], edges))
+    return Context(Topology([*changed, *others, *devices], edges))
 
 
-def names(ground):
-    return [line.check.name for line in lines(ground) if line.severity != "good"]
+def names(context):
+    return [line.rule.name for line in checks(context) if line.severity != "good"]
 
 
 def test_flash_and_turning_disks_in_one_array():
@@ -175,8 +175,8 @@ def test_encryption_in_small_sectors():
     lower = disk("sda", queue={"physical_block_size": "4096"})
     for logical, expected in (("512", ["crypt-sector"]), ("4096", [])):
         crypt = passing("luks", Kind.CRYPT, target="crypt", queue={"logical_block_size": logical})
-        ground = Ground(Topology([lower, crypt], [Edge("luks", "sda", Role.DATA, start=4096)]))
-        assert names(ground) == expected
+        context = Context(Topology([lower, crypt], [Edge("luks", "sda", Role.DATA, start=4096)]))
+        assert names(context) == expected
 
 
 @pytest.mark.parametrize(("offset", "well"), [("0", True), ("3584", False), ("-1", False)])
@@ -184,7 +184,7 @@ def test_what_the_kernel_calls_misaligned(offset, well):
     """-1: it cannot be aligned at all."""
     device = replace(disk("sda"), queue={"alignment_offset": offset})
 
-    assert (names(Ground(Topology([device]))) == []) == well
+    assert (names(Context(Topology([device]))) == []) == well
 
 
 @pytest.mark.parametrize("sample", sorted(p.name for p in SAMPLES.iterdir() if p.is_dir()))
@@ -196,7 +196,7 @@ def test_the_samples_are_well_laid_out(sample):
     found = json.loads(result.stdout)["checks"]
 
     assert result.exit_code == 0
-    assert {each["id"] for each in found} <= {check.id for check in CHECKS}
+    assert {each["id"] for each in found} <= {rule.id for rule in RULES if not rule.needs_load}
 
 
 @pytest.mark.parametrize(

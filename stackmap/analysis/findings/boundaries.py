@@ -1,0 +1,82 @@
+"""
+Where requests to a device should start and end, to be cheap below it.
+
+A disk has a boundary every physical sector (4 KiB at least: disks that report
+512 bytes may hide larger ones), an array every chunk, and an array with parity
+every stripe. A device that passes requests on has the boundaries of the device
+below, shifted by its start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stackmap.model.device import Device, Role
+from stackmap.model.raid import RAID_LEVELS
+from stackmap.model.targets import passes
+from stackmap.model.topology import Topology
+
+SMALLEST_PHYSICAL_SECTOR = 4096  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """Boundaries every *size* bytes, the first at *offset*: the *unit* ("chunks") of *device*."""
+
+    size: int
+    offset: int
+    unit: str
+    device: str
+
+    def past(self, position: int) -> int:
+        """Return how many bytes *position* is past a boundary."""
+        return (position - self.offset) % self.size
+
+    def shifted(self, start: int) -> Boundaries:
+        """Return these boundaries as positions on a device that starts at *start*."""
+        return Boundaries(self.size, (self.offset - start) % self.size, self.unit, self.device)
+
+
+def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Boundaries | None:
+    """
+    Return the boundaries of *name*; with *stripes*, those of the nearest full stripe below.
+
+    None if they are unknown: a start is unknown, or several devices lie below.
+    """
+    device = topology[name]
+    own = _stripe(device) if stripes else _chunk(device)
+    if own is not None:
+        return own
+    if not topology.below(name):
+        return None if stripes else _physical_sector(device)
+    edges = [edge for edge in topology.below(name) if edge.role == Role.DATA]
+    if len(edges) != 1 or edges[0].start is None or not passes(device):
+        return None
+    below = boundaries(topology, edges[0].below, stripes=stripes)
+    return None if below is None else below.shifted(edges[0].start)
+
+
+def _chunk(device: Device) -> Boundaries | None:
+    layout = device.layout
+    if layout is None or not layout.chunk or not RAID_LEVELS[layout.level].stripes:
+        return None
+    return Boundaries(layout.chunk, 0, "chunks", device.name)
+
+
+def _stripe(device: Device) -> Boundaries | None:
+    layout = device.layout
+    if layout is None or not layout.parity or layout.stripe is None:
+        return None
+    return Boundaries(layout.stripe, 0, "full stripes", device.name)
+
+
+def _physical_sector(device: Device) -> Boundaries:
+    reported = queue_number(device, "physical_block_size") or 0
+    size = max(SMALLEST_PHYSICAL_SECTOR, reported)
+    return Boundaries(size, 0, "physical sectors", device.name)
+
+
+def queue_number(device: Device, name: str) -> int | None:
+    """Return a number from the queue's settings in sysfs; None if there is none."""
+    text = device.queue.get(name, "")
+    return int(text) if text.isdecimal() else None

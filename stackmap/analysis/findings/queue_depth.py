@@ -1,0 +1,120 @@
+"""How many requests are in flight, how many of them help, and are reads and writes coupled?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from statistics import mean, pstdev
+
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.model.load import ratio
+
+
+def busy(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield the lowest devices that were busy nearly all the time, with their queue depth."""
+    found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
+    for name in sorted(found):
+        load = context.load(name)
+        if found & set(context.topology.stack(name)[1:]) or load.idle:
+            continue
+        if load.aqu is None or load.total.await_ms is None:
+            continue
+        figures = {
+            "busy": (load.busy, "share"),
+            "queue": (load.aqu, "requests"),
+            "rate": (load.total.ios, "requests/s"),
+            "await": (load.total.await_ms, "ms"),
+        }
+        yield observe(name, figures, weight=load.aqu)
+
+
+def knee(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield disks whose throughput stops growing at some queue depth."""
+    for name in (disk.name for disk in context.disks):
+        loads = [part.loads[name] for part in context.series if name in part.loads]
+        points = sorted((x.aqu, x.total.ios) for x in loads if x.aqu and x.total.ios)
+        if len(points) < limits["intervals"] or points[-1][0] < limits["spread"] * points[0][0]:
+            continue
+        highest = max(rate for _, rate in points)
+        queue, rate = next(point for point in points if point[1] >= limits["flat"] * highest)
+        deepest, deepest_rate = points[-1]
+        if deepest >= limits["beyond"] * queue:
+            figures = {
+                "knee": (queue, "requests"),
+                "rate": (rate, "requests/s"),
+                "deepest": (deepest, "requests"),
+                "deepest_rate": (deepest_rate, "requests/s"),
+            }
+            yield observe(name, figures, weight=deepest / queue)
+
+
+def coupled(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+    """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
+    for stack in context.stacks:
+        name = stack.top.name
+        loads = [part.loads[name] for part in context.series if name in part.loads]
+        mixes = [mix for load in loads if (mix := ratio(load.write.ios, load.read.ios))]
+        load = context.load(name)
+        read, write = load.read.await_ms, load.write.await_ms
+        if len(mixes) < max(len(loads), limits["intervals"]) or not read or not write:
+            continue
+        spread = pstdev(mixes) / mean(mixes)
+        if spread <= limits["spread"] and write >= limits["slower"] * read:
+            figures = {
+                "mix": (mean(mixes), "times"),
+                "spread": (spread, "share"),
+                "intervals": (len(mixes), "count"),
+                "read_await": (read, "ms"),
+                "write_await": (write, "ms"),
+                "reads": (load.read.ios, "requests/s"),
+            }
+            yield observe(name, figures)
+
+
+BUSY = Rule(
+    "SM402",
+    "busy-is-not-full",
+    Severity.INFO,
+    busy,
+    sentence="{device} was busy {busy} of the time, which does not mean that it is full. On average it "
+    "had {queue} requests in flight ({rate} × {await}).",
+    caveat="A single spinning disk serves one request at a time, so for it busy is nearly full.",
+    advice="Compare its await with a baseline at a low queue depth (`--baseline`). Check whether a "
+    "higher queue depth still raises throughput.",
+    source="iostat(1); P. Zaitsev (2014); S. Garland, On Being Wrong (2024). Little: in flight = rate "
+    "× await",
+    thresholds={"busy": (0.9, "share")},
+    superseded_by=("SM201", "SM401"),
+)
+KNEE = Rule(
+    "SM403",
+    "knee",
+    Severity.INFO,
+    knee,
+    sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} at "
+    "queue depth {deepest}. The additional requests only wait.",
+    caveat="The kind of load may have changed between these intervals.",
+    advice="Keep the queue depth at about {knee} (threads, iodepth, nr_requests): same throughput, "
+    "lower latency.",
+    source="Little's law: at a constant rate, await grows with the queue",
+    thresholds={
+        "intervals": (6, "count"),
+        "spread": (4.0, "times"),
+        "flat": (0.9, "share"),
+        "beyond": (2.0, "times"),
+    },
+)
+COUPLED = Rule(
+    "SM404",
+    "coupled",
+    Severity.INFO,
+    coupled,
+    sentence="Reads of {device} wait for its writes: the mix limits them to {reads}, not the device. "
+    "All {intervals} intervals have {mix} writes per read, within {spread}. Read await is "
+    "{read_await}, write await {write_await}.",
+    caveat="A steady load from many programs can have a constant mix too.",
+    advice="In a benchmark, set separate read and write rates (fio `rate_iops`, not `rwmixread`).",
+    source="Mixups with rwmixread (2023): 57 k reads/s in a fixed mix, 515 k without",
+    thresholds={"intervals": (5, "count"), "spread": (0.02, "share"), "slower": (2.0, "times")},
+)
+RULES = (BUSY, KNEE, COUPLED)

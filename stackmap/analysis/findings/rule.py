@@ -1,0 +1,139 @@
+"""
+A rule, what it observes on a device, and the finding that results.
+
+The sentences of a rule are templates. Every number in them is evidence, so a
+finding cannot state a number that was neither measured nor calculated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stackmap.analysis.findings.context import Context
+
+# A value and its unit; the third is the device it belongs to, where that is not the observed one.
+Figure = tuple[float | None, str] | tuple[float | None, str, str]
+
+
+class Severity(StrEnum):
+    """How much a finding matters, the worst first; ``good`` means that it works as it should."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+    GOOD = "good"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """
+    A number that supports a finding, its unit and its device.
+
+    Units: "ms", "bytes", "bytes/s", "requests/s", "requests", "share" (0…1),
+    "times" (a ratio), "count".
+    """
+
+    value: float
+    unit: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """
+    What a rule observed on a device.
+
+    ``evidence`` and ``words`` (texts) fill the rule's templates, by name.
+    ``weight`` orders the observations of one rule, the worst highest.
+    ``severity`` replaces the rule's, unless None.
+    """
+
+    device: str
+    evidence: Mapping[str, Evidence]
+    words: Mapping[str, str]
+    weight: float
+    severity: Severity | None
+
+
+def observe(
+    device: str,
+    figures: Mapping[str, Figure] | None = None,
+    words: Mapping[str, str] | None = None,
+    *,
+    weight: float = 0.0,
+    severity: Severity | None = None,
+) -> Observation:
+    """Return an observation on *device*; unknown *figures* (None) are left out."""
+    evidence = {
+        name: Evidence(value, unit, *(owner or (device,)))
+        for name, (value, unit, *owner) in (figures or {}).items()
+        if value is not None
+    }
+    return Observation(device, evidence, words or {}, weight, severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    A condition on a device and what to report when it holds.
+
+    ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
+    templates. Rules of ``check`` (``needs_load`` false) say instead what is
+    ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
+    where all is well. ``thresholds``: value and unit by name. ``source``: where
+    the rule comes from. ``superseded_by``: ids of rules that explain the same
+    device better.
+    """
+
+    id: str
+    name: str
+    severity: Severity
+    find: Callable[[Context, Mapping[str, float]], Iterator[Observation]]
+    sentence: str
+    advice: str
+    source: str
+    caveat: str = ""
+    expected: str = ""
+    reason: str = ""
+    good_sentence: str = ""
+    thresholds: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    needs_load: bool = True
+    superseded_by: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The values of the thresholds."""
+        return {name: value for name, (value, _) in self.thresholds.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule and what it observed on one device."""
+
+    rule: Rule
+    observed: Observation
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return self.observed.severity or self.rule.severity
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether it needs action: critical or warning."""
+        return self.severity in (Severity.CRITICAL, Severity.WARNING)
+
+    @property
+    def device(self) -> str:
+        """The kernel name of the device."""
+        return self.observed.device
+
+    @property
+    def sentence(self) -> str:
+        """The template that states it."""
+        good = self.severity is Severity.GOOD
+        return (good and self.rule.good_sentence) or self.rule.sentence
