@@ -180,47 +180,47 @@ def _release(kernel: str) -> tuple[int, ...]:
 RULES = (
     Rule(
         "never-merges",
-        "bio-based dm and md devices merge nothing: a text that does not say has 0",
+        "bio-based dm and md devices never merge: missing merges are 0",
         _never_merges,
         told=False,
     ),
     Rule(
         "perhaps-doubled",
-        "nothing says how queue/iostats of this LVM RAID volume is, and its members do not tell: "
-        "its figures may be twice what they should be",
+        "queue/iostats of this LVM RAID volume is unknown, and its members do not show it: its "
+        "figures may be doubled",
         _perhaps_doubled,
     ),
     Rule(
         "dm-raid-doubled",
-        "where queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume "
-        "twice, once in dm and once in md: its figures are halved. Where nothing says how "
-        "queue/iostats is, its members do: no RAID writes less below than above",
+        "if queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume twice, "
+        "in dm and in md: its figures are halved. If queue/iostats is unknown, the members show "
+        "it: a RAID never writes less than its volume",
         _raid_doubled,
     ),
     Rule(
         "not-counted",
-        "queue/iostats is 0 and the counters stand still: what it did is unknown, not 0",
+        "queue/iostats is 0 and the counters do not change: its I/O is unknown, not 0",
         _uncounted,
     ),
     Rule(
         "head-not-counted",
-        "before Linux 6.2 a multipath NVMe head counts nothing, its hidden paths do",
+        "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do",
         _head_uncounted,
     ),
     Rule(
         "flush-as-read",
-        "an empty flush is a read of 0 sectors on a multipath path: taken out",
+        "an empty flush is a read of 0 sectors on a multipath path: subtracted",
         _flush_reads,
     ),
     Rule(
         "stuck-in-flight",
         "busy all the time with nothing completed: the count of requests in flight is stuck, so "
-        "neither queue nor busy% can be told",
+        "queue depth and busy% are unknown",
         _stuck,
     ),
     Rule(
         "md-untimed",
-        "this kernel counts md's requests but not their time: no await, no queue",
+        "this kernel counts md's requests but not their time: await and queue depth are unknown",
         _untimed,
     ),
 )
