@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
-from stackmap.sources.lvm import parts, unmangled
+from stackmap.sources.lvm_names import split_name, unmangle
 
 DEV = "/dev/"
 MAPPER = "mapper/"
@@ -40,12 +40,12 @@ def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def still(topology: Topology, names: Iterable[str]) -> list[str]:
+def find_existing(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return what those of *names* mean that some device bears; it may be nothing, where others did before."""
     return list(dict.fromkeys(found for name in names for found in find(topology, name)))
 
 
-def missing(topology: Topology, names: Iterable[str]) -> list[str]:
+def unmatched(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return those of *names* that no device bears."""
     return [name for name in names if not find(topology, name)]
 
@@ -76,7 +76,7 @@ def _label_at(path: str) -> str:
     >>> _label_at("mapper/vg--md-home--dirs")
     'vg-md/home-dirs'
     """
-    group, *rest = parts(unmangled(path.removeprefix(MAPPER)))
+    group, *rest = split_name(unmangle(path.removeprefix(MAPPER)))
     return f"{group}/{'-'.join(rest)}"
 
 
@@ -94,7 +94,7 @@ def _group(device: Device, name: str) -> bool:
 
 
 def _user(device: Device, name: str) -> bool:
-    return any(use.who == (name.rstrip("/") or "/") for use in device.uses)
+    return any(use.name == (name.rstrip("/") or "/") for use in device.uses)
 
 
 RULES: tuple[Callable[[Device, str], bool], ...] = (

@@ -70,7 +70,7 @@ class DrawnHost:
         told, self.events = self.events, []
         return told
 
-    def aside(self, ask):
+    def in_background(self, ask):
         return Answered(partial(ask, self))
 
 

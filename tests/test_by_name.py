@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackmap.discover.by_name import is_hidden, topology
+from stackmap.discover.names_only import is_hidden, topology_from_names
 from stackmap.model.device import Kind, Role
 from stackmap.model.machine import Machine
 
@@ -10,7 +10,7 @@ LAB = Machine("lab", "6.1.0")
 
 
 def edges(*names):
-    return {(e.above, e.below, str(e.role)) for e in topology(names, LAB).edges}
+    return {(e.above, e.below, str(e.role)) for e in topology_from_names(names, LAB).edges}
 
 
 def test_sub_lvs_stand_below_their_lv():
@@ -63,12 +63,12 @@ def test_what_stands_on_what(upper, lower, role):
 )
 def test_kinds(name, kind):
     """A kernel name with a hyphen is no LV."""
-    assert topology([name], LAB)[name].kind is kind
+    assert topology_from_names([name], LAB)[name].kind is kind
 
 
 def test_a_raid_volume_is_one_by_what_is_below():
     """Its level is not told; the machine is the text's."""
-    tree = topology(["vg-lv", "vg-lv_rimage_0"], LAB)
+    tree = topology_from_names(["vg-lv", "vg-lv_rimage_0"], LAB)
 
     assert (tree["vg-lv"].target, tree["vg-lv"].layout, tree["vg-lv"].label) == (
         "raid",

@@ -12,7 +12,7 @@ from stackmap.analysis.fiojob.target import (
     not_a_test_file,
     used_by,
 )
-from stackmap.discover.files import file_uses, guest_of, is_all_seen, writers
+from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.model.device import Use
 from tests.machine import DrawnHost
 
@@ -81,21 +81,21 @@ def test_a_process_that_may_not_be_looked_at_is_passed_over():
     """The others are told of; that there may be more is told by whether all are seen."""
     host = DrawnHost({"/proc/7/comm": "hidden\n", **process(11, "0100002", "/srv/a.img")})
 
-    assert [use.who for _, use in writers(host, "a.img")] == ["qemu (11)"]
-    assert not is_all_seen(host)
+    assert [use.name for _, use in writers(host, "a.img")] == ["qemu (11)"]
+    assert not sees_all_processes(host)
 
 
 def test_who_may_look_at_all_processes():
     """Who may look at the first one: root."""
-    assert is_all_seen(DrawnHost({"/proc/1/fd/0": "-> /dev/null"}))
-    assert not is_all_seen(DrawnHost({"/proc/11/fd/0": "-> /dev/null"}))
+    assert sees_all_processes(DrawnHost({"/proc/1/fd/0": "-> /dev/null"}))
+    assert not sees_all_processes(DrawnHost({"/proc/11/fd/0": "-> /dev/null"}))
 
 
 def test_a_guests_disk_by_its_name():
     """Whatever format it has."""
-    assert guest_of("/images/100/vm-100-disk-0.qcow2") == "100"
-    assert guest_of("/images/100/base-17-disk-1.raw") == "17"
-    assert guest_of("/images/vm-test.img") == ""
+    assert guest_number("/images/100/vm-100-disk-0.qcow2") == "100"
+    assert guest_number("/images/100/base-17-disk-1.raw") == "17"
+    assert guest_number("/images/vm-test.img") == ""
 
 
 @pytest.mark.parametrize(("start", "magic", "what"), SIGNATURES, ids=lambda value: str(value)[:24])

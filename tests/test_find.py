@@ -3,7 +3,7 @@
 import pytest
 
 from stackmap.errors import NameNotFound
-from stackmap.find import find, find_all, missing
+from stackmap.find import find, find_all, unmatched
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.topology import Topology
 
@@ -55,7 +55,7 @@ def test_each_device_once():
 def test_some_found():
     """What is not found beside what is does not stop a command; it is told."""
     assert ["sda"] == find_all(TOPOLOGY, ["sda", "nothing"])
-    assert ["nothing"] == missing(TOPOLOGY, ["sda", "nothing"])
+    assert ["nothing"] == unmatched(TOPOLOGY, ["sda", "nothing"])
 
 
 def test_none_found():

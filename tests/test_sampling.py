@@ -3,7 +3,7 @@
 import pytest
 
 from stackmap.model.interval import Interval
-from stackmap.sampling import choose
+from stackmap.sampling import select_intervals
 
 
 @pytest.mark.parametrize("which", ["last", "all", "1"])
@@ -11,5 +11,5 @@ def test_a_texts_own_averages_are_reports_only_where_it_has_no_others(which):
     """``sar`` ends with its averages: the last report is the last interval, not these."""
     interval, own = Interval({}, stamp="07:10:11"), Interval({}, stamp="Average:", summary=True)
 
-    assert [interval] == list(choose([own, interval, own], which, "text"))
-    assert [own] == list(choose([own], which, "text"))
+    assert [interval] == list(select_intervals([own, interval, own], which, "text"))
+    assert [own] == list(select_intervals([own], which, "text"))

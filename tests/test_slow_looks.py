@@ -13,11 +13,11 @@ import pytest
 from stackmap.cli.record import UNREAD, samples
 from stackmap.discover import discover
 from stackmap.errors import ParseError, SourceMissing
+from stackmap.host.background_thread import ThreadedAnswer
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.host.threaded import Threaded
 from stackmap.sampling import watch as watch_module
-from stackmap.sampling.snapshots import UNSURE
+from stackmap.sampling.snapshots import IDENTITY_UNKNOWN
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH
@@ -55,7 +55,7 @@ class Slow(Machine):
         line = f"31 1 254:0 / /mnt/{number} rw - ext4 /dev/mapper/vg-lv rw\n"
         self.files = {**self.files, MOUNTS: line}
 
-    def aside(self, ask):
+    def in_background(self, ask):
         return Later(self, partial(ask, self), self.tick + self.delay, early=self.early)
 
     def ticks(self, interval, count):
@@ -70,7 +70,7 @@ def rows(host, count):
     watch = Watch(host, discover(host), discover)
     return [
         (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
-        for topology, interval in watch.reports(1.0, count)
+        for topology, interval in watch.intervals(1.0, count)
     ]
 
 
@@ -127,7 +127,7 @@ def test_what_takes_a_command_is_asked_aside():
     found = rows(machine, 90)
 
     assert [rates for _, rates, _ in found] == [{"sda": 7, "dm-0": 7}] * 90
-    mounted = [[use.who for use in t["dm-0"].uses] for t, _, _ in found]
+    mounted = [[use.name for use in t["dm-0"].uses] for t, _, _ in found]
     assert mounted == [[]] * 67 + [["/mnt/1"]] * 23
     assert machine.asked.count(MOUNTS) < 12
 
@@ -147,7 +147,7 @@ def test_where_nobody_tells_who_none_has_figures():
     blank = [number for number, (_, rates, _) in enumerate(found) if not rates]
 
     assert blank == [2, 3, 4, 5, 6]
-    assert all(UNSURE in found[number][2] for number in blank)
+    assert all(IDENTITY_UNKNOWN in found[number][2] for number in blank)
     assert set(found[-1][1]) == {"sda", "dm-0"}
 
 
@@ -185,7 +185,7 @@ def test_no_rate_is_ever_of_two_devices(seed, early, delay, listens, tmp_path, m
     At the end all there are have figures. The replay of its recording, up to
     wherever that was ended, says what was said live.
     """
-    monkeypatch.setattr(watch_module, "SELDOM", 4.0)
+    monkeypatch.setattr(watch_module, "COMMAND_INTERVAL", 4.0)
     machine = Slow(churn(seed), delay=delay, early=early, listens=listens)
     with RecordingHost(machine, str(tmp_path / "c")) as host:
         live = rows(host, TICKS)
@@ -211,19 +211,19 @@ def test_a_recording_that_is_killed_meanwhile_has_no_wrong_rate(tmp_path):
         segment.write_bytes(content[:cut])
         host = CapturedHost(str(tmp_path / "c"))
         watch = Watch(host, discover(host), discover)
-        for _, interval in watch.reports(1.0, None):
+        for _, interval in watch.intervals(1.0, None):
             assert {load.read.ios for load in interval.loads.values()} <= {7}
 
 
 def test_a_window_that_begins_while_it_is_read_knows_it_at_last(tmp_path):
     """Its begin has the topology before; who began to look later looks again when the answers are there."""
-    from stackmap.host.timeline import Window
+    from stackmap.host.timeline import TimeWindow
 
     with RecordingHost(Slow(at(5, replace_quickly), delay=9), str(tmp_path / "c")) as host:
         for _ in samples(host, 1.0, 30):
             pass
     host = CapturedHost(str(tmp_path / "c"))
-    host.show(Window(since=1008.0))
+    host.select(TimeWindow(since=1008.0))
     found = rows(host, None)
     assert found[0][0]["dm-0"].title == "vg/lv"
     assert found[-1][0]["dm-0"].title == "vg/other"
@@ -237,7 +237,7 @@ def test_the_last_sample_waits_for_it(tmp_path, capsys):
             return seconds >= 10 or super().ready(seconds)
 
     class Patient(Slow):
-        def aside(self, ask):
+        def in_background(self, ask):
             return Waits(self, partial(ask, self), self.tick + self.delay, early=False)
 
     for kind, title in ((Patient, "vg/other"), (Slow, "vg/lv")):
@@ -264,7 +264,7 @@ def test_what_goes_wrong_there_is_not_lost():
 
     watch = Watch(machine, discover(machine), again)
     with pytest.raises(ParseError, match="no kernel"):
-        taken.extend(watch.moments(1.0, 20))
+        taken.extend(watch.snapshots(1.0, 20))
     assert len(taken) >= 4
 
 
@@ -276,13 +276,13 @@ def test_a_thread_that_works_blocks_no_signal_of_ours():
         go.wait()
         return signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
-    answer = Threaded(ask)
+    answer = ThreadedAnswer(ask)
     assert not answer.ready(0.01)
     go.set()
     assert answer.ready(5)
     assert {signal.SIGINT, signal.SIGTERM} <= answer.result()
 
-    failed = Threaded(lambda: 1 // 0)
+    failed = ThreadedAnswer(lambda: 1 // 0)
     assert failed.ready(5)
     with pytest.raises(ZeroDivisionError):
         failed.result()
@@ -292,8 +292,8 @@ def test_record_goes_on_sampling(tmp_path):
     """With a real thread and a real clock: a look that takes a second costs no sample of a tenth."""
 
     class Clocked(Slow):
-        def aside(self, ask):
-            return Threaded(partial(self.slowly, ask))
+        def in_background(self, ask):
+            return ThreadedAnswer(partial(self.slowly, ask))
 
         def slowly(self, ask):
             time.sleep(1.0)

@@ -11,10 +11,10 @@ from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.host.timeline import Window
-from stackmap.model.counters import WRAP
-from stackmap.sampling.downsampling import stretches
-from stackmap.sampling.snapshots import of_the_same
+from stackmap.host.timeline import TimeWindow
+from stackmap.model.counters import MILLISECONDS_WRAP
+from stackmap.sampling.downsampling import downsample
+from stackmap.sampling.snapshots import only_same_devices
 from stackmap.sampling.watch import Watch
 from tests.machine import DrawnHost, block
 
@@ -67,7 +67,7 @@ class Busy(DrawnHost):
         counters[:] = [value + self.random.randrange(1000) for value in counters]
         counters[IN_FLIGHT] = self.random.randrange(9)
         for place in TIMES:
-            counters[place] %= WRAP
+            counters[place] %= MILLISECONDS_WRAP
 
     def replaced(self):
         name = self.random.choice(NAMES)
@@ -86,7 +86,7 @@ class Busy(DrawnHost):
         self.counters["sda"] = [0] * WORDS
 
     def wrapped(self):
-        self.counters["sdb"][self.random.choice(TIMES)] = WRAP - 1
+        self.counters["sdb"][self.random.choice(TIMES)] = MILLISECONDS_WRAP - 1
 
 
 @pytest.fixture(params=[(seed, rare) for seed in range(5) for rare in (3, 20, COUNT)], ids=str)
@@ -100,13 +100,15 @@ def recording(request, tmp_path):
 def opened(recording, window=None):
     host = CapturedHost(str(recording))
     if window:
-        host.show(window)
+        host.select(window)
     return host, discover(host)
 
 
 def each(host, topology):
     """The average of each interval, as it is meant."""
-    return next(average(of_the_same(topology, Watch(host, topology, discover).reports(1, None))))
+    return next(
+        average(only_same_devices(topology, Watch(host, topology, discover).intervals(1, None)))
+    )
 
 
 def close(one, other):
@@ -127,9 +129,9 @@ def same(quick, slow):
 def test_a_recording(recording, window):
     """Whatever happened in it, from wherever to wherever: figures, events, and how many intervals it was."""
     if window:
-        window = Window(*(START + bound for bound in window))
+        window = TimeWindow(*(START + bound for bound in window))
     host, topology = opened(recording, window)
-    quick = next(average(of_the_same(topology, ends(host, topology, discover))))
+    quick = next(average(only_same_devices(topology, ends(host, topology, discover))))
 
     assert same(quick, each(*opened(recording, window)))
 
@@ -138,8 +140,8 @@ def test_without_what_a_recording_says(recording):
     """One that is older than the marks is looked at sample by sample, and tells the same."""
     host, topology = opened(recording)
     watch = Watch(host, topology, discover)
-    moments = ((watch.moment(time), 1) for time in host.ticks(1, None))
-    quick = next(average(of_the_same(topology, stretches(moments))))
+    moments = ((watch.snapshot(time), 1) for time in host.ticks(1, None))
+    quick = next(average(only_same_devices(topology, downsample(moments))))
 
     assert same(quick, each(*opened(recording)))
 
@@ -149,8 +151,8 @@ def test_where_nothing_happens_little_is_read(tmp_path):
     with RecordingHost(Busy(7, 10**9), str(tmp_path / "c")) as host:
         for _ in samples(host, INTERVAL, COUNT):
             pass
-    host, topology = opened(tmp_path / "c", Window(START + 130, START + 4300))
-    taken = list(host.ends())
+    host, topology = opened(tmp_path / "c", TimeWindow(START + 130, START + 4300))
+    taken = list(host.interval_ends())
     (one,) = ends(host, topology, discover)
 
     assert [round(time - START) // 60 for time, _ in taken] == [3, 71]
@@ -160,4 +162,4 @@ def test_where_nothing_happens_little_is_read(tmp_path):
 def test_of_each_interval_all_are_there(recording):
     """Who asks for each gets each: only an average does without."""
     host, topology = opened(recording)
-    assert len(list(Watch(host, topology, discover).reports(1, None))) == COUNT
+    assert len(list(Watch(host, topology, discover).intervals(1, None))) == COUNT

@@ -90,7 +90,7 @@ def test_what_is_written_on_an_idle_device():
     }
     topology = discover(DrawnHost(SDA | SDB, udev=udev))
     assert [("[LVM PV]",), ("[ZFS tank]",)] == [
-        tuple(use.who for use in topology[name].uses) for name in ("sda", "sdb")
+        tuple(use.name for use in topology[name].uses) for name in ("sda", "sdb")
     ]
 
 
@@ -110,7 +110,7 @@ def test_mounts_swap_and_all_their_places():
         ),
         "/proc/swaps": "Filename Type Size Used Priority\n/dev/dm-0 partition 1 0 -2\n",
     }
-    assert ["/a", "/b", "[SWAP]"] == [use.who for use in uses(files)]
+    assert ["/a", "/b", "[SWAP]"] == [use.name for use in uses(files)]
 
 
 def test_a_btrfs_on_an_array_by_its_name():
@@ -122,7 +122,7 @@ def test_a_btrfs_on_an_array_by_its_name():
     mounted = {"/proc/self/mountinfo": "1 0 0:50 / /srv rw - btrfs /dev/md/pool rw\n"}
     found = uses(array | mounted, "md127", udev={"9:127": {"MD_DEVNAME": "pool"}})
 
-    assert ["/srv"] == [use.who for use in found]
+    assert ["/srv"] == [use.name for use in found]
 
 
 def test_an_osd_of_cephadms():
@@ -212,7 +212,7 @@ def test_no_group_is_asked_for_nobody():
     files = VOLUME | {f"{DOCKER}/io.stat": BUSY}
     root = {"/proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
     host = DrawnHost(files | root)
-    assert ["/"] == [use.who for use in discover(host)["dm-0"].uses]
+    assert ["/"] == [use.name for use in discover(host)["dm-0"].uses]
     assert not [path for path in host.asked if path.startswith(GROUP)]
 
 
@@ -221,7 +221,7 @@ def test_nobody_is_said_to_use_what_everyone_uses():
     root = {"/proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
     service = {f"{GROUP}/system.slice/cron.service/io.stat": BUSY}
     shell = {f"{GROUP}/user.slice/user-0.slice/session-3.scope/io.stat": BUSY}
-    assert ["/"] == [use.who for use in uses(VOLUME | root | service)]
+    assert ["/"] == [use.name for use in uses(VOLUME | root | service)]
     assert () == uses(VOLUME | shell)
 
 

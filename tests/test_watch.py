@@ -5,12 +5,12 @@ from functools import partial
 import pytest
 
 from stackmap.discover import discover
-from stackmap.sampling.changes import events
-from stackmap.sampling.snapshots import of_the_same
+from stackmap.sampling.changes import topology_events
+from stackmap.sampling.snapshots import only_same_devices
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 from stackmap.sources.diskstats import PATH
-from stackmap.sources.uevent import NOTHING
+from stackmap.sources.uevent import NO_CHANGES
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
 
 SEQNUM = "/sys/kernel/uevent_seqnum"
@@ -89,7 +89,7 @@ def watched(machine, count, *, listens=True):
     watch = Watch(machine, discover(machine), discover)
     return [
         (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
-        for topology, interval in watch.reports(1.0, count)
+        for topology, interval in watch.intervals(1.0, count)
     ]
 
 
@@ -187,10 +187,10 @@ def test_while_nothing_happens_no_device_is_looked_at(listens):
     if listens:
         uevent.read(machine)
     watch = Watch(machine, discover(machine), discover)
-    taken = watch.moments(1.0, 4)
+    taken = watch.snapshots(1.0, 4)
     first = next(taken)
     machine.asked.clear()
-    assert [moment.bearers is first.bearers for moment in taken] == [True] * 3
+    assert [moment.identities is first.identities for moment in taken] == [True] * 3
     assert set(machine.asked) == {PATH, SEQNUM}
     assert machine.asked.count(PATH) == 3
 
@@ -199,7 +199,7 @@ def test_figures_for_a_fixed_topology_are_of_its_devices(listens):
     """What is not in it, or is another's by now, is left out for good."""
     machine = with_volume([nothing, nothing, replace_quickly], listens=listens)
     first = discover(machine)
-    fixed = list(of_the_same(first, Watch(machine, first, discover).reports(1.0, 5)))
+    fixed = list(only_same_devices(first, Watch(machine, first, discover).intervals(1.0, 5)))
     assert ["dm-0" in interval.loads for interval in fixed] == [True, *[False] * 4]
 
 
@@ -229,8 +229,8 @@ def test_a_source_that_does_not_answer_changes_nothing():
     machine.commands = {}
     refused = discover(machine)
     assert known["dm-0"].state != refused["dm-0"].state
-    assert list(events(known, refused, NOTHING)) == []
-    assert list(events(refused, known, NOTHING)) == []
+    assert list(topology_events(known, refused, NO_CHANGES)) == []
+    assert list(topology_events(refused, known, NO_CHANGES)) == []
 
 
 def test_one_that_came_while_the_topology_was_read_is_an_event_when_it_goes():
@@ -250,6 +250,6 @@ def test_one_that_came_while_the_topology_was_read_is_an_event_when_it_goes():
     watch = Watch(machine, discover(machine), again)
     machine.steps = [nothing, lambda m: (m.add("sdz", block("sdz", "65:0")), late.append(bring))]
     bring = partial(Machine.add_volume, number=7, label="vg/late")
-    found = [interval.events for _, interval in watch.reports(1.0, 3)]
+    found = [interval.events for _, interval in watch.intervals(1.0, 3)]
     assert "sdz appeared" in found[0]
     assert any(event.startswith("dm-7 (vg/late) appeared and went away") for event in found[1])

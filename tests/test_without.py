@@ -74,7 +74,7 @@ def test_the_same_stack_is_counted(whole, taken):
     """Every figure of every layer is the same to the last digit."""
     host = HOSTS[taken]()
     topology = discover(host)
-    _, span = next(Watch(CapturedHost(str(SAMPLE)), whole, discover).reports(1, 1))
+    _, span = next(Watch(CapturedHost(str(SAMPLE)), whole, discover).intervals(1, 1))
     for name in ("vm-disk1", "vm-disk1-r10"):
         (top,) = find(topology, name)
         (expected,), (figures,) = (

@@ -107,7 +107,7 @@ def test_devices_are_lsblks(machine, topology):
             device.number,
             device.size,
             device.read_only,
-            {use.who for use in device.uses if use.how in ("mount", "swap")} - on_btrfs,
+            {use.name for use in device.uses if use.kind in ("mount", "swap")} - on_btrfs,
         )
         for device in topology
     }

@@ -133,7 +133,7 @@ def _stack(span: _Span, top: str) -> StackFigures:
     raid = _parity_device(topology, top)
     cost = None if raid is None else _parity(topology, loads, raid)
     if raid is not None and cost is not None and not cost.reason:
-        below = frozenset(topology.stack(raid.name)[1:])
+        below = frozenset(topology.with_all_below(raid.name)[1:])
         found = [_with_caused(figures, owned[top], below) for figures in found]
     return StackFigures(topology[top], tuple(found), raid, cost)
 
@@ -151,7 +151,7 @@ def heads(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
         device.name
         for device, _ in topology.rows()
         if device.name in loads
-        and not any(above in loads for above in topology.stands_on(device.name)[1:])
+        and not any(above in loads for above in topology.with_all_above(device.name)[1:])
     ]
 
 
@@ -235,13 +235,15 @@ def _in_flight(topology: Topology, loads: Mapping[str, Load], layer: Layer) -> f
     for name in (*layer.devices, *above):
         load = loads.get(name, Load())
         on_average = None if load.aqu is None else 2 * load.aqu
-        found = plus(found, on_average if load.at_ends is None else load.at_ends)
+        found = plus(
+            found, on_average if load.in_flight_at_ends is None else load.in_flight_at_ends
+        )
     return found
 
 
 def _parity_device(topology: Topology, top: str) -> Device | None:
     """Return the first device of the stack whose layout has parity."""
-    devices = (topology[name] for name in topology.stack(top))
+    devices = (topology[name] for name in topology.with_all_below(top))
     return next((d for d in devices if d.layout is not None and d.layout.parity), None)
 
 

@@ -31,7 +31,7 @@ from stackmap.analysis.share import (
 )
 from stackmap.analysis.ways import divides
 from stackmap.model.load import Flow, Load, ratio
-from stackmap.model.targets import passes
+from stackmap.model.passthrough import is_passthrough
 from stackmap.model.topology import Edge, Topology
 
 OTHERS = 0.01  # a shared device of which others have less than this share counts as one's own
@@ -48,7 +48,7 @@ def shares(
     data = carriers(topology, top)
     known = sending or Sending(topology, loads)
     found: dict[str, Share] = {}
-    for name in topology.stack(top):
+    for name in topology.with_all_below(top):
         found[name] = _share(topology, loads, known, name, found, data, top)
     return found
 
@@ -63,7 +63,7 @@ def _share(
     top: str,
 ) -> Share:
     senders = topology.above(name)
-    if name != top and all(passes(topology[edge.above]) for edge in senders):
+    if name != top and all(is_passthrough(topology[edge.above]) for edge in senders):
         # A metadata device's own traffic stays out of the data below it.
         ours = [e for e in senders if e.above in found and (e.above in data or name not in data)]
         return _sent_share(topology, loads, sending, name, ours, found)

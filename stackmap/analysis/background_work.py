@@ -26,7 +26,7 @@ WORK = {
 def background(topology: Topology, top: str) -> Mapping[str, str]:
     """Return, for each device of the stack that such work reaches, which work and whose."""
     reached: dict[str, str] = {}
-    for name in topology.stack(top):
+    for name in topology.with_all_below(top):
         reason = reached.get(name) or _at_work(topology, name)
         if reason:
             for edge in topology.below(name):

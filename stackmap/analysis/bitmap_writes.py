@@ -94,7 +94,7 @@ def _smaller(flow: Flow) -> float:
 
 def _block_size(topology: Topology, name: str) -> int:
     """Return the largest logical block of the disks below; 0 where nothing says."""
-    leaves = [n for n in topology.stack(name) if not topology.below(n)]
+    leaves = [n for n in topology.with_all_below(name) if not topology.below(n)]
     sizes = [_number(topology[n].queue.get("logical_block_size", "")) for n in leaves]
     return 0 if 0 in sizes else max(sizes, default=0)
 

@@ -20,7 +20,7 @@ from stackmap.analysis.sending import Sending
 from stackmap.analysis.share import NOTHING, Amount, Portion, flow_of, portion_of
 from stackmap.analysis.ways import divides
 from stackmap.model.load import Load, plus, ratio
-from stackmap.model.targets import passes
+from stackmap.model.passthrough import is_passthrough
 from stackmap.model.topology import Edge, Topology
 
 APART = ("read", "write", "discard")
@@ -128,7 +128,9 @@ def targets(topology: Topology, loads: Mapping[str, Load], top: str) -> list[Tar
     """Return the disks that *top* loads with its data, the heaviest first."""
     owned = shares(topology, loads, top)
     data = carriers(topology, top)
-    leaves = [name for name in topology.stack(top) if name in data and not topology.below(name)]
+    leaves = [
+        name for name in topology.with_all_below(top) if name in data and not topology.below(name)
+    ]
     everything = _sum(owned[name].part("total").arrivals for name in leaves)
     found = [
         Target(
@@ -154,7 +156,7 @@ def _senders(topology: Topology, loads: Mapping[str, Load], name: str) -> Iterat
     for edge in topology.above(name):
         tops, _, _ = _whose(topology, loads, edge.above)
         between = (edge, *topology.above(edge.above))
-        told = all(passes(topology[each.above]) for each in between)
+        told = all(is_passthrough(topology[each.above]) for each in between)
         if len(tops) > 1 and told and not divides(topology, edge):
             if edge.above not in gone:
                 yield from _senders(topology, loads, edge.above)
@@ -177,7 +179,7 @@ def _whose(
 
 def _meeting(topology: Topology, name: str, tops: set[str]) -> str:
     """Return the highest device at or above *name* that stands under all of *tops*."""
-    above = [each for each in topology.stands_on(name) if tops <= topology.tops_of(each)]
+    above = [each for each in topology.with_all_above(name) if tops <= topology.tops_of(each)]
     return above[-1]
 
 

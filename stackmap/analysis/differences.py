@@ -87,7 +87,7 @@ TEXTS: dict[str, Callable[[Topology, Device], str]] = {
     "state": lambda _, device: (device.state or "").rstrip("0123456789. %"),
     "read-only": lambda _, device: "yes" if device.read_only else "no",
     "below": _below,
-    "used by": lambda _, device: ", ".join(use.who for use in device.uses),
+    "used by": lambda _, device: ", ".join(use.name for use in device.uses),
     "model": lambda _, device: device.model,
     "cache mode": lambda _, device: device.facts.get("mode", ""),
 }

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from stackmap.analysis.layers import Layer
 from stackmap.model.device import Device
+from stackmap.model.passthrough import is_passthrough
 from stackmap.model.raid import Layout
-from stackmap.model.targets import passes
 from stackmap.model.topology import Topology
 
 Range = tuple[float, float | None]
@@ -62,7 +62,7 @@ def expected(device: Device) -> Expected | None:
     """Return what *device* is expected to make of a byte; None where nothing is known of its kind."""
     if device.layout is not None:
         return _of_layout(device.layout)
-    if passes(device):
+    if is_passthrough(device):
         return NOTHING_CHANGES
     return TARGETS.get(device.target)
 

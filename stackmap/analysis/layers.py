@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.topology import Topology, natural
+from stackmap.model.topology import Topology, natural_key
 
 # Devices that stand beside the data, not in its way.
 ASIDE = frozenset({Role.METADATA, Role.JOURNAL})
@@ -41,14 +41,14 @@ def layers(topology: Topology, top: str) -> list[Layer]:
     A device is one layer below the lowest that stands on it; what nothing
     stands below lies in the last layer, however short the way to it was.
     """
-    stack = topology.stack(top)
+    stack = topology.with_all_below(top)
     data = carriers(topology, top)
     depth = _depths(topology, stack, data)
     last = max(depth[name] for name in data)
     for name in stack:
         if not _has_below(topology, name, data):
             depth[name] = last
-    names = sorted(stack, key=natural)
+    names = sorted(stack, key=natural_key)
     return [
         Layer(
             role=_role(topology, here),
@@ -63,7 +63,7 @@ def layers(topology: Topology, top: str) -> list[Layer]:
 def carriers(topology: Topology, top: str) -> frozenset[str]:
     """Return the devices of the stack of *top* that its data travels through."""
     found = {top}
-    for name in topology.stack(top):
+    for name in topology.with_all_below(top):
         if name in found:
             found.update(
                 edge.below

@@ -79,7 +79,7 @@ def proposal(
     unprojected = ""
     volume = volume_context(measured.topology, top)
     try:
-        layout = asked.on(volume.present, lvm=volume.lvm)
+        layout = asked.resolve(volume.present, lvm=volume.lvm)
         projection = project(measured.topology, measured.parts, top, asked)
     except (InputError, LayoutError) as refusal:
         unprojected = str(refusal)

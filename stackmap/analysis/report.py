@@ -21,7 +21,7 @@ from stackmap.analysis.size_classes import SizeClasses
 from stackmap.analysis.time_series import Course, Stretch, start_of
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
-from stackmap.model.limit import Limit
+from stackmap.model.io_limit import IoLimit
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 
@@ -79,7 +79,7 @@ class Report:
 
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on what the stack of *top* has, the worst first."""
-        stack = set(self.topology.stack(top))
+        stack = set(self.topology.with_all_below(top))
         return tuple(each for each in self.findings if each.device in stack)
 
 
@@ -138,7 +138,7 @@ class Measuring:
         """Return tops, named devices and arrays, of the stacks that are named: what these may be told from."""
         arrays = (device.name for device in self.topology if device.layout is not None)
         wanted = dict.fromkeys([*heads(self.topology, loads), *self.named, *arrays])
-        told = {below for name in self.named for below in self.topology.stack(name)}
+        told = {below for name in self.named for below in self.topology.with_all_below(name)}
         return tuple(name for name in wanted if name in loads and (name in told or not told))
 
     @property
@@ -146,7 +146,7 @@ class Measuring:
         """What was added, as it came; of very much, averages of intervals that follow each other."""
         return tuple(each.interval for each in self.course.stretches)
 
-    def report(self, caps: Iterable[Limit] = ()) -> Report | None:
+    def report(self, caps: Iterable[IoLimit] = ()) -> Report | None:
         """Return what was measured so far; None if that is nothing."""
         average = self.course.average()
         if average is None:
@@ -196,7 +196,7 @@ class Measuring:
         self, name: str, interval: Interval, found: tuple[Finding, ...]
     ) -> tuple[int, float]:
         """Return what a top is sorted by: its worst finding, then its requests."""
-        stack = set(self.topology.stack(name))
+        stack = set(self.topology.with_all_below(name))
         order = list(Severity)
         worst = min(
             (order.index(each.severity) for each in found if each.device in stack), default=9

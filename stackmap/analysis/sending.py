@@ -16,7 +16,7 @@ from stackmap.analysis.share import NOTHING, Amount, Portion, flow_of, portion_o
 from stackmap.analysis.ways import divides, down, ways
 from stackmap.model.device import Kind
 from stackmap.model.load import Load
-from stackmap.model.targets import passes
+from stackmap.model.passthrough import is_passthrough
 from stackmap.model.topology import Edge, Topology
 
 
@@ -61,7 +61,7 @@ class Sending:
 
     def _all_sent(self, name: str, direction: str) -> Portion | None:
         """Return all that *name* sent; None where it makes requests of its own, or nothing tells."""
-        if not passes(self._topology[name]):
+        if not is_passthrough(self._topology[name]):
             return None
         if name in self._loads:
             return self._forwarded(name, portion_of(flow_of(self._loads[name], direction)))

@@ -118,9 +118,9 @@ class Session:
     @staticmethod
     def tell_missing(topology: Topology, names: Iterable[str]) -> int:
         """Say on stderr which of *names* no device bears; return lsblk's exit status for it."""
-        from stackmap.find import missing
+        from stackmap.find import unmatched
 
-        lacking = missing(topology, names)
+        lacking = unmatched(topology, names)
         for name in lacking:
             tell(f"no device is named {name}")
         return SOME_MISSING if lacking else 0

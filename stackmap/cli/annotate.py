@@ -12,7 +12,7 @@ from stackmap.analysis.device_names import aliases
 from stackmap.cli.texts import Another, tell_strangers
 from stackmap.discover import discover
 from stackmap.find import find_all
-from stackmap.model.machine import NOWHERE
+from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.render.annotate import Annotator
 from stackmap.render.name_fields import Style
 from stackmap.render.text import safe
@@ -61,7 +61,7 @@ def command(
     out = sys.stdout.buffer
     another = Another(topology.machine)
     while chunk := os.read(text.fileno(), CHUNK):
-        another.tell(line_types.machine(chunk[:BANNER].decode(errors="replace")) or NOWHERE)
+        another.tell(line_types.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE)
         out.write(annotator.feed(chunk))
         out.flush()
     out.write(annotator.finish())

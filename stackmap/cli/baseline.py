@@ -49,12 +49,12 @@ def _recorded(topology: Topology, path: str) -> Iterator[Interval]:
     from stackmap.cli.measuring import ends
     from stackmap.discover import discover
     from stackmap.host.capture import CapturedHost
-    from stackmap.sampling.snapshots import of_the_same
+    from stackmap.sampling.snapshots import only_same_devices
 
     host = CapturedHost(path, tell)
     before = discover(host)
     now = {device.title: name for name, device in topology.devices.items()}
-    for interval in average(of_the_same(before, ends(host, before, discover))):
+    for interval in average(only_same_devices(before, ends(host, before, discover))):
         loads = {
             now[before[name].title]: load
             for name, load in interval.loads.items()

@@ -11,8 +11,8 @@ import click
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.find import find_all, still
-from stackmap.model.cgroup_io import charged
+from stackmap.find import find_all, find_existing
+from stackmap.model.cgroup_io import cgroup_loads
 from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
 from stackmap.render.notes import notes
 from stackmap.sources import cgroup
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from stackmap.cli import Session
     from stackmap.host import Host
-    from stackmap.model.cgroup_io import GroupLoad
+    from stackmap.model.cgroup_io import CgroupLoad
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 
 @click.command()
@@ -77,7 +77,7 @@ def command(
 
 def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
     """Return what *names* mean now, of it the disks, and the rest; without names, all disks."""
-    chosen = still(topology, names)
+    chosen = find_existing(topology, names)
     if not names:
         chosen = [device.name for device in topology if not topology.below(device.name)]
     disks = [name for name in chosen if not topology.below(name)]
@@ -85,13 +85,13 @@ def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list
 
 
 def _with_groups(
-    host: Host | None, reports: Iterator[Report]
-) -> Iterator[tuple[Topology, Interval, list[GroupLoad]]]:
+    host: Host | None, reports: Iterator[TopologyInterval]
+) -> Iterator[tuple[Topology, Interval, list[CgroupLoad]]]:
     """Yield each report with what the control groups did in it; [] where nobody can be asked."""
     before = cgroup.read(host) if host else {}
     for topology, interval in reports:
         after = cgroup.read(host) if host else {}
-        yield topology, interval, charged(before, after, interval.seconds or 1.0)
+        yield topology, interval, cgroup_loads(before, after, interval.seconds or 1.0)
         before = after
 
 

@@ -28,7 +28,7 @@ from stackmap.render.compare_json import compare_json
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 OTHERWISE = "--map BEFORE=AFTER names one that was called otherwise"
 
@@ -39,7 +39,7 @@ class Source:
 
     name: str
     topology: Topology
-    reports: Iterator[Report]
+    reports: Iterator[TopologyInterval]
     tops: list[str]
 
     def taken(self, tops: list[str]) -> Recording:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stackmap.analysis.findings.rule import Finding
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
-    from stackmap.model.limit import Limit
+    from stackmap.model.io_limit import IoLimit
     from stackmap.model.topology import Topology
 
 COUNT = 10  # of a live machine: ten seconds, of which each one is looked at
@@ -116,7 +116,7 @@ def _context(
     whole: Interval,
     series: tuple[Interval, ...],
     before: Interval | None,
-    caps: tuple[Limit, ...],
+    caps: tuple[IoLimit, ...],
 ) -> Context:
     right, done = corrected(topology, whole)
     parts = tuple(corrected(topology, each)[0] for each in series)

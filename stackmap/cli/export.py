@@ -12,12 +12,12 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, split_words
 from stackmap.cli.output import STDOUT, writing
-from stackmap.find import find_all, still
+from stackmap.find import find_all, find_existing
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 
 @click.command()
@@ -65,7 +65,7 @@ def command(
     sys.exit(status)
 
 
-def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
+def _openmetrics(out: str | None, reports: Iterator[TopologyInterval]) -> None:
     from stackmap.cli.spool import Spill
     from stackmap.render.openmetrics import courses, openmetrics
 
@@ -78,7 +78,7 @@ def _openmetrics(out: str | None, reports: Iterator[Report]) -> None:
             file.writelines(openmetrics(found, store))
 
 
-def _parquet(out: str, reports: Iterator[Report]) -> None:
+def _parquet(out: str, reports: Iterator[TopologyInterval]) -> None:
     from stackmap.cli.parquet import write
 
     with writing(out):
@@ -86,7 +86,9 @@ def _parquet(out: str, reports: Iterator[Report]) -> None:
     click.echo(f"{click.format_filename(out)}: {rows} rows", err=True)
 
 
-def _right(reports: Iterator[Report], names: tuple[str, ...]) -> Iterator[Report]:
+def _right(
+    reports: Iterator[TopologyInterval], names: tuple[str, ...]
+) -> Iterator[TopologyInterval]:
     """Yield *reports* with their counters corrected, of what *names* mean at the time of each."""
     last: Topology | None = None
     for topology, interval in reports:
@@ -94,5 +96,5 @@ def _right(reports: Iterator[Report], names: tuple[str, ...]) -> Iterator[Report
             continue
         if topology is not last:
             last = topology
-            part = topology.only(still(topology, names)) if names else topology
+            part = topology.subset(find_existing(topology, names)) if names else topology
         yield part, corrected(topology, interval)[0]

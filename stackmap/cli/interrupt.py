@@ -11,7 +11,7 @@ from stackmap.analysis.averages import Average
 
 if TYPE_CHECKING:
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 
 class Interrupts:
@@ -35,7 +35,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
-def until_interrupted(reports: Iterable[Report]) -> Iterator[Report]:
+def until_interrupted(reports: Iterable[TopologyInterval]) -> Iterator[TopologyInterval]:
     """Yield *reports* as they come; when interrupted, their average if there were several."""
     interrupts = Interrupts()
     running = Average()

@@ -14,13 +14,13 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.measuring import Wanted, at, measuring, split_words
 from stackmap.cli.output import width
-from stackmap.find import find_all, still
+from stackmap.find import find_all, find_existing
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +95,21 @@ Show = Callable[["Interval"], Iterator[str]]
 
 
 def _pages(
-    show: Callable[[Topology, list[str]], Show], names: tuple[str, ...], reports: Iterator[Report]
+    show: Callable[[Topology, list[str]], Show],
+    names: tuple[str, ...],
+    reports: Iterator[TopologyInterval],
 ) -> Iterator[str]:
     """Yield what to print: each report in its topology, where names are looked up anew."""
     last: Topology | None = None
     for topology, interval in reports:
         if topology is not last:
             last = topology
-            chosen = still(topology, names)
+            chosen = find_existing(topology, names)
             shown = show(topology, chosen)
         if chosen or not names:
             yield from shown(interval)
         else:
-            yield from show(topology.only(()), [])(interval)
+            yield from show(topology.subset(()), [])(interval)
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:

@@ -14,10 +14,10 @@ import click
 from stackmap.analysis.averages import average
 from stackmap.discover import discover
 from stackmap.errors import SourceError
-from stackmap.sampling import choose, picked, since_boot
-from stackmap.sampling.downsampling import stretches
-from stackmap.sampling.snapshots import of_the_same
-from stackmap.sampling.watch import Again, Watch
+from stackmap.sampling import select, select_intervals, since_boot
+from stackmap.sampling.downsampling import downsample
+from stackmap.sampling.snapshots import only_same_devices
+from stackmap.sampling.watch import Rediscover, Watch
 from stackmap.sources import uevent
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.load import Load
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 LONGEST = 366 * 86400.0  # seconds
 MOST = 7200  # samples of a recording, for who looks at each interval: two hours of seconds
@@ -161,7 +161,7 @@ class Wanted:
         return replace(self, only=topology.connected(wanted)) if wanted else self
 
     def intervals(
-        self, session: Session, topology: Topology, again: Again | None = None
+        self, session: Session, topology: Topology, again: Rediscover | None = None
     ) -> Iterator[Interval]:
         """Yield them, as they come, each of the devices of *topology*; ``InputError`` if there is none."""
         if self.boot and self.text is not None:
@@ -172,14 +172,14 @@ class Wanted:
             found, which = average(found), "all"
         if self.text is not None:
             found = islice(found, self.count)
-            return choose(found, which, self.text.name)
+            return select_intervals(found, which, self.text.name)
         if session.live and which == "all":
             return found  # interrupted before the first interval, there is none, and that is well
-        return choose(found, which, session.place)
+        return select_intervals(found, which, session.place)
 
     def reports(
-        self, session: Session, topology: Topology, again: Again | None = None
-    ) -> Iterator[Report]:
+        self, session: Session, topology: Topology, again: Rediscover | None = None
+    ) -> Iterator[TopologyInterval]:
         """
         Yield them with the topology of the time of each; ``InputError`` if there is none.
 
@@ -191,14 +191,14 @@ class Wanted:
         found = self._watched(session, topology, again or discover)
         if session.live and which == "all":
             return found
-        return picked(found, which, session.place)
+        return select(found, which, session.place)
 
     def _which(self, session: Session) -> str:
         recorded = self.text is not None or not session.live
         return self.report or ("average" if recorded and self.seconds is None else "all")
 
     def _source(
-        self, session: Session, topology: Topology, again: Again, *, averaged: bool
+        self, session: Session, topology: Topology, again: Rediscover, *, averaged: bool
     ) -> Iterator[Interval]:
         """Yield all intervals; where they are only *averaged*, as few as have the same average."""
         if self.text is not None:
@@ -209,16 +209,18 @@ class Wanted:
             return iter([since_boot(session.host)])
         recorded = session.recorded
         if averaged and recorded is not None and self.count is None:
-            return of_the_same(topology, ends(recorded, topology, again))
-        return of_the_same(topology, self._watched(session, topology, again))
+            return only_same_devices(topology, ends(recorded, topology, again))
+        return only_same_devices(topology, self._watched(session, topology, again))
 
-    def _watched(self, session: Session, topology: Topology, again: Again) -> Iterator[Report]:
+    def _watched(
+        self, session: Session, topology: Topology, again: Rediscover
+    ) -> Iterator[TopologyInterval]:
         recorded = session.recorded
         if recorded is not None and self._which(session) == "last" and self.count is None:
             topology = _at_last(recorded, topology, again)
         repeated = not session.live or self.seconds is not None
         watch = Watch(session.host, topology, again, listen=repeated)
-        found = watch.reports(self.seconds or SECONDS, self.count if repeated else 1, self.only)
+        found = watch.intervals(self.seconds or SECONDS, self.count if repeated else 1, self.only)
         if not session.live:
             return found
         from stackmap.cli.interrupt import until_interrupted
@@ -236,12 +238,12 @@ def _of(only: frozenset[str] | None, intervals: Iterator[Interval]) -> Iterator[
         yield each if only is None else replace(each, loads=part)
 
 
-def _at_last(host: CapturedHost, topology: Topology, again: Again) -> Topology:
+def _at_last(host: CapturedHost, topology: Topology, again: Rediscover) -> Topology:
     """Have *host* show its last interval alone; return the topology of then."""
-    return again(host) if host.show_last() else topology
+    return again(host) if host.select_last_interval() else topology
 
 
-def ends(host: CapturedHost, topology: Topology, again: Again) -> Iterator[Report]:
+def ends(host: CapturedHost, topology: Topology, again: Rediscover) -> Iterator[TopologyInterval]:
     """Yield the intervals of a recording, as few as have the average of all."""
     watch = Watch(host, topology, again)
-    return stretches((watch.moment(time), passed) for time, passed in host.ends())
+    return downsample((watch.snapshot(time), passed) for time, passed in host.interval_ends())

@@ -10,7 +10,7 @@ from stackmap.errors import InputError
 from stackmap.model.metrics import METRICS
 
 if TYPE_CHECKING:
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 BATCH = 50_000  # rows held at once: some 20 MB
 TEXTS = ("host", "device", "name", "kind")
@@ -18,7 +18,7 @@ TEXTS = ("host", "device", "name", "kind")
 Row = tuple[float | str | None, ...]
 
 
-def write(path: str, reports: Iterable[Report]) -> int:
+def write(path: str, reports: Iterable[TopologyInterval]) -> int:
     """Write *reports* to *path*, and return how many rows that were."""
     try:
         import pyarrow as pa
@@ -54,7 +54,7 @@ def _schema(pa: Any) -> Any:
     return pa.schema(fields)
 
 
-def _rows(reports: Iterable[Report]) -> Iterator[Row]:
+def _rows(reports: Iterable[TopologyInterval]) -> Iterator[Row]:
     for topology, interval in reports:
         host = topology.machine.host
         for device in topology:

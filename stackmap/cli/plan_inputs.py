@@ -57,7 +57,7 @@ def _contents(host: Host, device: Device) -> str | None:
 def component_sizes(host: Host, topology: Topology) -> dict[str, int | None]:
     """Return the bytes that each array uses of each member."""
     arrays = (device.name for device in topology if device.kind is Kind.ARRAY)
-    return {name: mdraid.component(host, name) for name in arrays}
+    return {name: mdraid.component_size(host, name) for name in arrays}
 
 
 def _groups(host: Host, topology: Topology) -> tuple[dict[str, VolumeGroup] | None, str]:

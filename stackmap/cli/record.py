@@ -17,7 +17,7 @@ from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.text import safe
 from stackmap.sampling.downsampling import counted_on
-from stackmap.sampling.snapshots import Moment
+from stackmap.sampling.snapshots import Snapshot
 from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 
@@ -64,9 +64,11 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
     listen(host)
     watch = Watch(host, _everything(host), _everything)
     host.read(diskstats.PATH)  # for those who look at the files
-    before: Moment | None = None
+    before: Snapshot | None = None
     try:
-        for moment in watch.moments(interval, None if count is None else count + 1, linger=LINGER):
+        for moment in watch.snapshots(
+            interval, None if count is None else count + 1, linger=LINGER
+        ):
             with contextlib.suppress(SourceError):  # for --since-boot; a capture may lack it
                 host.read(uptime.PATH)
             if before is not None and not counted_on(before, moment):

@@ -12,7 +12,7 @@ import click
 from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, not_a_test_file, used_by
 from stackmap.analysis.plan.plan_context import path_of
 from stackmap.discover import discover
-from stackmap.discover.files import file_uses, guest_of, is_all_seen, writers
+from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.errors import InputError, NameNotFound, TargetRefused
 from stackmap.find import find
 from stackmap.model.device import Use
@@ -86,14 +86,14 @@ def _file(there: Host, here: Host, target: str) -> Target:
         raise TargetRefused(f"{target} {reason}: a job is for a file that nobody needs")
     written = status.st_size and status.st_blocks  # of a hole alone nothing is lost
     notes = [WRITTEN.format(path=path, size=status.st_size)] if written else []
-    if not is_all_seen(here):
+    if not sees_all_processes(here):
         notes.append(UNSEEN.format(path=path))
     return Target(os.path.abspath(target), tuple(notes))
 
 
 def _uses(there: Host, here: Host, path: str) -> Iterator[Use]:
     """Yield who uses the file at *path*, which has no link in it."""
-    if number := guest_of(path):
+    if number := guest_number(path):
         yield Use("vm", f"guest {number}", "file name")
     for host in (here,) if there is here else (here, there):
         yield from (use for used, use in file_uses(host) if _is_same(used, path))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.device_names import Names, of_another
-from stackmap.discover import by_name, discover
+from stackmap.discover import discover, names_only
 from stackmap.errors import StackmapError
 from stackmap.model.machine import Machine
 from stackmap.render.text import safe
@@ -55,7 +55,7 @@ def topology_of(
     first = looked.first
     if first is None or not _is_strange(topology, first, live=session.live):
         return topology, looked
-    return by_name.topology(first.loads, first.machine), looked
+    return names_only.topology_from_names(first.loads, first.machine), looked
 
 
 def _is_strange(topology: Topology, first: Interval, *, live: bool) -> bool:
@@ -63,7 +63,7 @@ def _is_strange(topology: Topology, first: Interval, *, live: bool) -> bool:
     names.resolved(first)
     another = of_another(Machine(topology.machine.host), Machine(first.machine.host))
     return not names.known or (
-        live and bool(another or any(map(by_name.is_hidden, names.strangers)))
+        live and bool(another or any(map(names_only.is_hidden, names.strangers)))
     )
 
 

@@ -124,8 +124,8 @@ def _ahead(session: Session) -> None:
     from stackmap.sources.dm_commands import INFO, TABLE
 
     if isinstance(session.host, LiveHost):
-        session.host.begin(*TABLE)
-        session.host.begin(*INFO)
+        session.host.start(*TABLE)
+        session.host.start(*INFO)
 
 
 Looks = dict[str, bool]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.errors import InputError
-from stackmap.host.timeline import Window, written
+from stackmap.host.timeline import TimeWindow, utc_time
 
 if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
@@ -43,11 +43,11 @@ def narrow(host: CapturedHost, words: tuple[str | None, ...], most: int | None) 
     step, apart = None if every is None else length(every), None
     if step is None and most is not None:
         seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
-        apart = _apart(seconds, host.pace(), most)
+        apart = _apart(seconds, host.spacing(), most)
     try:
-        host.show(Window(begin, end, apart if step is None else step))
+        host.select(TimeWindow(begin, end, apart if step is None else step))
     except InputError as error:
-        raise InputError(f"{error}; it has {' to '.join(map(written, span))}") from error
+        raise InputError(f"{error}; it has {' to '.join(map(utc_time, span))}") from error
     return apart
 
 

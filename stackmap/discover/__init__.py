@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stackmap.discover import device_mapper, disks
-from stackmap.discover.discovered import Found
-from stackmap.discover.metadata import enriched
+from stackmap.discover.device_uses import device_uses
+from stackmap.discover.discovered import Discovered
+from stackmap.discover.metadata import with_metadata
 from stackmap.discover.scan import Scan, scan
-from stackmap.discover.uses import uses
 from stackmap.model.device import Device, Use
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
@@ -40,14 +40,14 @@ def discover(
     seen = scan(host, geometry=geometry, counters=counters)
     found = [_read(seen, block) for block in seen.blocks.values()]
     told = {name: state for each in found for name, state in each.states.items()}
-    users = uses(seen, found)
+    users = device_uses(seen, found)
     devices = [
         _joined(each.device, told.get(each.device.name, ""), users.get(each.device.name, ()))
         for each in found
     ]
     unknown = [*seen.unknown, *device_mapper.unknown(found)]
     if metadata:
-        devices, refused = enriched(host, devices)
+        devices, refused = with_metadata(host, devices)
         unknown += refused
     edges = (edge for each in found for edge in each.edges)
     return Topology(devices, edges, machine=machine(host), unknown=unknown)
@@ -63,7 +63,7 @@ def machine(host: Host) -> Machine:
     )
 
 
-def _read(seen: Scan, block: Block) -> Found:
+def _read(seen: Scan, block: Block) -> Discovered:
     if "dm" in block.entries:
         return device_mapper.read(seen, block)
     if "md" in block.entries:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stackmap.discover.blocks import common
-from stackmap.discover.discovered import Found
+from stackmap.discover.common_fields import common_fields
+from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge
@@ -12,14 +12,14 @@ from stackmap.sources.mdraid import Array, Member
 from stackmap.sources.sysfs import SECTOR, Block
 
 
-def read(seen: Scan, block: Block) -> Found:
+def read(seen: Scan, block: Block) -> Discovered:
     """Return the array that *block* is, its members by slot."""
     array = mdraid.read(seen.host, block)
     said = udev.properties(seen.host, block.number)
     alias = said.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
     device = Device(
-        **common(seen, block),
+        **common_fields(seen, block),
         kind=Kind.ARRAY,
         uuid=array.attributes["uuid"] or said.get("MD_UUID", ""),
         layout=array.layout,
@@ -32,7 +32,7 @@ def read(seen: Scan, block: Block) -> Found:
     # To a container every disk is a spare; the arrays made of them know better.
     states = {} if array.is_container else {member.name: member.state for member in members}
     edges = tuple(_edge(block, array, member) for member in members)
-    return Found(device, edges, states)
+    return Discovered(device, edges, states)
 
 
 def _edge(block: Block, array: Array, member: Member) -> Edge:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stackmap.discover.paths import named
+from stackmap.discover.dev_paths import device_at
 from stackmap.discover.scan import Scan
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
@@ -24,16 +24,16 @@ def domains(seen: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the disks of libvirt's domains."""
     for domain in libvirt.read(seen.host):
         for path in domain.disks:
-            if device := named(seen, path):
+            if device := device_at(seen, path):
                 yield device, Use("vm", domain.name, domain.source)
 
 
 def proxmox_guests(seen: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the disks of Proxmox' guests: by LV names, which any user may read."""
     for device, mapped in seen.mapped.items():
-        number = proxmox.guest(mapped.lv.lv) if mapped.lv else ""
+        number = proxmox.guest_number(mapped.lv.lv) if mapped.lv else ""
         if number:
-            name, source = proxmox.name(seen.host, number)
+            name, source = proxmox.guest_name(seen.host, number)
             yield device, Use("vm", name or number, source or "LV name")
 
 
@@ -43,8 +43,8 @@ def open_files(seen: Scan) -> Iterator[tuple[str, Use]]:
         for entry in names_in(seen.host, folder):
             if entry.endswith(".pid"):
                 pid = attribute(seen.host, f"{folder}/{entry}")
-                for path in _opened(seen, pid) if pid.isdecimal() else ():
-                    if device := named(seen, path):
+                for path in _open_files(seen, pid) if pid.isdecimal() else ():
+                    if device := device_at(seen, path):
                         name = entry.removesuffix(".pid")
                         yield device, Use("vm", _guest_name(seen, name), f"/proc/{pid}/fd")
 
@@ -52,8 +52,8 @@ def open_files(seen: Scan) -> Iterator[tuple[str, Use]]:
 def ceph(seen: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the devices of Ceph's OSDs: by number where root may look, else by LV names."""
     numbered = set()
-    for path, number in _osds(seen):
-        device = named(seen, _link(seen, path))
+    for path, number in _osd_links(seen):
+        device = device_at(seen, _link(seen, path))
         if device:
             numbered.add(device)
             yield device, Use("ceph", f"osd.{number}", path)
@@ -68,7 +68,7 @@ def ceph(seen: Scan) -> Iterator[tuple[str, Use]]:
         yield device, Use("ceph", f"osd.{number}", "LV tag") if number else UNNUMBERED
 
 
-def _osds(seen: Scan) -> Iterator[tuple[str, str]]:
+def _osd_links(seen: Scan) -> Iterator[tuple[str, str]]:
     """Yield the links to the devices of OSDs, with the OSD's number: ceph-volume's and cephadm's."""
     folders = [(f"{CEPH}/osd", "ceph-")]
     folders += [(f"{CEPH}/{name}", "osd.") for name in names_in(seen.host, CEPH) if "-" in name]
@@ -80,7 +80,7 @@ def _osds(seen: Scan) -> Iterator[tuple[str, str]]:
                     yield f"{folder}/{entry}/{part}", number
 
 
-def _opened(seen: Scan, pid: str) -> Iterator[str]:
+def _open_files(seen: Scan, pid: str) -> Iterator[str]:
     folder = f"/proc/{pid}/fd"
     for number in names_in(seen.host, folder):
         yield _link(seen, f"{folder}/{number}")
@@ -88,7 +88,7 @@ def _opened(seen: Scan, pid: str) -> Iterator[str]:
 
 def _guest_name(seen: Scan, name: str) -> str:
     """Return a guest's name; Proxmox' files bear its number."""
-    return proxmox.name(seen.host, name)[0] or name if name.isdecimal() else name
+    return proxmox.guest_name(seen.host, name)[0] or name if name.isdecimal() else name
 
 
 def _link(seen: Scan, path: str) -> str:

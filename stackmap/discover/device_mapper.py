@@ -6,22 +6,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stackmap.discover import inference
-from stackmap.discover.blocks import common
-from stackmap.discover.discovered import Found
+from stackmap.discover.common_fields import common_fields
+from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
-from stackmap.sources.dm import Mapped
-from stackmap.sources.dm_targets import IN_USE, Target, target
-from stackmap.sources.dm_targets.segment import Segment, Told
+from stackmap.sources.dm import MappedDevice
+from stackmap.sources.dm_targets import ACTIVE, Target, target
+from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
 
 # What malformed words make of a reader that takes them by position.
 DAMAGE = (ValueError, IndexError, KeyError, ArithmeticError)
 
 
-def read(seen: Scan, block: Block) -> Found:
+def read(seen: Scan, block: Block) -> Discovered:
     """Return the mapped device that *block* is."""
     mapped = seen.mapped[block.name]
     segments = (seen.tables or {}).get(mapped.name)
@@ -31,20 +31,20 @@ def read(seen: Scan, block: Block) -> Found:
         return _from_table(seen, mapped, segments)
     except DAMAGE:
         found = inference.read(seen, mapped)
-        return found._replace(doubts=(*found.doubts, inference.STRANGE))
+        return found._replace(uncertainties=(*found.uncertainties, inference.STRANGE))
 
 
-def unknown(found: Iterable[Found]) -> Iterator[str]:
+def unknown(found: Iterable[Discovered]) -> Iterator[str]:
     """Yield a sentence for each doubt, with the devices that share it."""
     doubted: defaultdict[str, list[str]] = defaultdict(list)
     for each in found:
-        for doubt in each.doubts:
+        for doubt in each.uncertainties:
             doubted[doubt].append(each.device.title)
     for doubt, titles in doubted.items():
         yield doubt.format(devices=", ".join(sorted(titles)))
 
 
-def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Found:
+def _from_table(seen: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
     readers = [target(segment.target) for segment in segments]
     told = _told(seen, mapped)
     edges = tuple(_edges(seen, mapped, zip(readers, segments, strict=True)))
@@ -52,7 +52,7 @@ def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Fo
     layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
     size = sum([segment.length for segment in segments])
     device = Device(
-        **common(seen, mapped.block, size=size, read_only=mapped.read_only),
+        **common_fields(seen, mapped.block, size=size, read_only=mapped.read_only),
         kind=_kind(mapped, {reader.kind for reader in readers}),
         label=mapped.label,
         dm_name=mapped.name,
@@ -65,11 +65,11 @@ def _from_table(seen: Scan, mapped: Mapped, segments: tuple[Segment, ...]) -> Fo
         merges="multipath" in names and queues_requests(seen, mapped.block),
         facts={**_facts(readers, segments), **told.facts},
     )
-    return Found(device, edges, states=_states(edges, told, seen.names))
+    return Discovered(device, edges, states=_states(edges, told, seen.names))
 
 
 def _edges(
-    seen: Scan, mapped: Mapped, read_segments: Iterable[tuple[Target, Segment]]
+    seen: Scan, mapped: MappedDevice, read_segments: Iterable[tuple[Target, Segment]]
 ) -> Iterator[Edge]:
     above = mapped.block.name
     for reader, segment in read_segments:
@@ -81,10 +81,10 @@ def _edges(
             yield from inference.edges(seen, mapped, segment.target)
 
 
-def _kind(mapped: Mapped, kinds: set[Kind]) -> Kind:
+def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:
     kind = kinds.pop() if len(kinds) == 1 else Kind.DM
     if mapped.lv is None:
-        return dm.guess(mapped, ()).kind if kind is Kind.DM else kind
+        return dm.infer_target(mapped, ()).kind if kind is Kind.DM else kind
     if kind is Kind.THIN_POOL or mapped.uuid.endswith("-pool"):
         return Kind.THIN_POOL
     if mapped.lv.hidden:
@@ -92,25 +92,25 @@ def _kind(mapped: Mapped, kinds: set[Kind]) -> Kind:
     return Kind.VOLUME if kind is Kind.DM else kind
 
 
-def _told(seen: Scan, mapped: Mapped) -> Told:
+def _told(seen: Scan, mapped: MappedDevice) -> DmStatus:
     """Return what the status lines tell: of several, the first that is not in order."""
     if seen.statuses is None:
-        return Told()
+        return DmStatus()
     lines = seen.statuses.get(mapped.name, ())
     if (
         lines and seen.statuses is seen.tables
     ):  # not even asked for: no target here has more to tell
-        return IN_USE
+        return ACTIVE
     told = [_read_status(target(line.target), line) for line in lines]
     wrong = (each for each in told if each.state != "active")
-    return next(wrong, told[0] if told else Told())
+    return next(wrong, told[0] if told else DmStatus())
 
 
-def _read_status(kind: Target, line: Segment) -> Told:
+def _read_status(kind: Target, line: Segment) -> DmStatus:
     try:
         return kind.status(line)
     except DAMAGE:
-        return Told()
+        return DmStatus()
 
 
 def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, str]:
@@ -120,7 +120,7 @@ def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, 
     return facts
 
 
-def _states(edges: tuple[Edge, ...], told: Told, names: Mapping[str, str]) -> dict[str, str]:
+def _states(edges: tuple[Edge, ...], told: DmStatus, names: Mapping[str, str]) -> dict[str, str]:
     """Return the states of the devices below, by name."""
     if not told.paths and not told.members:
         return {}

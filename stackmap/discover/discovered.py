@@ -11,7 +11,7 @@ from stackmap.model.topology import Edge
 NOTHING: Mapping[str, str] = {}
 
 
-class Found(NamedTuple):
+class Discovered(NamedTuple):
     """
     A device, the edges down from it, and the states it tells of those below.
 
@@ -22,4 +22,4 @@ class Found(NamedTuple):
     device: Device
     edges: tuple[Edge, ...] = ()
     states: Mapping[str, str] = NOTHING
-    doubts: tuple[str, ...] = ()
+    uncertainties: tuple[str, ...] = ()

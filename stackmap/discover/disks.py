@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from stackmap.discover.blocks import common
-from stackmap.discover.discovered import Found
+from stackmap.discover.common_fields import common_fields
+from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge
-from stackmap.sources import disks, sysfs
+from stackmap.sources import disk_identity, sysfs
 from stackmap.sources.sysfs import SECTOR, Block
 
 # Disks whose drivers take bios as they come and merge nothing.
@@ -17,9 +17,9 @@ _BIO_BASED = re.compile(r"(ram|pmem|drbd|zram|bcache|dcssblk|nullb)\d+")
 _NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 
 
-def read(seen: Scan, block: Block) -> Found:
+def read(seen: Scan, block: Block) -> Discovered:
     """Return the device that *block* is, by what its directory holds."""
-    if block.whole:
+    if block.disk:
         return _partition(seen, block)
     for entry, reader in (("loop", _loop), ("bcache", _bcache)):
         if entry in block.entries and block.name.startswith(entry):
@@ -27,24 +27,24 @@ def read(seen: Scan, block: Block) -> Found:
     if block.name.startswith("nbd"):
         return _network(seen, block)
     if block.name.startswith("zram"):
-        return Found(Device(**common(seen, block), kind=Kind.ZRAM))
+        return Discovered(Device(**common_fields(seen, block), kind=Kind.ZRAM))
     return _disk(seen, block)
 
 
-def _partition(seen: Scan, block: Block) -> Found:
-    start = sysfs.number(sysfs.attribute(seen.host, f"{block.path}/start"))
+def _partition(seen: Scan, block: Block) -> Discovered:
+    start = sysfs.parse_int(sysfs.attribute(seen.host, f"{block.path}/start"))
     size = sysfs.size(seen.host, block)
     device = Device(
-        **common(seen, block, size=size),
+        **common_fields(seen, block, size=size),
         kind=Kind.PARTITION,
-        merges=_merges(seen, block.whole),
+        merges=_merges(seen, block.disk),
     )
-    return Found(
+    return Discovered(
         device,
         edges=(
             Edge(
                 block.name,
-                block.whole,
+                block.disk,
                 Role.DATA,
                 None if start is None else start * SECTOR,
                 size,
@@ -53,25 +53,25 @@ def _partition(seen: Scan, block: Block) -> Found:
     )
 
 
-def _disk(seen: Scan, block: Block) -> Found:
-    who = disks.identity(seen.host, block)
+def _disk(seen: Scan, block: Block) -> Discovered:
+    who = disk_identity.identity(seen.host, block)
     device = Device(
-        **common(seen, block, geometry=True),
+        **common_fields(seen, block, geometry=True),
         kind=Kind.DISK,
         uuid=who.wwn,
-        state=disks.state(seen.host, block),
+        state=disk_identity.state(seen.host, block),
         removable=sysfs.attribute(seen.host, f"{block.path}/removable") == "1",
         model=who.model,
         serial=who.serial,
         wwn=who.wwn,
         merges=_merges(seen, block.name),
     )
-    return Found(device, edges=_paths(seen, block))
+    return Discovered(device, edges=_paths(seen, block))
 
 
-def _network(seen: Scan, block: Block) -> Found:
+def _network(seen: Scan, block: Block) -> Discovered:
     """Return a network block device: a disk of another machine's, or an image that a program here serves."""
-    fields = common(seen, block, geometry=True)
+    fields = common_fields(seen, block, geometry=True)
     # Its driver calls each of them solid, whatever is at the other end.
     fields["rotational"] = None
     pid = sysfs.attribute(seen.host, f"{block.path}/pid")
@@ -79,7 +79,7 @@ def _network(seen: Scan, block: Block) -> Found:
     facts = {"backend": sysfs.attribute(seen.host, f"{block.path}/backend"), "program": program}
     facts = {key: value for key, value in facts.items() if value}
     model = " ".join(["NBD", *(["by " + program] if program else [])])
-    return Found(Device(**fields, kind=Kind.DISK, model=model, merges=True, facts=facts))
+    return Discovered(Device(**fields, kind=Kind.DISK, model=model, merges=True, facts=facts))
 
 
 def _paths(seen: Scan, block: Block) -> tuple[Edge, ...]:
@@ -91,19 +91,19 @@ def _paths(seen: Scan, block: Block) -> tuple[Edge, ...]:
     )
 
 
-def _loop(seen: Scan, block: Block) -> Found:
+def _loop(seen: Scan, block: Block) -> Discovered:
     file = sysfs.attribute(seen.host, f"{block.path}/loop/backing_file")
     facts = {"file": file} if file else {}
     device = Device(
-        **common(seen, block, geometry=True),
+        **common_fields(seen, block, geometry=True),
         kind=Kind.LOOP,
         merges=True,
         facts=facts,
     )
-    return Found(device)
+    return Discovered(device)
 
 
-def _bcache(seen: Scan, block: Block) -> Found:
+def _bcache(seen: Scan, block: Block) -> Discovered:
     """Return a cached device: of those below it, the one its folder names has the data."""
     path = f"{block.path}/bcache"
     mode = sysfs.attribute(seen.host, f"{path}/cache_mode")
@@ -113,18 +113,18 @@ def _bcache(seen: Scan, block: Block) -> Found:
         "state": sysfs.attribute(seen.host, f"{path}/state"),
         "dirty": sysfs.attribute(seen.host, f"{path}/dirty_data"),
     }
-    backing = sysfs.unescaped(sysfs.attribute(seen.host, f"{path}/backing_dev_name"))
+    backing = sysfs.kernel_name(sysfs.attribute(seen.host, f"{path}/backing_dev_name"))
     below = sysfs.below(seen.host, block)
     edges = tuple(
         Edge(block.name, name, Role.ORIGIN if name == backing or len(below) == 1 else Role.CACHE)
         for name in below
     )
     device = Device(
-        **common(seen, block),
+        **common_fields(seen, block),
         kind=Kind.BCACHE,
         facts={key: value for key, value in facts.items() if value},
     )
-    return Found(device, edges=edges)
+    return Discovered(device, edges=edges)
 
 
 def _merges(seen: Scan, name: str) -> bool:

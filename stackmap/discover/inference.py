@@ -13,40 +13,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from stackmap.discover.blocks import Common, common
-from stackmap.discover.discovered import Found
+from stackmap.discover.common_fields import CommonFields, common_fields
+from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout, layout
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
-from stackmap.sources.dm import Mapped
+from stackmap.sources.dm import MappedDevice
 
 STRANGE = "table of {devices}: in a form not known; told from names and sizes instead"
 NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
 PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
 SPREAD = "how {devices} spread over what is below: needs root (dmsetup table)"
 
-RAID6_LEAST = 5  # devices; LVM makes none with less
+MIN_RAID6_MEMBERS = 5  # devices; LVM makes none with less
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
 
 
-class Shape(NamedTuple):
+class InferredLayout(NamedTuple):
     """A layout as far as it could be told, and the doubt that stays."""
 
     layout: Layout | None = None
-    doubt: str = ""
+    uncertainty: str = ""
 
 
-def read(seen: Scan, mapped: Mapped) -> Found:
+def read(seen: Scan, mapped: MappedDevice) -> Discovered:
     """Return a mapped device as far as it can be told without its table."""
     block = mapped.block
     names = sysfs.below(seen.host, block)
     below = [seen.mapped[name] for name in names if name in seen.mapped]
-    guess = dm.guess(mapped, below)
+    guess = dm.infer_target(mapped, below)
     spread = guess.target in ("raid", "mirror") or (not guess.target and len(names) > 1)
-    fields = common(seen, block, geometry=spread, read_only=mapped.read_only)
-    shape = _shape(seen, guess.target, fields, names) if spread else Shape()
+    fields = common_fields(seen, block, geometry=spread, read_only=mapped.read_only)
+    shape = _infer_layout(seen, guess.target, fields, names) if spread else InferredLayout()
     target = _target(mapped, guess.target, names, shape)
     device = Device(
         **fields,
@@ -60,62 +60,64 @@ def read(seen: Scan, mapped: Mapped) -> Found:
         counted=target != "thin-pool",
         merges=target == "multipath",
     )
-    doubts = (shape.doubt,) if shape.doubt else ()
-    return Found(device, tuple(edges(seen, mapped, target)), doubts=doubts)
+    doubts = (shape.uncertainty,) if shape.uncertainty else ()
+    return Discovered(device, tuple(edges(seen, mapped, target)), uncertainties=doubts)
 
 
-def edges(seen: Scan, mapped: Mapped, target: str) -> Iterator[Edge]:
+def edges(seen: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
     """Yield the edges that sysfs shows, roles by name; hidden LVs of one kind in their order."""
     names = sysfs.below(seen.host, mapped.block)
     found = []
     for name in names:
         if name in seen.mapped:
             other = seen.mapped[name]
-            place = other.lv.place if other.lv and other.lv.place is not None else 0
+            place = other.lv.position if other.lv and other.lv.position is not None else 0
             found.append((place, Edge(mapped.block.name, name, dm.role(other, target))))
         else:
-            role = dm.plain_role(target)
+            role = dm.default_role(target)
             found.append((0, Edge(mapped.block.name, name, role)))
     yield from (edge for _, edge in sorted(found, key=lambda pair: pair[0]))
 
 
-def _shape(seen: Scan, target: str, fields: Common, names: list[str]) -> Shape:
+def _infer_layout(
+    seen: Scan, target: str, fields: CommonFields, names: list[str]
+) -> InferredLayout:
     below = [seen.mapped[name] for name in names if name in seen.mapped]
     queue = fields["queue"]
-    chunk = sysfs.number(queue.get("minimum_io_size", "")) or 0
+    chunk = sysfs.parse_int(queue.get("minimum_io_size", "")) or 0
     if target == "mirror":
         # pvmove's mirror has no hidden LVs: it is from one PV to another.
         images = sum(_ending(other) == "mimage" for other in below)
-        return Shape(layout("mirror", images or len(names)))
+        return InferredLayout(layout("mirror", images or len(names)))
     if target == "raid":
         blocks = [other.block for other in below if _ending(other) == "rimage"]
         sizes = [sysfs.size(seen.host, block) for block in blocks]
-        return raid(fields["size"], sizes, chunk)
-    if chunk * len(names) == sysfs.number(queue.get("optimal_io_size", "")):
-        return Shape(layout("striped", len(names), chunk))
-    return Shape(doubt=SPREAD)
+        return infer_raid(fields["size"], sizes, chunk)
+    if chunk * len(names) == sysfs.parse_int(queue.get("optimal_io_size", "")):
+        return InferredLayout(layout("striped", len(names), chunk))
+    return InferredLayout(uncertainty=SPREAD)
 
 
-def raid(size: int, members: list[int], chunk: int) -> Shape:
+def infer_raid(size: int, members: list[int], chunk: int) -> InferredLayout:
     """Return the layout of a volume of *size* on *members* of these sizes."""
     count = len(members)
     largest = max(members, default=0)
     data = round(size / largest) if largest else 0
     chunk = chunk if chunk >= SMALLEST_CHUNK else 0
     if data == 1:
-        return Shape(layout("raid1", count))
+        return InferredLayout(layout("raid1", count))
     if data == count:
-        return Shape(layout("raid0", count, chunk))
+        return InferredLayout(layout("raid0", count, chunk))
     if data == count - 1:
-        return Shape(layout("raid5", count, chunk), PARITY)
-    if data == count - 2 and count >= RAID6_LEAST:
-        return Shape(layout("raid6", count, chunk))
+        return InferredLayout(layout("raid5", count, chunk), PARITY)
+    if data == count - 2 and count >= MIN_RAID6_MEMBERS:
+        return InferredLayout(layout("raid6", count, chunk))
     if data * 2 == count:
-        return Shape(layout("raid10", count, chunk, 2))
-    return Shape(doubt=NO_LEVEL)
+        return InferredLayout(layout("raid10", count, chunk, 2))
+    return InferredLayout(uncertainty=NO_LEVEL)
 
 
-def _target(mapped: Mapped, target: str, names: list[str], shape: Shape) -> str:
+def _target(mapped: MappedDevice, target: str, names: list[str], shape: InferredLayout) -> str:
     """Return *target*, or for an LV with none told: striped if it is, linear on one device."""
     if target or mapped.lv is None:
         return target
@@ -124,5 +126,5 @@ def _target(mapped: Mapped, target: str, names: list[str], shape: Shape) -> str:
     return "linear" if len(names) == 1 else ""
 
 
-def _ending(mapped: Mapped) -> str:
+def _ending(mapped: MappedDevice) -> str:
     return mapped.lv.ending if mapped.lv else ""

@@ -19,12 +19,12 @@ ARRAY_FACTS = {"name": "array name", "spare_devices": "spares", "failed_devices"
 Records = list[dict[str, "Json"]]
 
 
-def enriched(host: Host, devices: list[Device]) -> tuple[list[Device], list[str]]:
+def with_metadata(host: Host, devices: list[Device]) -> tuple[list[Device], list[str]]:
     """Return *devices* with their metadata as facts, and what was refused."""
     refused: list[str] = []
-    volumes = _by(_ask(host.volumes, "LVM's metadata", refused), ("vg_name", "lv_name"))
-    arrays = _by(_ask(host.arrays, "md's metadata", refused), ("device",))
-    return [_enriched(device, volumes, arrays) for device in devices], refused
+    volumes = _by_key(_ask(host.volumes, "LVM's metadata", refused), ("vg_name", "lv_name"))
+    arrays = _by_key(_ask(host.arrays, "md's metadata", refused), ("device",))
+    return [_with_facts(device, volumes, arrays) for device in devices], refused
 
 
 def _ask(ask: Callable[[], Records], what: str, refused: list[str]) -> Records:
@@ -35,7 +35,7 @@ def _ask(ask: Callable[[], Records], what: str, refused: list[str]) -> Records:
         return []
 
 
-def _by(records: Records, keys: tuple[str, ...]) -> dict[str, dict[str, Json]]:
+def _by_key(records: Records, keys: tuple[str, ...]) -> dict[str, dict[str, Json]]:
     """Return *records* by what ``keys`` hold, as ``vg/lv`` or ``md0``."""
     return {
         "/".join(str(record.get(key, "")) for key in keys).removeprefix("/dev/"): record
@@ -43,7 +43,7 @@ def _by(records: Records, keys: tuple[str, ...]) -> dict[str, dict[str, Json]]:
     }
 
 
-def _enriched(
+def _with_facts(
     device: Device, volumes: dict[str, dict[str, Json]], arrays: dict[str, dict[str, Json]]
 ) -> Device:
     for records, names, key in (

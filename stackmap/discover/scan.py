@@ -9,8 +9,8 @@ from functools import cached_property
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
-from stackmap.sources.dm import Mapped
-from stackmap.sources.dm_targets import reports
+from stackmap.sources.dm import MappedDevice
+from stackmap.sources.dm_targets import has_status
 from stackmap.sources.dmsetup import Segments
 from stackmap.sources.sysfs import Block
 
@@ -30,7 +30,7 @@ class Scan:
     host: Host
     blocks: Mapping[str, Block]
     names: Mapping[str, str]
-    mapped: Mapping[str, Mapped]
+    mapped: Mapping[str, MappedDevice]
     tables: Segments | None
     statuses: Segments | None
     unknown: tuple[str, ...]
@@ -38,7 +38,7 @@ class Scan:
     counters: bool
 
     @cached_property
-    def bearers(self) -> Mapping[str, str]:
+    def by_dev_path(self) -> Mapping[str, str]:
         """Devices by the names that they bear in /dev: in /dev/mapper, LVs' labels, arrays' in /dev/md."""
         labels = {mapped.label: name for name, mapped in self.mapped.items()}
         arrays = (block for block in self.blocks.values() if "md" in block.entries)
@@ -78,7 +78,7 @@ def _is_there(host: Host, block: Block) -> bool:
 
 def _have_states(tables: Segments | None) -> bool:
     """Whether a status would tell more than that there is a table."""
-    return any(reports(line.target) for lines in (tables or {}).values() for line in lines)
+    return any(has_status(line.target) for lines in (tables or {}).values() for line in lines)
 
 
 def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Segments | None:

@@ -9,7 +9,7 @@ from stackmap.model.device import Device, Kind, Use
 from stackmap.sources import udev
 
 # LVs are left out: there may be thousands, and who uses them is told by names.
-ASKED = frozenset({Kind.DISK, Kind.PARTITION, Kind.ARRAY, Kind.MULTIPATH, Kind.CRYPT})
+CHECKED_KINDS = frozenset({Kind.DISK, Kind.PARTITION, Kind.ARRAY, Kind.MULTIPATH, Kind.CRYPT})
 
 # How and by whom a device with this type is used, though nothing of the kernel's stands on it.
 USERS = {
@@ -27,7 +27,7 @@ USERS = {
 def signatures(seen: Scan, idle: Iterable[Device]) -> Iterator[tuple[str, Use]]:
     """Yield who uses the *idle*: devices that nothing stands on and that nothing has mounted."""
     for device in idle:
-        if device.kind in ASKED:
+        if device.kind in CHECKED_KINDS:
             said = udev.properties(seen.host, device.number)
             how, who = USERS.get(said.get("ID_FS_TYPE", ""), ("", ""))
             if how:

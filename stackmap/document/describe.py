@@ -41,7 +41,7 @@ def users(device: Device, most: int = 2) -> str:
     """Return who uses *device*, *most* of them by name."""
     if not device.uses:
         return ""
-    names = [use.who for use in device.uses]
+    names = [use.name for use in device.uses]
     more = f" (+{len(names) - most})" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
 # What ``uevents`` says where some were missed: anything may have changed.
-LOST = {"ACTION": "lost"}
+EVENTS_LOST = {"ACTION": "lost"}
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -74,7 +74,7 @@ class Host(Protocol):
         listen, and returns []. ``SourceMissing`` where nobody can listen.
         """
 
-    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Begin to *ask* a host like this one what takes long, while this one is asked other things."""
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:

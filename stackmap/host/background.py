@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-ASIDE, WAITED_FOR = "aside", "waited for"
+BACKGROUND, PENDING = "aside", "waited for"
 ANSWERED = "answered"  # stands for an event where nobody waits who began to
 
 T = TypeVar("T")
 
 
-class Replayed(Generic[T]):
+class ReplayedAnswer(Generic[T]):
     """What *ask* returns in the first frame in which it is no longer *waited_for*."""
 
     def __init__(self, ask: Callable[[], T], waited_for: Callable[[], bool]) -> None:

@@ -31,12 +31,12 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
-from stackmap.host.background import ANSWERED, ASIDE, WAITED_FOR, Replayed
+from stackmap.host.background import ANSWERED, BACKGROUND, PENDING, ReplayedAnswer
 from stackmap.host.capture_paths import command_file, decoded, udev_file
-from stackmap.host.log import Refused
-from stackmap.host.manifest import manifest_of, timeline_of
-from stackmap.host.timeline import JUMPED, WHOLE, Step, Tell, Window
-from stackmap.host.tree import open_tree
+from stackmap.host.file_tree import open_tree
+from stackmap.host.log import Refusal
+from stackmap.host.manifest import open_timeline, read_manifest
+from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
 from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:
@@ -62,54 +62,54 @@ class CapturedHost:
     part that is damaged and left out; without it that is a ``CaptureError``.
     """
 
-    def __init__(self, path: str, tell: Tell | None = None) -> None:
+    def __init__(self, path: str, warn: Warn | None = None) -> None:
         self.path = path
-        self._tell = tell or self._refuse
+        self._warn = warn or self._refuse
         self._tree = open_tree(path)
-        manifest = manifest_of(self._tree, path)
+        manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
         self._links = cast("dict[str, str]", manifest.get("links", {}))
-        self._timeline = timeline_of(self._tree, path, manifest, self._left_out)
-        self._window = WHOLE
-        self._aside: Replayed[object] | None = None
-        self._was_asked_aside = False
+        self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
+        self._window = WHOLE_RECORDING
+        self._background: ReplayedAnswer[object] | None = None
+        self._was_background_pending = False
 
     def span(self) -> tuple[float, float] | None:
         """Return the instants of the first and the last frame; None without frames."""
         return self._timeline.span()
 
-    def pace(self) -> float | None:
+    def spacing(self) -> float | None:
         """Return the seconds between the first two frames; None if there are no two."""
-        return self._timeline.pace()
+        return self._timeline.spacing()
 
-    def show(self, window: Window) -> None:
+    def select(self, window: TimeWindow) -> None:
         """Answer from *window* alone; ``InputError`` if there is no frame in it."""
         self._window = window
-        if window == WHOLE:
+        if window == WHOLE_RECORDING:
             return
-        if next(self._timeline.moved(window), None) is None:
+        if next(self._timeline.frames(window), None) is None:
             raise InputError(f"{self.path}: no sample in the time that was asked for")
 
-    def show_last(self) -> bool:
+    def select_last_interval(self) -> bool:
         """Answer from the last interval alone of what is shown; return whether there is one."""
-        window = self._timeline.last(self._window)
+        window = self._timeline.last_interval(self._window)
         if window is not None:
-            self.show(window)
+            self.select(window)
         return window is not None
 
     def read(self, path: str) -> str:
         """Return the file as it was in this frame."""
-        return self._told(f"read {path}", path)
+        return self._required_answer(f"read {path}", path)
 
     def names_in(self, path: str) -> list[str]:
         """Return the listing as it was in this frame."""
-        listed = self._kept(f"names_in {path}", f"{path}/{LISTING}")
+        listed = self._newest_answer(f"names_in {path}", f"{path}/{LISTING}")
         return sorted(self._tree.names(path)) if listed is None else listed.splitlines()
 
     def link(self, path: str) -> str:
         """Return what the link said."""
         question = f"link {path}"
-        later = self._later(question, None)
+        later = self._logged_answer(question, None)
         if later is not None:
             return later
         self._repeat_refusal(question)
@@ -117,14 +117,14 @@ class CapturedHost:
 
     def run(self, *command: str) -> str:
         """Return what *command* printed."""
-        printed = self._kept("run " + " ".join(command), command_file(command))
+        printed = self._newest_answer("run " + " ".join(command), command_file(command))
         if printed is None:
             raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
         return printed
 
     def udev(self, number: str) -> dict[str, str]:
         """Return the properties udev had recorded."""
-        text = self._kept(f"udev {number}", udev_file(number))
+        text = self._newest_answer(f"udev {number}", udev_file(number))
         return {} if text is None else parse_udev(text)
 
     def volumes(self) -> list[dict[str, Json]]:
@@ -138,67 +138,70 @@ class CapturedHost:
     def uevents(self) -> list[dict[str, str]]:
         """Return what the kernel had told by this frame, since the one before."""
         question = "uevents"
-        if self._later(question, None) is None:
+        if self._logged_answer(question, None) is None:
             self._repeat_refusal(question)
-        told = self._timeline.passing(question)
+        told = self._timeline.transient(question)
         events = [
             event
             for text in told
-            for event in ([{"ACTION": JUMPED}] if text == JUMPED else self._json(text, question))
+            for event in ([{"ACTION": SKIPPED}] if text == SKIPPED else self._json(text, question))
         ]
-        return events + self._answered()
+        return events + self._background_events()
 
-    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Return what will be ready in the frame in which it was when this was recorded."""
-        answer = Replayed(partial(ask, self), self._is_asked_aside)
-        self._aside = cast("Replayed[object]", answer)
+        answer = ReplayedAnswer(partial(ask, self), self._is_background_pending)
+        self._background = cast("ReplayedAnswer[object]", answer)
         return answer
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
-        return (time for time, _ in islice(self._moved(), count))
+        return (time for time, _ in islice(self._frames(), count))
 
-    def ends(self) -> Iterator[tuple[float, int]]:
+    def interval_ends(self) -> Iterator[tuple[float, int]]:
         """
         Yield the instants of those frames that hold all that was counted, with how many intervals each ends.
 
         Of frames between which every device counted on, and nothing else was
         told, only the first and the last, as far as the recording says so.
         """
-        return self._moved(ends=True)
+        return self._frames(ends=True)
 
-    def _moved(self, *, ends: bool = False) -> Iterator[Step]:
+    def _frames(self, *, ends: bool = False) -> Iterator[FrameTime]:
         """Begin anew: what was asked aside on an earlier way through is nobody's any more."""
-        self._aside, self._was_asked_aside = None, False
-        return self._timeline.moved(self._window, ends=ends)
+        self._background, self._was_background_pending = None, False
+        return self._timeline.frames(self._window, ends=ends)
 
-    def _is_asked_aside(self) -> bool:
-        return self._timeline.told(ASIDE, None) == WAITED_FOR
+    def _is_background_pending(self) -> bool:
+        return self._timeline.answer(BACKGROUND, None) == PENDING
 
-    def _answered(self) -> list[dict[str, str]]:
+    def _background_events(self) -> list[dict[str, str]]:
         """Return an event where an answer came that nobody waits for here: who began to look later must look again."""
-        before, self._was_asked_aside = self._was_asked_aside, self._is_asked_aside()
-        waits = self._aside is not None and not self._aside.taken
-        came = before and not self._was_asked_aside and not waits
+        before, self._was_background_pending = (
+            self._was_background_pending,
+            self._is_background_pending(),
+        )
+        waits = self._background is not None and not self._background.taken
+        came = before and not self._was_background_pending and not waits
         return [{"ACTION": ANSWERED}] if came else []
 
-    def _left_out(self, what: str) -> None:
-        self._tell(f"{self.path}{what}")
+    def _warn_left_out(self, what: str) -> None:
+        self._warn(f"{self.path}{what}")
 
     @staticmethod
     def _refuse(what: str) -> NoReturn:
         raise CaptureError(what)
 
-    def _told(self, question: str, path: str) -> str:
+    def _required_answer(self, question: str, path: str) -> str:
         """Return the newest answer; ``SourceMissing`` if the capture has none."""
-        kept = self._kept(question, path)
+        kept = self._newest_answer(question, path)
         if kept is None:
             raise SourceMissing(f"{path}: not in {self.path}")
         return kept
 
-    def _kept(self, question: str, path: str) -> str | None:
+    def _newest_answer(self, question: str, path: str) -> str | None:
         """Return the newest answer at or before this frame, None if the capture has none."""
-        later = self._later(question, path)
+        later = self._logged_answer(question, path)
         if later is not None:
             return later
         self._repeat_refusal(question)
@@ -207,16 +210,17 @@ class CapturedHost:
         except SourceMissing:
             return None
 
-    def _later(self, question: str, path: str | None) -> str | None:
+    def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return what was told after the first answers, refusals included; None if nothing."""
-        told = self._timeline.told(question, path)
-        if isinstance(told, Refused):
+        told = self._timeline.answer(question, path)
+        if isinstance(told, Refusal):
             raise REFUSALS.get(told.kind, SourceError)(told.message)
         return told
 
     def _records(self, name: str) -> list[dict[str, Json]]:
         return cast(
-            "list[dict[str, Json]]", self._json(self._told(name, f"/{name}.json"), f"{name}.json")
+            "list[dict[str, Json]]",
+            self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json"),
         )
 
     def _json(self, text: str, what: str) -> list[dict[str, str]]:

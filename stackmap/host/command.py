@@ -15,8 +15,8 @@ from stackmap.errors import SourceError, SourceMissing, SourceTimeout
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
-DYING_SECONDS = 1.0  # a killed child is gone at once, but for one that hangs in the kernel
-PAUSE = 0.001  # seconds between looks at a child that has said all and is about to end
+KILL_SECONDS = 1.0  # a killed child is gone at once, but for one that hangs in the kernel
+POLL_INTERVAL = 0.001  # seconds between looks at a child that has said all and is about to end
 BLOCK = 65536
 
 
@@ -27,7 +27,7 @@ class Command:
         program = _program(words[0])
         self.words = words
         self._out, out = os.pipe()
-        self._complaint, complaint = os.pipe()
+        self._err, complaint = os.pipe()
         try:
             self._pid = os.posix_spawn(
                 program,
@@ -69,7 +69,7 @@ class Command:
 
     def _said(self, deadline: float) -> tuple[bytes, bytes]:
         """Return all that comes through both pipes until they are closed."""
-        said: dict[int, list[bytes]] = {self._out: [], self._complaint: []}
+        said: dict[int, list[bytes]] = {self._out: [], self._err: []}
         poll = select.poll()
         for pipe in said:
             poll.register(pipe, select.POLLIN)
@@ -80,7 +80,7 @@ class Command:
                 if not said[pipe][-1]:
                     poll.unregister(pipe)
                     remaining -= 1
-        return b"".join(said[self._out]), b"".join(said[self._complaint])
+        return b"".join(said[self._out]), b"".join(said[self._err])
 
     def _ended(self, deadline: float) -> int:
         """Return the exit status."""
@@ -89,18 +89,18 @@ class Command:
             if pid:
                 return os.waitstatus_to_exitcode(status)
             _milliseconds(deadline)
-            time.sleep(PAUSE)
+            time.sleep(POLL_INTERVAL)
 
     def _kill(self) -> None:
         """End the command; one that hangs in the kernel, on a dead path, cannot die and is left."""
         os.kill(self._pid, signal.SIGKILL)
-        deadline = time.monotonic() + DYING_SECONDS
+        deadline = time.monotonic() + KILL_SECONDS
         while not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < deadline:
-            time.sleep(PAUSE)
+            time.sleep(POLL_INTERVAL)
 
     def _close(self) -> None:
         os.close(self._out)
-        os.close(self._complaint)
+        os.close(self._err)
 
 
 def _program(name: str) -> str:

@@ -21,13 +21,13 @@ from stackmap.host.udev_record import parse_udev
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host, Json
     from stackmap.host.command import Command
-    from stackmap.host.uevents import Listener
+    from stackmap.host.uevents import UeventListener
 
 T = TypeVar("T")
 
-COMMAND_SECONDS = 5.0  # dmsetup answers in 0.01 s; a command that waits on a dead path, never
+DEFAULT_TIMEOUT = 5.0  # dmsetup answers in 0.01 s; a command that waits on a dead path, never
 # lvm reads the labels of all PVs, past the cache, behind the load that is looked into.
-PATIENCE = {"lvm": 60.0}
+COMMAND_TIMEOUTS = {"lvm": 60.0}
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
 
@@ -47,7 +47,7 @@ class LiveHost:
 
     def __init__(self) -> None:
         self._begun: dict[tuple[str, ...], Command] = {}
-        self._listener: Listener | None = None
+        self._listener: UeventListener | None = None
 
     def read(self, path: str) -> str:
         """Return the file's text."""
@@ -77,7 +77,7 @@ class LiveHost:
         except OSError as error:
             raise _refusal(path, error) from error
 
-    def begin(self, *command: str) -> None:
+    def start(self, *command: str) -> None:
         """Begin *command*, which will be asked for, so that it works while we do; refusals are for ``run``."""
         try:
             self._begun[command] = _started(command)
@@ -85,9 +85,9 @@ class LiveHost:
             return
 
     def run(self, *command: str) -> str:
-        """Return what *command* prints, in the C locale and in the time it has (``PATIENCE``)."""
+        """Return what *command* prints, in the C locale and in the time it has (``COMMAND_TIMEOUTS``)."""
         process = self._begun.pop(command, None) or _started(command)
-        status, out, complaint = process.answer(PATIENCE.get(command[0], COMMAND_SECONDS))
+        status, out, complaint = process.answer(COMMAND_TIMEOUTS.get(command[0], DEFAULT_TIMEOUT))
         if status:
             raise _failure(command, decoded(complaint))
         return decoded(out)
@@ -114,17 +114,17 @@ class LiveHost:
 
     def uevents(self) -> list[dict[str, str]]:
         """Return what was told since, by pyudev's monitor of the kernel."""
-        from stackmap.host.uevents import Listener
+        from stackmap.host.uevents import UeventListener
 
         if self._listener is None:
-            self._listener = Listener()
-        return self._listener.heard()
+            self._listener = UeventListener()
+        return self._listener.events()
 
-    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Begin to *ask*, in a thread."""
-        from stackmap.host.threaded import Threaded  # 3 ms that only a change costs
+        from stackmap.host.background_thread import ThreadedAnswer  # 3 ms that only a change costs
 
-        return Threaded(partial(ask, self))
+        return ThreadedAnswer(partial(ask, self))
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """

@@ -41,17 +41,20 @@ from stackmap.host.capture_paths import encoded
 
 FOLDER = "/log"
 ENDING = ".gz"
-SPAN = 600.0  # seconds
+SEGMENT_SECONDS = 600.0  # seconds
 GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
-STEPS = 1 << 14, 1 << 20  # bytes unpacked at once: at first, for the first frame alone, and at most
-LONGEST = 1 << 26  # of a frame: 2,000 devices with all that is asked of them take 20 MB
-PASSING = b'["+"'  # how an entry begins that holds for its frame alone
-HEADING = 100  # bytes, more than a frame's heading takes
-COUNT = "count"
+UNPACK_STEPS = (
+    1 << 14,
+    1 << 20,
+)  # bytes unpacked at once: at first, for the first frame alone, and at most
+MAX_FRAME = 1 << 26  # of a frame: 2,000 devices with all that is asked of them take 20 MB
+TRANSIENT = b'["+"'  # how an entry begins that holds for its frame alone
+MAX_HEADING = 100  # bytes, more than a frame's heading takes
+FRAME_COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the words."""
 
     kind: str
@@ -59,15 +62,15 @@ class Refused:
 
 
 Lines = list[str]
-Told = Mapping[str, Lines | Refused]  # by question; an answer is split at its line ends
+Answers = Mapping[str, Lines | Refusal]  # by question; an answer is split at its line ends
 
 
-def name_of(time: float) -> str:
+def segment_path(time: float) -> str:
     """Return where the segment that begins at *time* lies."""
     return f"{FOLDER}/{time:.6f}{ENDING}"
 
 
-def start_of(name: str) -> float | None:
+def segment_start(name: str) -> float | None:
     """Return when the segment *name* begins, None if it is no segment."""
     try:
         return float(name.removesuffix(ENDING)) if name.endswith(ENDING) else None
@@ -75,15 +78,17 @@ def start_of(name: str) -> float | None:
         return None
 
 
-def frame(time: float, entries: list[bytes]) -> bytes:
+def encode_frame(time: float, entries: list[bytes]) -> bytes:
     """Return a frame."""
     content = b"".join(entries)
     return b"frame %.6f %d %d\n%b" % (time, len(content), zlib.crc32(content), content)
 
 
-def entry(question: str, now: Lines | Refused, before: Lines | Refused | None = None) -> bytes:
+def encode_entry(
+    question: str, now: Lines | Refusal, before: Lines | Refusal | None = None
+) -> bytes:
     """Return the entry that says *now*; where the answer *before* has as many lines, how they differ."""
-    if isinstance(now, Refused):
+    if isinstance(now, Refusal):
         return _heading("!", question, now.kind, now.message)
     if isinstance(before, list) and len(before) == len(now) > 1:
         places = [*compress(range(len(now)), map(ne, now, before))]
@@ -93,7 +98,7 @@ def entry(question: str, now: Lines | Refused, before: Lines | Refused | None = 
     return _with_body("=", question, encoded("\n".join(now)))
 
 
-def passing(question: str, answer: str) -> bytes:
+def encode_transient(question: str, answer: str) -> bytes:
     """Return an entry for this frame alone."""
     return _with_body("+", question, encoded(answer))
 
@@ -133,7 +138,7 @@ class Frames:
     def _unpacked(self) -> Iterator[bytes]:
         """Yield the content unpacked, as far as it goes."""
         unpacking = zlib.decompressobj(GZIP)
-        step, most = STEPS
+        step, most = UNPACK_STEPS
         while self._content and not unpacking.eof:
             yield unpacking.decompress(self._content, step)
             self._content = unpacking.unconsumed_tail
@@ -142,7 +147,7 @@ class Frames:
             self.ending = Ending.WHOLE
 
 
-def count_of(answer: str, where: str) -> tuple[int, int]:
+def parse_count(answer: str, where: str) -> tuple[int, int]:
     """Return the frames before and the marks, as ``COUNT`` is answered; ``CaptureError`` if it is not."""
     try:
         before, marks = map(int, answer.split())
@@ -151,7 +156,7 @@ def count_of(answer: str, where: str) -> tuple[int, int]:
     return before, marks
 
 
-def applied(told: dict[str, Lines | Refused], entries: bytes, where: str) -> dict[str, str]:
+def apply_entries(told: dict[str, Lines | Refusal], entries: bytes, where: str) -> dict[str, str]:
     """Bring *told* up to a frame; return what holds for that frame alone."""
     alone: dict[str, str] = {}
     start = 0
@@ -161,7 +166,7 @@ def applied(told: dict[str, Lines | Refused], entries: bytes, where: str) -> dic
             kind, question, *more = json.loads(entries[start:end])
             start = end + 1
             if kind == "!":
-                told[question] = Refused(*map(str, more))
+                told[question] = Refusal(*map(str, more))
                 continue
             body = entries[start : start + more[0]].decode()
             start += more[0] + 1
@@ -176,9 +181,9 @@ def applied(told: dict[str, Lines | Refused], entries: bytes, where: str) -> dic
     return alone
 
 
-def _patched(before: Lines | Refused, changes: str) -> Lines:
+def _patched(before: Lines | Refusal, changes: str) -> Lines:
     places, *lines = changes.split("\n")
-    if isinstance(before, Refused):
+    if isinstance(before, Refusal):
         raise TypeError("changes of an answer that was refused")
     now = [*before]
     for place, line in zip(map(int, places.split()), lines, strict=True):
@@ -188,14 +193,14 @@ def _patched(before: Lines | Refused, changes: str) -> Lines:
 
 def _frame_at(rest: bytes, start: int) -> tuple[float, int, int] | None:
     """Return the instant of the frame at *start*, and where its entries begin and end; None: it is not all there."""
-    end = rest.find(b"\n", start, start + HEADING)
+    end = rest.find(b"\n", start, start + MAX_HEADING)
     if end < 0:
-        if len(rest) - start > HEADING:
+        if len(rest) - start > MAX_HEADING:
             raise ValueError("no heading of a frame")
         return None
     word, time, length, crc = rest[start:end].split(b" ")
     begin, size = end + 1, int(length)
-    if word != b"frame" or not 0 <= size <= LONGEST:
+    if word != b"frame" or not 0 <= size <= MAX_FRAME:
         raise ValueError("no heading of a frame")
     if len(rest) < begin + size:
         return None

@@ -9,28 +9,39 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from stackmap.host import log
-from stackmap.host.log import FOLDER, Ending, Lines, Refused
-from stackmap.host.timeline import JUMPED, Pace, Step, Tell, Window, last_of, pace_of, written
+from stackmap.host.log import FOLDER, Ending, Lines, Refusal
+from stackmap.host.timeline import (
+    SKIPPED,
+    FrameSchedule,
+    FrameTime,
+    TimeWindow,
+    Warn,
+    first_spacing,
+    last_interval,
+    utc_time,
+)
 
 if TYPE_CHECKING:
-    from stackmap.host.tree import Tree
+    from stackmap.host.file_tree import FileTree
 
 
-class Logged:
+class LogReader:
     """
     The log's segments; only those that a window needs are read.
 
     *tell* takes a line for each that is damaged, which says what is left out.
     """
 
-    def __init__(self, tree: Tree, names: list[str], tell: Tell) -> None:
-        found = sorted((start, name) for name in names if (start := log.start_of(name)) is not None)
+    def __init__(self, tree: FileTree, names: list[str], tell: Warn) -> None:
+        found = sorted(
+            (start, name) for name in names if (start := log.segment_start(name)) is not None
+        )
         self._tree = tree
         self._tell = tell
         self._starts = [*(start for start, _ in found), inf]
         self._names = [f"{FOLDER}/{name}" for _, name in found]
-        self._told: dict[str, Lines | Refused] = {}
-        self._passing: dict[str, list[str]] = {}
+        self._answers: dict[str, Lines | Refusal] = {}
+        self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
         self._damaged: set[int] = set()
 
@@ -44,41 +55,45 @@ class Logged:
                 return self._starts[0], last
         return None
 
-    def pace(self) -> float | None:
+    def spacing(self) -> float | None:
         """Return it, by reading the begin of the first segment."""
-        return pace_of([time for time, _ in islice(self._frames(0), 2)] if self._names else [])
+        return first_spacing(
+            [time for time, _ in islice(self._frames(0), 2)] if self._names else []
+        )
 
-    def last(self, window: Window) -> Window | None:
+    def last_interval(self, window: TimeWindow) -> TimeWindow | None:
         """Return it, by reading segments from the end on."""
         begin = -inf if window.since is None else window.since
         end = inf if window.until is None else window.until
-        latest = min(self._at(end), len(self._names) - 1)
-        places = range(latest, self._at(begin) - 1, -1)
+        latest = min(self._segment_at(end), len(self._names) - 1)
+        places = range(latest, self._segment_at(begin) - 1, -1)
         parts = ([t for t, _ in self._frames(place) if window.holds(t)] for place in places)
         first = 0.0
         if window.every:
             frames = (t for place in reversed(places) for t, _ in self._frames(place))
             first = next((time for time in frames if time >= begin), 0.0)
-        return last_of(parts, window.every, first)
+        return last_interval(parts, window.every, first)
 
-    def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:
+    def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
         """Move through the window, from segment to segment."""
-        self._told, self._passing = {}, {}
-        pace = Pace(window)
-        place = self._at(pace.due)
+        self._answers, self._transient = {}, {}
+        pace = FrameSchedule(window)
+        place = self._segment_at(pace.due)
         passed = 0
-        while place < len(self._names) and not pace.over(self._starts[place]):
-            still = self._stillness(place) if ends and not window.every else 0
-            for time, count in self._shown(place, pace, still):
+        while place < len(self._names) and not pace.is_over(self._starts[place]):
+            still = self._unmarked_frames(place) if ends and not window.every else 0
+            for time, count in self._due_frames(place, pace, still):
                 passed += count
                 if time is not None:
                     yield time, passed
                     passed = 0
             if place in self._damaged or pace.due > self._starts[place + 1]:
-                self._jump()
-            place = max(place + 1, self._at(pace.due))
+                self._skip()
+            place = max(place + 1, self._segment_at(pace.due))
 
-    def _shown(self, place: int, pace: Pace, still: int) -> Iterator[tuple[float | None, int]]:
+    def _due_frames(
+        self, place: int, pace: FrameSchedule, still: int
+    ) -> Iterator[tuple[float | None, int]]:
         """
         Yield the frames of a segment that are due, and how many each stands for; None: one that is passed over.
 
@@ -86,15 +101,15 @@ class Logged:
         """
         waiting: tuple[float | None, int] = None, 0
         for number, (time, entries) in enumerate(self._frames(place)):
-            if pace.over(time):
+            if pace.is_over(time):
                 break
             first = pace.first is None
             self._take(entries, self._names[place], fresh=first)
-            if not pace.takes(time):
+            if not pace.accepts(time):
                 continue
             if not still or first:
                 yield time, 1
-            elif pace.over(self._starts[place + 1]):
+            elif pace.is_over(self._starts[place + 1]):
                 waiting = time, waiting[1] + 1
             else:
                 yield None, still - number
@@ -103,33 +118,33 @@ class Logged:
                 return
         yield waiting
 
-    def told(self, question: str, path: str | None) -> str | Refused | None:  # noqa: ARG002 - questions are known by their words
+    def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - questions are known by their words
         """Return what the log told last."""
-        now = self._told.get(question)
+        now = self._answers.get(question)
         return "\n".join(now) if isinstance(now, list) else now
 
-    def passing(self, question: str) -> list[str]:
+    def transient(self, question: str) -> list[str]:
         """Return what was told in the frames since the one before, this one's included, and forget it."""
-        return self._passing.pop(question, [])
+        return self._transient.pop(question, [])
 
-    def _at(self, time: float) -> int:
+    def _segment_at(self, time: float) -> int:
         """Return the place of the segment that has *time*, or of the first one."""
         return max(0, bisect_right(self._starts, time) - 1)
 
     def _take(self, entries: bytes, where: str, *, fresh: bool) -> None:
         """Bring what was told up to a frame; *fresh*: it is not after any that was shown."""
         if fresh:
-            self._passing = {}
-        for question, answer in log.applied(self._told, entries, where).items():
-            if question != log.COUNT:
-                self._passing.setdefault(question, []).append(answer)
+            self._transient = {}
+        for question, answer in log.apply_entries(self._answers, entries, where).items():
+            if question != log.FRAME_COUNT:
+                self._transient.setdefault(question, []).append(answer)
 
-    def _jump(self) -> None:
+    def _skip(self) -> None:
         """Leave out what comes before the segment that is read next; that tells all anew."""
-        self._told = {}
-        self._passing = {"uevents": [JUMPED]}
+        self._answers = {}
+        self._transient = {"uevents": [SKIPPED]}
 
-    def _stillness(self, place: int) -> int:
+    def _unmarked_frames(self, place: int) -> int:
         """Return how many frames a segment has if none is marked, nor the one after them; else 0."""
         before, after = self._count(place), self._count(place + 1)
         if before is None or after is None or before[1] != after[1]:
@@ -141,8 +156,8 @@ class Logged:
         if place not in self._counts and place < len(self._names):
             entries = next((entries for _, entries in self._frames(place)), b"")
             name = self._names[place]
-            told = log.applied({}, entries, name).get(log.COUNT)
-            self._counts[place] = None if told is None else log.count_of(told, name)
+            told = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
+            self._counts[place] = None if told is None else log.parse_count(told, name)
         return self._counts.get(place)
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
@@ -156,5 +171,5 @@ class Logged:
         if frames.ending not in fine and place not in self._damaged:
             self._damaged.add(place)
             until = self._starts[place + 1]
-            span = f"from {written(last)} " + ("on" if until == inf else f"to {written(until)}")
+            span = f"from {utc_time(last)} " + ("on" if until == inf else f"to {utc_time(until)}")
             self._tell(f"{self._names[place]}: damaged: what was recorded {span} is left out")

@@ -15,7 +15,7 @@ from stackmap.host.log import GZIP
 LEVEL = 1
 
 
-class Segment:
+class SegmentWriter:
     """
     A file that grows by a frame a write, and never holds half of one for long.
 
@@ -36,12 +36,12 @@ class Segment:
 
     def append(self, frame: bytes) -> None:
         """Write *frame*, so that it can be read from now on."""
-        with _undisturbed():
+        with _signals_blocked():
             self._write(self._packing.compress(frame) + self._packing.flush(zlib.Z_SYNC_FLUSH))
 
     def end(self) -> None:
         """Close the stream and the file."""
-        with _undisturbed():
+        with _signals_blocked():
             self._write(self._packing.flush())
         os.close(self._file)
 
@@ -60,7 +60,7 @@ class Segment:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def _signals_blocked() -> Iterator[None]:
     """Have an interrupt wait: what was packed must be written, or nothing after it can be read."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import CaptureError, SourceMissing
 from stackmap.host.log import FOLDER
-from stackmap.host.timeline import Numbered, Tell, Timeline
+from stackmap.host.timeline import NumberedFrames, Timeline, Warn
 
 if TYPE_CHECKING:
     from stackmap.host import Json
-    from stackmap.host.tree import Tree
+    from stackmap.host.file_tree import FileTree
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
@@ -20,7 +20,7 @@ MANIFEST = "/capture.json"
 UNFINISHED = MANIFEST + ".new"
 
 
-def manifest_of(tree: Tree, path: str) -> dict[str, Json]:
+def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
     """Return the manifest, {} of a plain tree; ``CaptureError`` where there is no capture at *path*."""
     try:
         manifest = json.loads(tree.read(MANIFEST))
@@ -43,13 +43,13 @@ def manifest_of(tree: Tree, path: str) -> dict[str, Json]:
     return manifest
 
 
-def timeline_of(tree: Tree, path: str, manifest: dict[str, Json], tell: Tell) -> Timeline:
+def open_timeline(tree: FileTree, path: str, manifest: dict[str, Json], tell: Warn) -> Timeline:
     """Return the frames; *tell* takes a line for each part of them that is damaged."""
     if manifest.get("format") == FORMAT:
-        from stackmap.host.log_reader import Logged  # a plain tree does not pay for it
+        from stackmap.host.log_reader import LogReader  # a plain tree does not pay for it
 
-        return Logged(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], tell)
-    return Numbered(tree, _instants(manifest.get("times", []), path))
+        return LogReader(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], tell)
+    return NumberedFrames(tree, _instants(manifest.get("times", []), path))
 
 
 def _instants(times: Json, path: str) -> list[float]:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from stackmap.errors import SourceError
 from stackmap.host.capture import LISTING, REFUSALS
 from stackmap.host.capture_paths import command_file, udev_file
-from stackmap.host.log import Refused
+from stackmap.host.log import Refusal
 
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host, Json
 
 T = TypeVar("T")
 
-Kept = tuple[
-    str, str | None, str | Refused
+RecordedAnswer = tuple[
+    str, str | None, str | Refusal
 ]  # question, the file its answer has in a capture, answer
 LINK = "link "  # before the path, in the question for a link
 
 
-class KeepingHost:
+class InterceptingHost:
     """Pass each question on to *host*, and have each answer kept by *keep*, refusals too."""
 
-    def __init__(self, host: Host, keep: Callable[[Kept], None]) -> None:
+    def __init__(self, host: Host, keep: Callable[[RecordedAnswer], None]) -> None:
         self._host = host
         self._kept_by = keep
 
@@ -66,9 +66,9 @@ class KeepingHost:
         """Ask; what passes is kept by who samples."""
         return self._host.uevents()
 
-    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Ask aside."""
-        return self._host.aside(ask)
+        return self._host.in_background(ask)
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """Pass the instants on."""
@@ -80,17 +80,20 @@ class KeepingHost:
         try:
             value = answer()
         except SourceError as error:
-            self._kept_by((question, path, refused(error)))
+            self._kept_by((question, path, refusal_of(error)))
             raise
         self._kept_by((question, path, text(value)))
         return value
 
 
-class Aside(Generic[T]):
+class RecordedBackgroundAnswer(Generic[T]):
     """An *answer* whose questions were *kept*; *take_in* is given these when it is taken."""
 
     def __init__(
-        self, answer: Answer[T], kept: list[Kept], take_in: Callable[[Aside[T], list[Kept]], None]
+        self,
+        answer: Answer[T],
+        kept: list[RecordedAnswer],
+        take_in: Callable[[RecordedBackgroundAnswer[T], list[RecordedAnswer]], None],
     ) -> None:
         self._answer = answer
         self._kept = kept
@@ -108,10 +111,10 @@ class Aside(Generic[T]):
             self._take_in(self, self._kept)
 
 
-def refused(error: SourceError) -> Refused:
+def refusal_of(error: SourceError) -> Refusal:
     """Return what is kept of a refusal: the word in ``REFUSALS`` that makes it again, and what it said."""
     kind = next(word for word, kind in REFUSALS.items() if type(error) is kind)
-    return Refused(kind, str(error))
+    return Refusal(kind, str(error))
 
 
 def as_json(value: object) -> str:

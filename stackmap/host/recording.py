@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host import log
-from stackmap.host.background import ASIDE, WAITED_FOR
+from stackmap.host.background import BACKGROUND, PENDING
 from stackmap.host.capture_paths import encoded
-from stackmap.host.log import Lines, Refused
-from stackmap.host.log_writer import Segment
+from stackmap.host.log import Lines, Refusal
+from stackmap.host.log_writer import SegmentWriter
 from stackmap.host.manifest import FORMAT, MANIFEST, UNFINISHED
-from stackmap.host.recorder import LINK, Aside, KeepingHost, Kept, as_json, refused
+from stackmap.host.recorder import (
+    LINK,
+    InterceptingHost,
+    RecordedAnswer,
+    RecordedBackgroundAnswer,
+    as_json,
+    refusal_of,
+)
 
 if TYPE_CHECKING:
     from stackmap.host import Answer, Host
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class RecordingHost(KeepingHost):
+class RecordingHost(InterceptingHost):
     """
     Pass each question on to *host* and keep the answer under *directory*.
 
@@ -38,15 +45,15 @@ class RecordingHost(KeepingHost):
     """
 
     def __init__(self, host: Host, directory: str) -> None:
-        super().__init__(host, self._keep)
+        super().__init__(host, self._record)
         self._directory = Path(directory)
-        self._first: dict[str, str | Refused] = {}
-        self._later: dict[str, Lines | Refused] = {}
+        self._first: dict[str, str | Refusal] = {}
+        self._later: dict[str, Lines | Refusal] = {}
         self._entries: list[bytes] = []
-        self._segment: Segment | None = None
+        self._segment: SegmentWriter | None = None
         self._time: float | None = None
-        self._asides: set[Aside[Any]] = set()
-        self._newer: set[str] = set()  # what was asked besides, while one was waited for
+        self._background: set[RecordedBackgroundAnswer[Any]] = set()
+        self._asked_meanwhile: set[str] = set()  # what was asked besides, while one was waited for
         self._marks = 0
         self.frames = 0
         self._begin()
@@ -65,12 +72,12 @@ class RecordingHost(KeepingHost):
         """Mark the frame of this tick: more happened since the one before than that all devices counted on."""
         self._marks += 1
 
-    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Ask aside, and keep what was answered in the frame in which all of it is there."""
-        kept: list[Kept] = []
-        answer = self._host.aside(lambda host: ask(KeepingHost(host, kept.append)))
-        aside = Aside(answer, kept, self._take_in)
-        self._asides.add(aside)
+        kept: list[RecordedAnswer] = []
+        answer = self._host.in_background(lambda host: ask(InterceptingHost(host, kept.append)))
+        aside = RecordedBackgroundAnswer(answer, kept, self._record_background)
+        self._background.add(aside)
         return aside
 
     def uevents(self) -> list[dict[str, str]]:
@@ -79,10 +86,10 @@ class RecordingHost(KeepingHost):
         try:
             told = self._host.uevents()
         except SourceError as error:
-            self._keep((question, None, refused(error)))
+            self._record((question, None, refusal_of(error)))
             raise
         if told and self._time is not None:
-            self._entries.append(log.passing(question, json.dumps(told)))
+            self._entries.append(log.encode_transient(question, json.dumps(told)))
         return told
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
@@ -95,30 +102,32 @@ class RecordingHost(KeepingHost):
             # Only here: a frame that was interrupted may lack the counters, and is none.
             self._write_frame()
 
-    def _take_in(self, aside: Aside[T], kept: list[Kept]) -> None:
+    def _record_background(
+        self, aside: RecordedBackgroundAnswer[T], kept: list[RecordedAnswer]
+    ) -> None:
         """Keep what was asked aside, but for what the samples have asked since: they have newer answers."""
-        self._asides.discard(aside)
-        newer, self._newer = self._newer, set()
+        self._background.discard(aside)
+        newer, self._asked_meanwhile = self._asked_meanwhile, set()
         for each in kept:
             if each[0] not in newer:
-                self._keep(each)
+                self._record(each)
 
-    def _keep(self, kept: Kept) -> None:
+    def _record(self, kept: RecordedAnswer) -> None:
         """Keep an answer; a later one only where it differs."""
         question, path, answer = kept
-        if self._asides:
-            self._newer.add(question)
+        if self._background:
+            self._asked_meanwhile.add(question)
         if self._time is None:
             if isinstance(answer, str) and path is not None and self._first.get(question) != answer:
                 self._write(path, answer)
             self._first[question] = answer
             return
         before = self._later.get(question)
-        now = answer if isinstance(answer, Refused) else answer.split("\n")
+        now = answer if isinstance(answer, Refusal) else answer.split("\n")
         if now == before or (before is None and self._first.get(question) == answer):
             return
         self._later[question] = now
-        self._entries.append(log.entry(question, now, before))
+        self._entries.append(log.encode_entry(question, now, before))
 
     def _begin(self) -> None:
         """Take the directory, with a mark that nothing can be read from it yet."""
@@ -138,7 +147,7 @@ class RecordingHost(KeepingHost):
         refusals = {
             question: [answer.kind, answer.message]
             for question, answer in self._first.items()
-            if isinstance(answer, Refused)
+            if isinstance(answer, Refusal)
         }
         # /sys/block/sda is a link, and a folder of files too.
         links = {
@@ -157,18 +166,18 @@ class RecordingHost(KeepingHost):
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment begin another, which tells all anew."""
         time = self._time or 0.0
-        if self._asides or ASIDE in self._later:
-            self._keep((ASIDE, None, WAITED_FOR if self._asides else ""))
-        if self._segment is not None and time >= self._segment.start + log.SPAN:
+        if self._background or BACKGROUND in self._later:
+            self._record((BACKGROUND, None, PENDING if self._background else ""))
+        if self._segment is not None and time >= self._segment.start + log.SEGMENT_SECONDS:
             self._segment.end()
             self._segment = None
         if self._segment is None:
-            self._segment = Segment(f"{self._directory}{log.name_of(time)}", time)
-            passing = [each for each in self._entries if each.startswith(log.PASSING)]
-            told = [log.entry(question, answer) for question, answer in self._later.items()]
-            count = log.passing(log.COUNT, f"{self.frames} {self._marks}")
+            self._segment = SegmentWriter(f"{self._directory}{log.segment_path(time)}", time)
+            passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
+            told = [log.encode_entry(question, answer) for question, answer in self._later.items()]
+            count = log.encode_transient(log.FRAME_COUNT, f"{self.frames} {self._marks}")
             self._entries = [*told, *passing, count]
-        self._segment.append(log.frame(time, self._entries))
+        self._segment.append(log.encode_frame(time, self._entries))
         self._entries = []
         self.frames += 1
 

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from stackmap.errors import SourceMissing
 from stackmap.host.capture_paths import decoded
-from stackmap.host.log import Refused
+from stackmap.host.log import Refusal
 
 if TYPE_CHECKING:
-    from stackmap.host.tree import Tree
+    from stackmap.host.file_tree import FileTree
 
-LATE = 0.2  # seconds that a sample may have come too late; of a short ``every``, a tenth of it
-JUMPED = "jumped"  # stands for what was told in frames that were not read
+MAX_LATENESS = (
+    0.2  # seconds that a sample may have come too late; of a short ``every``, a tenth of it
+)
+SKIPPED = "jumped"  # stands for what was told in frames that were not read
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TimeWindow:
     """Which frames: from ``since`` to ``until``, both included, one in ``every`` seconds; None: no bound."""
 
     since: float | None = None
@@ -41,10 +43,10 @@ class Window:
         return self.until is not None and time > self.until
 
 
-WHOLE = Window()
+WHOLE_RECORDING = TimeWindow()
 
 
-class Pace:
+class FrameSchedule:
     """
     Which frames of a window are due, going forwards.
 
@@ -52,16 +54,16 @@ class Pace:
     the first one, None before it.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: TimeWindow) -> None:
         self._window = window
         self.due = -inf if window.since is None else window.since
         self.first: float | None = None
 
-    def over(self, time: float) -> bool:
+    def is_over(self, time: float) -> bool:
         """Whether the window ended before *time*."""
         return self._window.ended_before(time)
 
-    def takes(self, time: float) -> bool:
+    def accepts(self, time: float) -> bool:
         """Whether the frame of *time* is due; then the next one is due later."""
         if time < self.due:
             return False
@@ -74,11 +76,11 @@ class Pace:
         every = self._window.every
         if not every:
             return time
-        return first + (_place(time, first, every) + 1) * every - _late(every)
+        return first + (_period(time, first, every) + 1) * every - _max_lateness(every)
 
 
-Tell = Callable[[str], None]
-Step = tuple[float, int]  # the instant of a frame, and how many intervals it ends
+Warn = Callable[[str], None]
+FrameTime = tuple[float, int]  # the instant of a frame, and how many intervals it ends
 
 
 class Timeline(Protocol):
@@ -87,13 +89,13 @@ class Timeline(Protocol):
     def span(self) -> tuple[float, float] | None:
         """Return the instants of the first and the last frame, None if there is none."""
 
-    def pace(self) -> float | None:
+    def spacing(self) -> float | None:
         """Return the seconds between the first two frames, None if there are no two."""
 
-    def last(self, window: Window) -> Window | None:
+    def last_interval(self, window: TimeWindow) -> TimeWindow | None:
         """Return the window of the last interval in *window*, None if there is none; what is before it is not read."""
 
-    def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:
+    def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
         """
         Move from frame to frame of *window*.
 
@@ -101,17 +103,17 @@ class Timeline(Protocol):
         only counted on, no more than the ends.
         """
 
-    def told(self, question: str, path: str | None) -> str | Refused | None:
+    def answer(self, question: str, path: str | None) -> str | Refusal | None:
         """Return what was told to *question* up to this frame, None if nothing after the first answers."""
 
-    def passing(self, question: str) -> list[str]:
+    def transient(self, question: str) -> list[str]:
         """Return what was told since the frame before and held then alone; ``JUMPED`` for what was not read."""
 
 
-class Numbered:
+class NumberedFrames:
     """``frames/N/``: later answers of frame N as files."""
 
-    def __init__(self, tree: Tree, times: list[float]) -> None:
+    def __init__(self, tree: FileTree, times: list[float]) -> None:
         self._tree = tree
         self._times = times
         self._frame = 0
@@ -120,27 +122,27 @@ class Numbered:
         """Return the first and the last instant."""
         return (self._times[0], self._times[-1]) if self._times else None
 
-    def pace(self) -> float | None:
+    def spacing(self) -> float | None:
         """Return it."""
-        return pace_of(self._times)
+        return first_spacing(self._times)
 
-    def last(self, window: Window) -> Window | None:
+    def last_interval(self, window: TimeWindow) -> TimeWindow | None:
         """Return it."""
         times = [time for time in self._times if window.holds(time)]
-        return last_of([times], window.every, times[0] if times else 0.0)
+        return last_interval([times], window.every, times[0] if times else 0.0)
 
-    def moved(self, window: Window, *, ends: bool = False) -> Iterator[Step]:  # noqa: ARG002 - nothing is known of any stretch
+    def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:  # noqa: ARG002 - nothing is known of any stretch
         """Move through the window."""
         self._frame = 0
-        pace = Pace(window)
+        pace = FrameSchedule(window)
         for frame, time in enumerate(self._times or [0.0]):
-            if pace.over(time):
+            if pace.is_over(time):
                 return
-            if pace.takes(time):
+            if pace.accepts(time):
                 self._frame = frame
                 yield time, 1
 
-    def told(self, question: str, path: str | None) -> str | Refused | None:  # noqa: ARG002 - files are known by their path
+    def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - files are known by their path
         """Return the newest answer at or before this frame."""
         for frame in range(self._frame if path else 0, 0, -1):
             try:
@@ -149,21 +151,23 @@ class Numbered:
                 continue
         return None
 
-    def passing(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
+    def transient(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
         """Return nothing: nobody kept any."""
         return []
 
 
-def _late(every: float) -> float:
-    return min(LATE, every / 10)
+def _max_lateness(every: float) -> float:
+    return min(MAX_LATENESS, every / 10)
 
 
-def _place(time: float, first: float, every: float) -> float:
+def _period(time: float, first: float, every: float) -> float:
     """Return in which stretch of *every* seconds since *first* an instant is: of each, the first frame is taken."""
-    return (time - first + _late(every)) // every
+    return (time - first + _max_lateness(every)) // every
 
 
-def last_of(parts: Iterable[list[float]], every: float | None, first: float) -> Window | None:
+def last_interval(
+    parts: Iterable[list[float]], every: float | None, first: float
+) -> TimeWindow | None:
     """
     Return the window of the last interval, None if there is none.
 
@@ -174,20 +178,20 @@ def last_of(parts: Iterable[list[float]], every: float | None, first: float) -> 
     known: list[float] = []
     for part in parts:
         known = [*part, *known]
-        taken = {_place(t, first, every) if every else t: t for t in reversed(known)}
+        taken = {_period(t, first, every) if every else t: t for t in reversed(known)}
         if len(taken) > 2:  # the earliest stretch may have begun in a part before
             break
     if len(taken) < 2:
         return None
     end, begin, *_ = taken.values()
-    return Window(begin, end, end - begin if every else None)
+    return TimeWindow(begin, end, end - begin if every else None)
 
 
-def pace_of(times: list[float]) -> float | None:
+def first_spacing(times: list[float]) -> float | None:
     """Return the seconds between the first two of *times*, None if there are no two."""
     return times[1] - times[0] if len(times) > 1 else None
 
 
-def written(time: float) -> str:
+def utc_time(time: float) -> str:
     """Return an instant as the reports have it."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

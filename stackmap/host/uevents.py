@@ -6,14 +6,14 @@ import contextlib
 import errno
 
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.host import LOST
+from stackmap.host import EVENTS_LOST
 
 # Of what an event has: who it was, and what it was then.
-WORDS = ("ACTION", "DEVNAME", "DEVTYPE", "MAJOR", "MINOR", "DISKSEQ", "DM_NAME", "SEQNUM")
-ROOM = 16 << 20  # bytes of events not yet read, where root asks: some 10,000
+PROPERTIES = ("ACTION", "DEVNAME", "DEVTYPE", "MAJOR", "MINOR", "DISKSEQ", "DM_NAME", "SEQNUM")
+RECEIVE_BUFFER = 16 << 20  # bytes of events not yet read, where root asks: some 10,000
 
 
-class Listener:
+class UeventListener:
     """
     Listens from when it is made.
 
@@ -30,20 +30,20 @@ class Listener:
             self._monitor = pyudev.Monitor.from_netlink(pyudev.Context(), "kernel")
             self._monitor.filter_by("block")
             with contextlib.suppress(OSError):  # root's; others get the system's default
-                self._monitor.set_receive_buffer_size(ROOM)
+                self._monitor.set_receive_buffer_size(RECEIVE_BUFFER)
             self._monitor.start()
         except OSError as error:
             raise SourceMissing(f"uevents: {error.strerror or error}") from error
 
-    def heard(self) -> list[dict[str, str]]:
+    def events(self) -> list[dict[str, str]]:
         """Return what was told since this was last asked."""
         told = []
         try:
             while (device := self._monitor.poll(0)) is not None:
-                words = {word: str(device.properties.get(word, "")) for word in WORDS}
+                words = {word: str(device.properties.get(word, "")) for word in PROPERTIES}
                 told.append({word: value for word, value in words.items() if value})
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise SourceError(f"uevents: {error.strerror or error}") from error
-            told.append(dict(LOST))
+            told.append(dict(EVENTS_LOST))
         return told

@@ -44,9 +44,9 @@ class UnprivilegedHost:
         """Ask what changed."""
         return self._host.uevents()
 
-    def aside(self, ask: Callable[[Host], T]) -> Answer[T]:
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Ask aside."""
-        return self._host.aside(lambda host: ask(UnprivilegedHost(host)))
+        return self._host.in_background(lambda host: ask(UnprivilegedHost(host)))
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """Ask for instants."""

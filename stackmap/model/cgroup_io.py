@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Charge(NamedTuple):
+class CgroupCounters(NamedTuple):
     """Totals since group and device are both there: requests and bytes."""
 
     reads: int = 0
@@ -15,10 +15,12 @@ class Charge(NamedTuple):
     write_bytes: int = 0
 
 
-Charges = Mapping[tuple[str, str], Charge]  # by group ("/system.slice/x.service") and device number
+CgroupSample = Mapping[
+    tuple[str, str], CgroupCounters
+]  # by group ("/system.slice/x.service") and device number
 
 
-class GroupLoad(NamedTuple):
+class CgroupLoad(NamedTuple):
     """
     What *group* sent to the device with *number*, a second.
 
@@ -32,7 +34,7 @@ class GroupLoad(NamedTuple):
     bytes: float
 
 
-def charged(earlier: Charges, later: Charges, seconds: float) -> list[GroupLoad]:
+def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> list[CgroupLoad]:
     """Return what grew between two readings, the heaviest first; a group that is new has no rate."""
     found = []
     for (group, number), now in later.items():
@@ -42,5 +44,5 @@ def charged(earlier: Charges, later: Charges, seconds: float) -> list[GroupLoad]
         ios = now.reads + now.writes - before.reads - before.writes
         moved = now.read_bytes + now.write_bytes - before.read_bytes - before.write_bytes
         if ios > 0:
-            found.append(GroupLoad(group, number, ios / seconds, moved / seconds))
+            found.append(CgroupLoad(group, number, ios / seconds, moved / seconds))
     return sorted(found, key=lambda each: -each.ios)

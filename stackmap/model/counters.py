@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from stackmap.model.load import NONE, Flow, Load
 
-WRAP = (
+MILLISECONDS_WRAP = (
     1 << 32
 )  # the kernel keeps milliseconds as unsigned int: they wrap after 49.7 days of waiting
 
@@ -68,19 +68,19 @@ class Counters:
                 (self.reads - earlier.reads) * per_second,
                 (self.read_merges - earlier.read_merges) * per_second,
                 (self.read_bytes - earlier.read_bytes) * per_second,
-                _elapsed(self.read_ms, earlier.read_ms) * per_second,
+                _milliseconds_between(self.read_ms, earlier.read_ms) * per_second,
             ),
             write=Flow(
                 (self.writes - earlier.writes) * per_second,
                 (self.write_merges - earlier.write_merges) * per_second,
                 (self.write_bytes - earlier.write_bytes) * per_second,
-                _elapsed(self.write_ms, earlier.write_ms) * per_second,
+                _milliseconds_between(self.write_ms, earlier.write_ms) * per_second,
             ),
             discard=self._discards_since(earlier, per_second),
             flush=self._flushes_since(earlier, per_second),
-            aqu=_elapsed(self.weighted_ms, earlier.weighted_ms) * per_second / 1000,
-            busy=_elapsed(self.busy_ms, earlier.busy_ms) * per_second / 1000,
-            at_ends=earlier.in_flight + self.in_flight,
+            aqu=_milliseconds_between(self.weighted_ms, earlier.weighted_ms) * per_second / 1000,
+            busy=_milliseconds_between(self.busy_ms, earlier.busy_ms) * per_second / 1000,
+            in_flight_at_ends=earlier.in_flight + self.in_flight,
         )
 
     def _discards_since(self, earlier: Counters, per_second: float) -> Flow:
@@ -99,7 +99,7 @@ class Counters:
             (self.discards - earlier.discards) * per_second,
             (self.discard_merges - earlier.discard_merges) * per_second,
             (self.discard_bytes - earlier.discard_bytes) * per_second,
-            _elapsed(self.discard_ms, earlier.discard_ms) * per_second,
+            _milliseconds_between(self.discard_ms, earlier.discard_ms) * per_second,
         )
 
     def _flushes_since(self, earlier: Counters, per_second: float) -> Flow:
@@ -112,10 +112,10 @@ class Counters:
             return NONE
         return Flow(
             ios=(self.flushes - earlier.flushes) * per_second,
-            wait=_elapsed(self.flush_ms, earlier.flush_ms) * per_second,
+            wait=_milliseconds_between(self.flush_ms, earlier.flush_ms) * per_second,
         )
 
 
-def _elapsed(later: int, earlier: int) -> int:
+def _milliseconds_between(later: int, earlier: int) -> int:
     """Return the milliseconds between, over a wrap of the kernel's 32-bit count if there was one."""
-    return later - earlier if later >= earlier else later - earlier + WRAP
+    return later - earlier if later >= earlier else later - earlier + MILLISECONDS_WRAP

@@ -50,8 +50,8 @@ class Role(StrEnum):
 class Use:
     """Who uses a device: ``how`` ("mount", "swap"), ``who`` ("/srv"), ``source`` (where that is said)."""
 
-    how: str
-    who: str
+    kind: str
+    name: str
     source: str
 
 
@@ -110,4 +110,4 @@ class Device:
     @property
     def mounts(self) -> tuple[str, ...]:
         """Where it is mounted."""
-        return tuple(use.who for use in self.uses if use.how == "mount")
+        return tuple(use.name for use in self.uses if use.kind == "mount")

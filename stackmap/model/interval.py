@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stackmap.model.load import Load
-from stackmap.model.machine import NOWHERE, Machine
+from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,5 +39,5 @@ class Interval:
     summary: bool = False
     notes: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    machine: Machine = NOWHERE
+    machine: Machine = UNKNOWN_MACHINE
     count: int = 1

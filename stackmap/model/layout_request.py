@@ -25,11 +25,14 @@ _UNITS = {
 
 # The least members, by level: of md, and of LVM, which asks for two stripes of data in all but raid6,
 # and for three there (lvmraid(7)).
-LEAST = {"raid0": (2, 2), "raid1": (2, 2), "raid4": (3, 3), "raid5": (3, 3), "raid6": (4, 5)} | {
+MIN_MEMBERS = {"raid0": (2, 2), "raid1": (2, 2), "raid4": (3, 3), "raid5": (3, 3), "raid6": (4, 5)} | {
     "raid10": (2, 4), "mirror": (2, 2), "striped": (2, 2), "linear": (1, 1)
 }  # fmt: skip
-CHUNK_MD, CHUNK_LVM = 512 * KIB, 64 * KIB  # where nothing is said: mdadm(8), lvmraid(7)
-COPIES = 2
+DEFAULT_CHUNK_MD, DEFAULT_CHUNK_LVM = (
+    512 * KIB,
+    64 * KIB,
+)  # where nothing is said: mdadm(8), lvmraid(7)
+DEFAULT_COPIES = 2
 
 _PARITY = frozenset({"la", "ra", "ls", "rs", "n"})
 VARIANTS = {
@@ -49,7 +52,7 @@ class LayoutRequest:
     copies: int | None = None
     variant: str | None = None
 
-    def on(self, present: Layout | None, *, lvm: bool) -> Layout:
+    def resolve(self, present: Layout | None, *, lvm: bool) -> Layout:
         """
         Return the layout that is meant, for a volume laid out as *present* (None: on one device).
 
@@ -73,9 +76,9 @@ class LayoutRequest:
                 raise LayoutError(
                     f"{self.level}: every member is a copy, so members and copies are one"
                 )
-            return self.copies or self.members or (same.copies if same else COPIES)
+            return self.copies or self.members or (same.copies if same else DEFAULT_COPIES)
         if self.level == "raid10":
-            return self.copies or (same.copies if same else COPIES)
+            return self.copies or (same.copies if same else DEFAULT_COPIES)
         if self.copies not in (None, 1):
             raise LayoutError(f"{self.level} has no copies to choose")
         return None
@@ -84,9 +87,9 @@ class LayoutRequest:
         self, present: Layout | None, same: Layout | None, copies: int | None, *, lvm: bool
     ) -> int:
         if self.level in ("raid1", "mirror"):
-            return copies or COPIES
-        least = max(LEAST[self.level][lvm], copies or 1)
-        chosen = self.members or max(self._usual(same, present, lvm=lvm), least)
+            return copies or DEFAULT_COPIES
+        least = max(MIN_MEMBERS[self.level][lvm], copies or 1)
+        chosen = self.members or max(self._default_members(same, present, lvm=lvm), least)
         if chosen < least:
             where = "LVM" if lvm else "md"
             raise LayoutError(
@@ -100,7 +103,7 @@ class LayoutRequest:
             )
         return chosen + copies - chosen % copies
 
-    def _usual(self, same: Layout | None, present: Layout | None, *, lvm: bool) -> int:
+    def _default_members(self, same: Layout | None, present: Layout | None, *, lvm: bool) -> int:
         """Return how many members it has where nothing is said."""
         there = same or present
         if there is None:
@@ -116,11 +119,11 @@ class LayoutRequest:
             if self.chunk is not None:
                 raise LayoutError(f"{self.level} has no chunks")
             return None
-        usual = CHUNK_LVM if lvm else CHUNK_MD
+        usual = DEFAULT_CHUNK_LVM if lvm else DEFAULT_CHUNK_MD
         return self.chunk or (present.chunk if present and present.chunk else usual)
 
 
-def missing_in_lvm(layout: Layout) -> str:
+def unsupported_by_lvm(layout: Layout) -> str:
     """Return what LVM has not of *layout*, as a sentence; "" where it has all: its RAID10 is laid out near."""
     if layout.level != "raid10" or layout.variant in ("", "near"):
         return ""
@@ -140,12 +143,14 @@ def parse(text: str) -> LayoutRequest:
     found: dict[str, int | str] = {}
     for word in filter(None, said.split(",")):
         key, equals, value = word.partition("=")
-        if key not in READERS or not equals:
-            raise LayoutError(f"{word}: a layout takes {', '.join(f'{k}=' for k in READERS)}")
+        if key not in OPTION_PARSERS or not equals:
+            raise LayoutError(
+                f"{word}: a layout takes {', '.join(f'{k}=' for k in OPTION_PARSERS)}"
+            )
         name = "variant" if key == "layout" else key
         if name in found:
             raise LayoutError(f"{key}= is said twice")
-        found[name] = READERS[key](level, value)
+        found[name] = OPTION_PARSERS[key](level, value)
     return LayoutRequest(level, **found)  # type: ignore[arg-type] # the readers give each its type
 
 
@@ -171,7 +176,7 @@ def _variant(level: str, value: str) -> str:
     return value
 
 
-READERS: dict[str, Callable[[str, str], int | str]] = {
+OPTION_PARSERS: dict[str, Callable[[str, str], int | str]] = {
     "members": _count,
     "chunk": _size,
     "copies": _count,

@@ -103,7 +103,7 @@ class Load:
     whole: Flow | None = None
     aqu: float | None = None
     busy: float | None = None
-    at_ends: int | None = None
+    in_flight_at_ends: int | None = None
 
     @property
     def total(self) -> Flow:
@@ -140,7 +140,7 @@ class Load:
         )
 
 
-IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, at_ends=0)
+IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, in_flight_at_ends=0)
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

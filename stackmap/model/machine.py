@@ -13,4 +13,4 @@ class Machine(NamedTuple):
     boot: str = ""
 
 
-NOWHERE = Machine()
+UNKNOWN_MACHINE = Machine()

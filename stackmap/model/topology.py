@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.model.device import Device, Role
-from stackmap.model.machine import NOWHERE, Machine
+from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -59,9 +59,9 @@ class Topology:
         unknown: Iterable[str] = (),
     ) -> None:
         self.devices: Mapping[str, Device] = {
-            device.name: device for device in sorted(devices, key=lambda d: natural(d.title))
+            device.name: device for device in sorted(devices, key=lambda d: natural_key(d.title))
         }
-        self.machine = machine or NOWHERE
+        self.machine = machine or UNKNOWN_MACHINE
         self.unknown = tuple(unknown)
         below: defaultdict[str, list[Edge]] = defaultdict(list)
         above: defaultdict[str, list[Edge]] = defaultdict(list)
@@ -106,7 +106,7 @@ class Topology:
         A volume is followed by its members; what several volumes share, their
         disks above all, comes after the last of them.
         """
-        names = self._ordered([top.name for top in self.tops], self._below, _below)
+        names = self._reachable([top.name for top in self.tops], self._below, _name_below)
         depth = dict.fromkeys(names, 0)
         for name in names:
             for edge in self.below(name):
@@ -127,13 +127,13 @@ class Topology:
         """The devices nothing stands on, in the order people sort names."""
         return tuple(device for device in self.devices.values() if device.name not in self._above)
 
-    def stack(self, top: str) -> list[str]:
+    def with_all_below(self, top: str) -> list[str]:
         """Return *top* and the names of all below it, each after everything above it in the stack."""
-        return self._ordered([top], self._below, _below)
+        return self._reachable([top], self._below, _name_below)
 
-    def stands_on(self, name: str) -> list[str]:
+    def with_all_above(self, name: str) -> list[str]:
         """Return *name* and the names of all above it, each after everything below it."""
-        return self._ordered([name], self._above, _above)
+        return self._reachable([name], self._above, _name_above)
 
     def connected(self, names: Iterable[str]) -> frozenset[str]:
         """Return *names* and all that may have a part in what happens to them: what shares anything with their stacks."""
@@ -155,11 +155,11 @@ class Topology:
         """Return the part that stands above or below *names*, whole stacks and nothing else."""
         kept: set[str] = set()
         for name in names:
-            kept.update(self.stack(name))
-            kept.update(self.stands_on(name))
-        return self.only(kept)
+            kept.update(self.with_all_below(name))
+            kept.update(self.with_all_above(name))
+        return self.subset(kept)
 
-    def only(self, names: Iterable[str]) -> Topology:
+    def subset(self, names: Iterable[str]) -> Topology:
         """Return the part made of *names* and the edges between them."""
         kept = set(names)
         return Topology(
@@ -202,7 +202,7 @@ class Topology:
                 yield name
                 todo.extend(edge.below for edge in reversed(self.below(name)))
 
-    def _ordered(
+    def _reachable(
         self,
         starts: list[str],
         edges: Mapping[str, tuple[Edge, ...]],
@@ -228,15 +228,15 @@ class Topology:
         return done[::-1]
 
 
-def _below(edge: Edge) -> str:
+def _name_below(edge: Edge) -> str:
     return edge.below
 
 
-def _above(edge: Edge) -> str:
+def _name_above(edge: Edge) -> str:
     return edge.above
 
 
-def natural(name: str) -> tuple[str | int, ...]:
+def natural_key(name: str) -> tuple[str | int, ...]:
     """Return a key that sorts names as people do: dm-2 before dm-10."""
     # re.split with a group alternates text and digits, so two keys compare like with like; the
     # group holds ASCII digits only, and not so many that int() refuses them.

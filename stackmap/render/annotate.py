@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from stackmap.model.headings import MOST_BEFORE
+from stackmap.model.table_headings import MAX_PREFIX_WORDS
 from stackmap.render.name_fields import (
     FEWEST_COLUMNS,
     IOSTAT_WIDTH,
@@ -149,7 +149,7 @@ class Annotator:
         least = (
             1 if self._place.columns else FEWEST_COLUMNS
         )  # a row that was wrapped, or has no heading
-        for index in range(first, min(len(words) - least, first + MOST_BEFORE)):
+        for index in range(first, min(len(words) - least, first + MAX_PREFIX_WORDS)):
             may_name = b"." not in words[index] and is_number(words[index + 1])
             if may_name and is_number(words[-1]) and self._naming.knows(words[index]):
                 return index

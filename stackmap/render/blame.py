@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.analysis.share import Portion
 from stackmap.document.units import kib, number, percent, rate
-from stackmap.model.cgroup_io import GroupLoad
+from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.render.estimates import range_json
@@ -71,10 +71,10 @@ def targets_table(
 
 
 def groups_table(
-    topology: Topology, names: Iterable[str], groups: Iterable[GroupLoad], *, heading: bool = True
+    topology: Topology, names: Iterable[str], groups: Iterable[CgroupLoad], *, heading: bool = True
 ) -> str:
     """Return what control groups sent to *names* and what stands on them, "" if nothing did."""
-    above = {each for name in names for each in topology.stands_on(name)}
+    above = {each for name in names for each in topology.with_all_above(name)}
     titles = {topology[name].number: topology[name].title for name in above}
     rows = [
         (safe(each.group), safe(titles[each.number]), rate(each.ios), kib(each.bytes))
@@ -88,7 +88,7 @@ def blame_json(
     topology: Topology,
     blamed: Iterable[Blame],
     loading: Iterable[tuple[str, Sequence[Target]]],
-    groups: Iterable[GroupLoad],
+    groups: Iterable[CgroupLoad],
     interval: Interval,
     corrections: Sequence[str],
 ) -> dict[str, object]:
@@ -146,7 +146,7 @@ def _mark(each: Loader | Target) -> str:
 
 
 def _uses(topology: Topology, loader: Loader) -> str:
-    return ", ".join(use.who for top in loader.tops for use in topology[top].uses)
+    return ", ".join(use.name for top in loader.tops for use in topology[top].uses)
 
 
 def _loader(topology: Topology, blame: Blame, loader: Loader) -> dict[str, object]:
@@ -155,7 +155,7 @@ def _loader(topology: Topology, blame: Blame, loader: Loader) -> dict[str, objec
         "tops": list(loader.tops),
         "through": loader.through or None,
         "metadata": loader.metadata,
-        "uses": [use.who for top in loader.tops for use in topology[top].uses],
+        "uses": [use.name for top in loader.tops for use in topology[top].uses],
         "request_share": blame.share(loader),
         "byte_share": blame.byte_share(loader),
         **{kind: _portion(part) for kind, part in loader.parts.items()},

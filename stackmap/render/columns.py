@@ -133,7 +133,7 @@ COLUMNS = _table(
         Column(
             "USED-BY",
             "mount points and other users",
-            lambda d: tuple(use.who for use in d.uses),
+            lambda d: tuple(use.name for use in d.uses),
             lambda row: describe.users(row.devices[0]),
         ),
         Column("KIND", "disk, volume, member, array …", lambda d: str(d.kind)),
@@ -160,7 +160,7 @@ COLUMNS = _table(
         Column(
             "USES",
             "every user, with the source of that fact",
-            lambda d: tuple(f"{use.how} {use.who} ({use.source})" for use in d.uses),
+            lambda d: tuple(f"{use.kind} {use.name} ({use.source})" for use in d.uses),
         ),
         Column("MODEL", "disk model", lambda d: d.model or None),
         Column("SERIAL", "serial number", lambda d: d.serial or None),

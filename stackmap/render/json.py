@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
@@ -41,7 +39,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "state": state,
         "progress": progress,
         "mounts": list(device.mounts),
-        "uses": [asdict(use) for use in device.uses],
+        "uses": [{"how": u.kind, "who": u.name, "source": u.source} for u in device.uses],
         "below": [{"name": name, "role": role} for name, role in below],
         "uuid": device.uuid or None,
         "model": device.model or None,

@@ -11,14 +11,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE, MOST_WORDS, QUOTES
+from stackmap.model.table_headings import (
+    IOSTAT_DEVICE,
+    MAX_HEADING_WORDS,
+    MAX_PREFIX_WORDS,
+    QUOTE_MARKS,
+    SAR_DEVICE,
+)
 
 IOSTAT_WIDTH, SAR_WIDTH = 13, 9
 FEWEST_COLUMNS = 4  # of a row that has no heading above it
 
 METRIC = re.compile(rb".*/s$|.*-sz$|.*await$|%\w+$|tps$|svctm$|[kMG]B_\w+$|Blk_\w+$")
-QUOTED = frozenset(map(str.encode, QUOTES))
-TITLES = frozenset(map(str.encode, {*DEVICE, DEV}))
+QUOTED = frozenset(map(str.encode, QUOTE_MARKS))
+TITLES = frozenset(map(str.encode, {*IOSTAT_DEVICE, SAR_DEVICE}))
 BYTES_OF_NUMBERS = frozenset(b"0123456789-")
 
 
@@ -56,9 +62,11 @@ class Place:
         if not self.columns or before < 0:
             return None
         if self.last:
-            is_row = before <= MOST_BEFORE and is_number(words[-2]) and is_number(words[before])
+            is_row = (
+                before <= MAX_PREFIX_WORDS and is_number(words[-2]) and is_number(words[before])
+            )
             return len(words) - 1 if is_row and not METRIC.match(words[-1]) else None
-        expected = before <= MOST_BEFORE if self.sar else before in {0, self.lead}
+        expected = before <= MAX_PREFIX_WORDS if self.sar else before in {0, self.lead}
         is_row = expected and is_number(words[before + 1]) and is_number(words[-1])
         return before if is_row else None
 
@@ -78,14 +86,14 @@ def unquoted(words: Sequence[bytes]) -> int:
 
 def find_heading(words: Sequence[bytes]) -> Place | None:
     """Return what the words say of the rows below, if they are a heading of any table."""
-    words = words[:MOST_WORDS]
+    words = words[:MAX_HEADING_WORDS]
     for index, word in enumerate(words):
         if word not in TITLES:
             continue
         after, before = words[index + 1 :], words[unquoted(words) : index]
-        sar = word == DEV.encode()
+        sar = word == SAR_DEVICE.encode()
         if after and _are_metrics(after):
-            return Place(len(after), word, sar=sar, lead=min(index, MOST_BEFORE))
+            return Place(len(after), word, sar=sar, lead=min(index, MAX_PREFIX_WORDS))
         if not after and len(before) > 1 and _are_metrics(before):
             metrics = [name for name in before if METRIC.match(name)]
             return Place(len(metrics), word, last=True, sar=sar)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby, zip_longest
 
 from stackmap.model.device import Device, Kind
-from stackmap.model.topology import natural
+from stackmap.model.topology import natural_key
 from stackmap.render.tree_style import ARROW
 from stackmap.render.walk import Row
 
@@ -62,10 +62,10 @@ def _folded(names: list[str]) -> str:
     >>> _folded(["i_rimage_0_iorig", "i_rimage_1_iorig"])
     'i_rimage_0–1_iorig'
     """
-    keys = sorted(map(natural, names))
+    keys = sorted(map(natural_key, names))
     places = [place for place, parts in enumerate(zip_longest(*keys)) if len(set(parts)) > 1]
     place = places[0] if len(places) == 1 else 0
-    whole = ["".join(map(str, key)) for key in keys] == sorted(names, key=natural)
+    whole = ["".join(map(str, key)) for key in keys] == sorted(names, key=natural_key)
     if not whole or place % 2 == 0:  # texts differ, or a number is written with zeros before it
         return listed(names)
     before, after = map("".join, (map(str, keys[0][:place]), map(str, keys[0][place + 1 :])))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.topology import Topology, natural
+from stackmap.model.topology import Topology, natural_key
 
 # What carries the data first.
 ORDER = (
@@ -111,7 +111,7 @@ def _upwards(topology: Topology, *, expand: bool) -> Next:
         best: dict[str, Role] = {}
         for role, name in found:
             best[name] = min(role, best.get(name, role), key=ORDER.index)
-        ordered = sorted(best, key=lambda name: natural(topology[name].title))
+        ordered = sorted(best, key=lambda name: natural_key(topology[name].title))
         return [(best[name], name) for name in ordered]
 
     def owners(name: str, role: Role) -> Hanging:

@@ -23,16 +23,16 @@ def since_boot(host: Host) -> Interval:
     return diskstats.since_boot(sample, uptime.read(host))
 
 
-def choose(reports: Iterable[Interval], which: str, where: str) -> Iterator[Interval]:
+def select_intervals(reports: Iterable[Interval], which: str, source: str) -> Iterator[Interval]:
     """
     Yield those of *reports* that *which* asks for; see ``picked``.
 
     A text's own averages are reports only where it has no others.
     """
-    return picked(_without_summaries(reports), which, where)
+    return select(_without_summaries(reports), which, source)
 
 
-def picked(reports: Iterable[T], which: str, where: str) -> Iterator[T]:
+def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
     """
     Yield those of *reports* that *which* asks for: a number from 1, "last" or "all".
 
@@ -51,7 +51,7 @@ def picked(reports: Iterable[T], which: str, where: str) -> Iterator[T]:
     if empty:
         wanted = "" if which in ("all", "last") else f" number {which}"
         raise InputError(
-            f"{where}: no interval{wanted} to report: a rate takes two samples, or a report of "
+            f"{source}: no interval{wanted} to report: a rate takes two samples, or a report of "
             "rates (of one sample, --since-boot shows averages)"
         )
 

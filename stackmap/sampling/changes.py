@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.model.device import Device
 from stackmap.model.topology import Edge, Topology
-from stackmap.sources.uevent import NOTHING, Told
+from stackmap.sources.uevent import NO_CHANGES, UeventDelta
 
 Identities = Mapping[str, str | None]
 
@@ -24,7 +24,7 @@ def identity(device: Device) -> str:
     return f"{device.number} {device.diskseq or device.uuid or device.wwn}"
 
 
-def identities(before: Topology, after: Topology, told: Told = NOTHING) -> Identities:
+def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHANGES) -> Identities:
     """
     Return which device bore each name at an instant between two looks; None: cannot be known.
 
@@ -34,19 +34,19 @@ def identities(before: Topology, after: Topology, told: Told = NOTHING) -> Ident
     was = {name: identity(device) for name, device in before.devices.items()}
     now = {name: identity(device) for name, device in after.devices.items()}
     return {
-        name: _between(name, was.get(name), now.get(name), after, told)
-        for name in (*was, *(now.keys() - was.keys()), *(told.touched - was.keys() - now.keys()))
+        name: _identity_between(name, was.get(name), now.get(name), after, changes)
+        for name in (*was, *(now.keys() - was.keys()), *(changes.touched - was.keys() - now.keys()))
     }
 
 
-def _between(
-    name: str, was: str | None, now: str | None, after: Topology, told: Told
+def _identity_between(
+    name: str, was: str | None, now: str | None, after: Topology, changes: UeventDelta
 ) -> str | None:
-    came, went = told.added.get(name, 0), told.removed.get(name, 0)
+    came, went = changes.added.get(name, 0), changes.removed.get(name, 0)
     if was == now:
         counted = name in after and after[name].diskseq
         return was if counted or not (came or went) else None
-    if told.unknown:
+    if changes.unknown:
         return None
     if was is None and (came, went) == (1, 0):
         return now  # it had come, if the sample has it at all
@@ -55,7 +55,7 @@ def _between(
     return None
 
 
-def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
+def topology_events(before: Topology, after: Topology, changes: UeventDelta) -> Iterator[str]:
     """Yield what happened to devices that stayed, and whether more did that nobody saw."""
     # A source that did not answer this time, or does again, changed nothing: what it knows is compared
     # only with what it said before.
@@ -67,15 +67,15 @@ def events(before: Topology, after: Topology, told: Told) -> Iterator[str]:
         if was.title != now.title:
             yield f"{now.name}: renamed from {was.title} to {now.title}"
         if told_alike:
-            yield from _of_one(was, now)
+            yield from _device_events(was, now)
             if _below(before.below(name)) != _below(after.below(name)) or was.layout != now.layout:
                 yield f"{now.title}: its layout changed; ratios below it mix both"
-    if told.lost:
+    if changes.lost:
         yield "events were missed: what changed was found by looking at every device"
 
 
-def unseen(
-    told: Told, after: Topology, sampled: frozenset[str], said: Iterable[str]
+def unsampled_events(
+    changes: UeventDelta, after: Topology, sampled: frozenset[str], sample_events: Iterable[str]
 ) -> Iterator[str]:
     """
     Yield what no two samples show of what was *told*; *said*: the events that they do show.
@@ -83,17 +83,17 @@ def unseen(
     One that came after the sample, and stands, will be seen to appear; one
     that was *sampled* before it went will be seen to go.
     """
-    named = {event.partition(" ")[0].rstrip(":") for event in said}
-    for name in sorted(told.touched - named):
-        if name in told.added and name in told.removed:
+    named = {event.partition(" ")[0].rstrip(":") for event in sample_events}
+    for name in sorted(changes.touched - named):
+        if name in changes.added and name in changes.removed:
             yield f"{name} appeared and went away"
-        elif name in told.added and name not in after:
+        elif name in changes.added and name not in after:
             yield f"{name} appeared"
-        elif name in told.removed and name not in sampled:
+        elif name in changes.removed and name not in sampled:
             yield f"{name} went away"
 
 
-def _of_one(was: Device, now: Device) -> Iterator[str]:
+def _device_events(was: Device, now: Device) -> Iterator[str]:
     if was.size != now.size:
         yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
     if _FIGURES.sub("", was.state or "") != _FIGURES.sub("", now.state or ""):

@@ -13,30 +13,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.sampling.snapshots import Moment, between
+from stackmap.sampling.snapshots import Snapshot, interval_between
 from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
-    from stackmap.sampling.snapshots import Report
+    from stackmap.sampling.snapshots import TopologyInterval
 
 
-def counted_on(earlier: Moment, later: Moment) -> bool:
+def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
     """Whether no more happened between the two than that the same devices, and all of them, counted on."""
-    return earlier.bearers is later.bearers is not None and diskstats.counted_on(
+    return earlier.identities is later.identities is not None and diskstats.only_counted_up(
         earlier.sample, later.sample
     )
 
 
-def stretches(moments: Iterable[tuple[Moment, int]]) -> Iterator[Report]:
+def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
     """
     Yield one interval for all *moments* between which devices only counted on, and the others as they are.
 
     Beside each moment stands how many intervals it ends.
     """
-    begin: Moment | None = None
-    end: Moment | None = None
+    begin: Snapshot | None = None
+    end: Snapshot | None = None
     count = 0
-    for moment, passed in moments:
+    for moment, passed in snapshots:
         if end is not None and counted_on(end, moment):
             count += passed
         elif end is not None:
@@ -49,6 +49,8 @@ def stretches(moments: Iterable[tuple[Moment, int]]) -> Iterator[Report]:
     yield from _between(begin, end, count)
 
 
-def _between(begin: Moment | None, end: Moment | None, count: int) -> Iterator[Report]:
+def _between(
+    begin: Snapshot | None, end: Snapshot | None, count: int
+) -> Iterator[TopologyInterval]:
     if begin is not None and end is not None and begin is not end:
-        yield begin.topology, replace(between(begin, end), count=count)
+        yield begin.topology, replace(interval_between(begin, end), count=count)

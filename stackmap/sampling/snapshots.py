@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stackmap.model.interval import Interval
-from stackmap.sampling.changes import Identities, identities, unseen
+from stackmap.sampling.changes import Identities, identities, unsampled_events
 from stackmap.sources import diskstats
-from stackmap.sources.uevent import NOTHING, Told
+from stackmap.sources.uevent import NO_CHANGES, UeventDelta
 
 if TYPE_CHECKING:
     from stackmap.model.topology import Topology
     from stackmap.sources.diskstats import Sample
 
-UNSURE = "devices came, went or changed; until it is known which, there are no figures"
+IDENTITY_UNKNOWN = "devices came, went or changed; until it is known which, there are no figures"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """
     A sample, the topology right after it, which device bore each name, what had happened and was told.
 
@@ -35,37 +35,45 @@ class Moment:
 
     sample: Sample
     topology: Topology
-    bearers: Identities | None
+    identities: Identities | None
     events: tuple[str, ...] = ()
-    told: Told = NOTHING
-    since: Told = NOTHING
+    changes: UeventDelta = NO_CHANGES
+    later_changes: UeventDelta = NO_CHANGES
 
     def title(self, name: str) -> str:
         """Return what people call the device *name* then; "" where the topology is too old to know."""
-        if self.since.unknown or name in self.since.touched or name not in self.topology:
+        if (
+            self.later_changes.unknown
+            or name in self.later_changes.touched
+            or name not in self.topology
+        ):
             return ""
         return self.topology[name].label
 
 
-Report = tuple["Topology", Interval]
+TopologyInterval = tuple["Topology", Interval]
 
 
-def between(earlier: Moment, later: Moment, only: Container[str] | None = None) -> Interval:
+def interval_between(
+    earlier: Snapshot, later: Snapshot, devices: Container[str] | None = None
+) -> Interval:
     """Return the interval of two moments, of the devices that are known to be the same at both; *only* those wanted."""
-    interval = diskstats.between(earlier.sample, later.sample, only)
-    gone = dict(_dropped(earlier, later, interval.loads))
+    interval = diskstats.between(earlier.sample, later.sample, devices)
+    gone = dict(_unidentified(earlier, later, interval.loads))
     loads = interval.loads
     if gone:
         loads = {n: load for n, load in loads.items() if n not in gone}
     said = [*interval.events, *filter(None, gone.values())]
-    if later.told:
+    if later.changes:
         sampled = frozenset(diskstats.names(later.sample))
-        said += unseen(later.told, later.topology, sampled, said)
-    titled = (_titled(event, earlier, later) for event in said)
+        said += unsampled_events(later.changes, later.topology, sampled, said)
+    titled = (_with_label(event, earlier, later) for event in said)
     return replace(interval, loads=loads, events=tuple(dict.fromkeys((*titled, *later.events))))
 
 
-def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Interval]:
+def only_same_devices(
+    topology: Topology, reports: Iterable[TopologyInterval]
+) -> Iterator[Interval]:
     """Yield the intervals of *reports* with the figures of those devices that *topology* knows, and no others."""
     last, others = topology, frozenset[str]()
     for current, interval in reports:
@@ -82,15 +90,17 @@ def of_the_same(topology: Topology, reports: Iterable[Report]) -> Iterator[Inter
         yield replace(interval, loads=loads, events=tuple(said))
 
 
-def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _unidentified(
+    earlier: Snapshot, later: Snapshot, names: Iterable[str]
+) -> Iterator[tuple[str, str]]:
     """Yield the names that are not known to be borne by one device, and what to say of each; "" if it was said."""
-    if earlier.bearers is None or later.bearers is None:
-        yield from ((name, UNSURE) for name in names)
+    if earlier.identities is None or later.identities is None:
+        yield from ((name, IDENTITY_UNKNOWN) for name in names)
         return
-    if earlier.bearers is later.bearers:
+    if earlier.identities is later.identities:
         return
     for name in names:
-        was, now = earlier.bearers.get(name, ""), later.bearers.get(name, "")
+        was, now = earlier.identities.get(name, ""), later.identities.get(name, "")
         if was is None:
             yield name, "" if now is None else f"{name} is known from here on; no figures before"
         elif was != now:
@@ -98,7 +108,7 @@ def _dropped(earlier: Moment, later: Moment, names: Iterable[str]) -> Iterator[t
             yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)
 
 
-def _titled(event: str, earlier: Moment, later: Moment) -> str:
+def _with_label(event: str, earlier: Snapshot, later: Snapshot) -> str:
     """Return an event of the counters with the name that people use."""
     name, _, rest = event.partition(" ")
     title = rest and (later.title(name) or earlier.title(name))

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
-from stackmap.model.cgroup_io import Charge, Charges
+from stackmap.model.cgroup_io import CgroupCounters, CgroupSample
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -29,12 +29,12 @@ CONTROLLERS = frozenset(
     "blkio cgroup cpu cpuset dmem hugetlb io irq memory misc pids rdma".split()  # noqa: SIM905 - a table of words
 )
 UNITS = (".slice", ".service", ".scope", ".mount", ".socket")
-DEEPEST = 12  # no system nests further; a loop of mounts would
+MAX_DEPTH = 12  # no system nests further; a loop of mounts would
 
-CHARGES = "io.stat"
+IO_STAT = "io.stat"
 # Version 1: the trees that are looked into, files that are no controller's, and those that tell of I/O.
 TREES = ("blkio", "systemd")
-OTHERS = frozenset({"notify_on_release", "release_agent", "tasks"})
+V1_FILES = frozenset({"notify_on_release", "release_agent", "tasks"})
 REQUESTS, BYTES = "blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes"
 
 
@@ -54,10 +54,10 @@ class Group(NamedTuple):
     @property
     def source(self) -> str:
         """The file that tells what it was charged for."""
-        return f"{self.path}/{REQUESTS if REQUESTS in self.files else CHARGES}"
+        return f"{self.path}/{REQUESTS if REQUESTS in self.files else IO_STAT}"
 
 
-def read(host: Host) -> Charges:
+def read(host: Host) -> CgroupSample:
     """
     Return what each group was charged for that is told apart; {} where none is.
 
@@ -67,11 +67,11 @@ def read(host: Host) -> Charges:
         (group.name, number): charge
         for group in groups(host)
         if group.name
-        for number, charge in charged(host, group).items()
+        for number, charge in counters_of(host, group).items()
     }
 
 
-def charged(host: Host, group: Group) -> dict[str, Charge]:
+def counters_of(host: Host, group: Group) -> dict[str, CgroupCounters]:
     """
     Return what *group* was charged for and no group in it, by device number; {} where nobody says.
 
@@ -80,13 +80,13 @@ def charged(host: Host, group: Group) -> dict[str, Charge]:
     try:
         if REQUESTS in group.files:
             counted = (host.read(f"{group.path}/{name}") for name in (REQUESTS, BYTES))
-            return parse_older(*counted)
+            return parse_v1(*counted)
         return {} if group.inside else parse(host.read(group.source))
     except SourceError:
         return {}
 
 
-def parse(text: str) -> dict[str, Charge]:
+def parse(text: str) -> dict[str, CgroupCounters]:
     """Return what an ``io.stat`` says, by device number; lines of another form are left."""
     found = {}
     for line in text.splitlines():
@@ -94,11 +94,11 @@ def parse(text: str) -> dict[str, Charge]:
         said = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
         keys = ("rios", "rbytes", "wios", "wbytes")
         if all(said.get(key, "").isdecimal() for key in keys):
-            found[number] = Charge(*(int(said[key]) for key in keys))
+            found[number] = CgroupCounters(*(int(said[key]) for key in keys))
     return found
 
 
-def parse_older(requests: str, moved: str) -> dict[str, Charge]:
+def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
     r"""
     Return what version 1's two files say, by device number.
 
@@ -107,13 +107,15 @@ def parse_older(requests: str, moved: str) -> dict[str, Charge]:
     """
     counts, sums = _directions(requests), _directions(moved)
     return {
-        number: Charge(count["Read"], sums[number]["Read"], count["Write"], sums[number]["Write"])
+        number: CgroupCounters(
+            count["Read"], sums[number]["Read"], count["Write"], sums[number]["Write"]
+        )
         for number, count in counts.items()
         if {"Read", "Write"} <= count.keys() & sums[number].keys()
     }
 
 
-def groups(host: Host, deepest: int = DEEPEST) -> Iterator[Group]:
+def groups(host: Host, max_depth: int = MAX_DEPTH) -> Iterator[Group]:
     """
     Yield each group, the root first, or those of version 1's trees.
 
@@ -127,9 +129,9 @@ def groups(host: Host, deepest: int = DEEPEST) -> Iterator[Group]:
             names = host.names_in(path)
         except SourceError:
             continue
-        known = OTHERS if tree != ROOT else frozenset[str]()
+        known = V1_FILES if tree != ROOT else frozenset[str]()
         own = frozenset(name for name in names if name in known or not _is_group(name))
-        inside = tuple(name for name in names if name not in own) if depth < deepest else ()
+        inside = tuple(name for name in names if name not in own) if depth < max_depth else ()
         yield Group(group, path, own, inside)
         todo += [(tree, f"{group}/{name}", depth + 1) for name in inside]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stackmap.sources.lvm import unmangled
+from stackmap.sources.lvm_names import unmangle
 
 ID = r"([0-9a-f]{12})[0-9a-f]*"
 
@@ -43,7 +43,7 @@ def owner(group: str) -> tuple[str, str] | None:
     (('vm', 'web1'), ('service', 'mariadb'))
     >>> owner("/user.slice")
     """
-    parts = [unmangled(part) for part in group.split("/")]
+    parts = [unmangle(part) for part in group.split("/")]
     # From the top: what runs inside of a container is the container's.
     found = next(_containers(parts), None)
     if found:

@@ -29,10 +29,10 @@ SECTOR = 512  # bytes; the unit of this file whatever the disk's own sector size
 # How many words a line has: 3 of name, 11 counters; then 4 of discards, then 2 of flushes.
 BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
 
-TOO_MUCH = 10**20  # no counter of 64 bits has more digits, and a float has an end
-LONGEST = 200  # of a line in a message
+COUNTER_LIMIT = 10**20  # no counter of 64 bits has more digits, and a float has an end
+MAX_QUOTED = 200  # of a line in a message
 NAME, GAUGE = 2, 11  # places of words: the device's name, and the one figure that is no total
-HELD = 4096  # lines whose figures are held: those of a sample are needed for the next
+CACHED_LINES = 4096  # lines whose figures are held: those of a sample are needed for the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +57,20 @@ def parse(lines: Iterable[str]) -> dict[str, Counters]:
     return dict(parse_line(line) for line in lines if not line.isspace())
 
 
-@lru_cache(HELD)
+@lru_cache(CACHED_LINES)
 def parse_line(line: str) -> tuple[str, Counters]:
     """Return the device's name and counters; ``ParseError`` for a line that is none."""
     words = line.split()
     if len(words) < BASE:
         raise ParseError(
-            f"{PATH}: {len(words)} fields where at least {BASE} are due: {line[:LONGEST]!r}"
+            f"{PATH}: {len(words)} fields where at least {BASE} are due: {line[:MAX_QUOTED]!r}"
         )
     try:
         numbers = [*map(int, words[NAME + 1 : WITH_FLUSHES])]
     except ValueError as error:
-        raise ParseError(f"{PATH}: not a number in {line[:LONGEST]!r}") from error
-    if max(numbers) >= TOO_MUCH or min(numbers) <= -TOO_MUCH:
-        raise ParseError(f"{PATH}: more than a counter holds in {line[:LONGEST]!r}")
+        raise ParseError(f"{PATH}: not a number in {line[:MAX_QUOTED]!r}") from error
+    if max(numbers) >= COUNTER_LIMIT or min(numbers) <= -COUNTER_LIMIT:
+        raise ParseError(f"{PATH}: more than a counter holds in {line[:MAX_QUOTED]!r}")
     r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
     discards = flushes = None
     if len(words) >= WITH_DISCARDS:
@@ -90,7 +90,7 @@ def names(sample: Sample) -> Iterator[str]:
     return map(_name, sample.lines)
 
 
-def between(earlier: Sample, later: Sample, only: Container[str] | None = None) -> Interval:
+def between(earlier: Sample, later: Sample, devices: Container[str] | None = None) -> Interval:
     """
     Return what every device did between two samples; *only*: those that are wanted, all if None.
 
@@ -101,9 +101,9 @@ def between(earlier: Sample, later: Sample, only: Container[str] | None = None) 
     if seconds <= 0:
         raise ParseError(f"{PATH}: samples out of order: {later.time} after {earlier.time}")
     if _same_devices(earlier, later):
-        loads, events = _changed(earlier, later, seconds, only)
+        loads, events = _loads_by_position(earlier, later, seconds, devices)
     else:
-        loads, events = _joined(earlier, later, seconds, only)
+        loads, events = _loads_by_name(earlier, later, seconds, devices)
     return Interval(loads, time=later.time, seconds=seconds, events=tuple(events))
 
 
@@ -114,14 +114,14 @@ def since_boot(sample: Sample, uptime: float) -> Interval:
     return Interval(loads, time=sample.time, seconds=uptime, since_boot=True)
 
 
-def counted_on(earlier: Sample, later: Sample) -> bool:
+def only_counted_up(earlier: Sample, later: Sample) -> bool:
     """Whether the same devices are in both, and nothing that was counted of any is less than it was."""
     return len(earlier.lines) == len(later.lines) and all(
-        starmap(_grew, _differing(earlier, later))
+        starmap(_line_counted_up, _changed_lines(earlier, later))
     )
 
 
-def _grew(before: str, after: str) -> bool:
+def _line_counted_up(before: str, after: str) -> bool:
     """Whether it is the same device, and its totals are what they were or more."""
     was, now = before.split(), after.split()
     if len(was) != len(now) or len(now) < BASE or was[NAME] != now[NAME]:
@@ -139,23 +139,23 @@ def _same_devices(earlier: Sample, later: Sample) -> bool:
     """Whether both list the same devices in the same order, judged by the lines that differ."""
     if len(earlier.lines) != len(later.lines):
         return False
-    return all(_name(a) == _name(b) for a, b in _differing(earlier, later))
+    return all(_name(a) == _name(b) for a, b in _changed_lines(earlier, later))
 
 
-def _differing(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
+def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
     return compress(
         zip(earlier.lines, later.lines, strict=True), map(ne, earlier.lines, later.lines)
     )
 
 
-def _changed(
+def _loads_by_position(
     earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
 ) -> tuple[dict[str, Load], list[str]]:
     """Return the loads where positions agree: no lines are parsed but those that differ, of who is wanted."""
     found = map(_name, later.lines)
     loads = dict.fromkeys(found if only is None else filter(only.__contains__, found), IDLE)
     events = []
-    for before, after in _differing(earlier, later):
+    for before, after in _changed_lines(earlier, later):
         if only is not None and _name(after) not in only:
             continue
         name, now = parse_line(after)
@@ -168,7 +168,7 @@ def _changed(
     return loads, events
 
 
-def _joined(
+def _loads_by_name(
     earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
 ) -> tuple[dict[str, Load], list[str]]:
     """Return the loads where devices came or went, joined by name, of who is wanted; events of all."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.model.device import Kind, Role
-from stackmap.sources import lvm
+from stackmap.sources import lvm_names
 from stackmap.sources.dm_commands import INFO
 from stackmap.sources.sysfs import Block, attribute, read_only
 
@@ -49,7 +49,7 @@ _TARGETS_BY_BELOW = {
 }
 
 
-class Mapped(NamedTuple):
+class MappedDevice(NamedTuple):
     """A mapped device: its name without mangling, its uuid, and what LVM's names say of it."""
 
     block: Block
@@ -57,7 +57,7 @@ class Mapped(NamedTuple):
     uuid: str
     suspended: bool
     read_only: bool
-    lv: lvm.LvName | None
+    lv: lvm_names.LvName | None
 
     @property
     def label(self) -> str:
@@ -65,7 +65,7 @@ class Mapped(NamedTuple):
         return self.lv.label if self.lv else self.name
 
 
-class Told(NamedTuple):
+class DmInfo(NamedTuple):
     """A mapped device as sysfs and ``dmsetup info`` both tell of it: its name is mangled still."""
 
     name: str
@@ -74,27 +74,27 @@ class Told(NamedTuple):
     read_only: bool
 
 
-class Guess(NamedTuple):
+class InferredTarget(NamedTuple):
     """What a mapped device is without its table: "" for a target that nothing tells."""
 
     target: str
     kind: Kind
 
 
-NOTHING_TOLD = Guess("", Kind.DM)
+NOT_INFERRED = InferredTarget("", Kind.DM)
 
 
-def read(host: Host, blocks: Iterable[Block]) -> dict[str, Mapped]:
+def read(host: Host, blocks: Iterable[Block]) -> dict[str, MappedDevice]:
     """Return what is said of the mapped devices among *blocks*, by the kernel's names."""
     wanted = [block for block in blocks if "dm" in block.entries]
-    told = _told(host) if wanted else {}
+    told = _read_info(host) if wanted else {}
     return {
-        block.name: _mapped(block, told.get(block.number) or _asked(host, block))
+        block.name: _mapped(block, told.get(block.number) or _from_sysfs(host, block))
         for block in wanted
     }
 
 
-def parse(text: str) -> dict[str, Told]:
+def parse(text: str) -> dict[str, DmInfo]:
     """
     Return what is told, by device number; columns between may be any.
 
@@ -103,23 +103,25 @@ def parse(text: str) -> dict[str, Told]:
     """
     lines = (line.split("|") for line in text.splitlines())
     return {
-        f"{words[1]}:{words[2]}": Told(words[0], words[-1], words[3][2] == "s", words[3][3] == "r")
+        f"{words[1]}:{words[2]}": DmInfo(
+            words[0], words[-1], words[3][2] == "s", words[3][3] == "r"
+        )
         for words in lines
         if len(words) >= 5 and len(words[3]) == 4
     }
 
 
-def _told(host: Host) -> dict[str, Told]:
+def _read_info(host: Host) -> dict[str, DmInfo]:
     try:
         return parse(host.run(*INFO))
     except SourceError:
         return {}  # the same is in sysfs
 
 
-def _asked(host: Host, block: Block) -> Told:
+def _from_sysfs(host: Host, block: Block) -> DmInfo:
     """Ask sysfs for *block*."""
     path = f"{block.path}/dm"
-    return Told(
+    return DmInfo(
         name=attribute(host, f"{path}/name"),
         uuid=attribute(host, f"{path}/uuid"),
         suspended=attribute(host, f"{path}/suspended") == "1",
@@ -127,18 +129,20 @@ def _asked(host: Host, block: Block) -> Told:
     )
 
 
-def _mapped(block: Block, told: Told) -> Mapped:
-    name = lvm.unmangled(told.name)
-    lv = lvm.decode(name, told.uuid) if told.uuid else None
-    return Mapped(block, name, told.uuid, told.suspended, told.read_only, lv)
+def _mapped(block: Block, told: DmInfo) -> MappedDevice:
+    name = lvm_names.unmangle(told.name)
+    lv = lvm_names.parse(name, told.uuid) if told.uuid else None
+    return MappedDevice(block, name, told.uuid, told.suspended, told.read_only, lv)
 
 
-def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
+def infer_target(mapped: MappedDevice, below: Sequence[MappedDevice]) -> InferredTarget:
     """Tell target and kind from uuids and names; *below* are the mapped devices below."""
     if mapped.uuid.startswith(_BEGINNINGS):
-        return next(Guess(*said) for start, said in MAKERS.items() if mapped.uuid.startswith(start))
+        return next(
+            InferredTarget(*said) for start, said in MAKERS.items() if mapped.uuid.startswith(start)
+        )
     if mapped.lv is None:
-        return NOTHING_TOLD
+        return NOT_INFERRED
     endings = {other.lv.ending for other in below if other.lv}
     fitting = (said for ending, said in _TARGETS_BY_BELOW.items() if ending in endings)
     target, kind = next(fitting, ("", Kind.VOLUME))
@@ -147,23 +151,23 @@ def guess(mapped: Mapped, below: Sequence[Mapped]) -> Guess:
         # Another's cow: that snapshot is being merged back into this, its origin.
         target, kind = "snapshot-merge", Kind.VOLUME
     if mapped.lv.ending == "pvmove":
-        return Guess("mirror", Kind.MEMBER)
+        return InferredTarget("mirror", Kind.MEMBER)
     if mapped.uuid.endswith("-pool"):
-        return Guess("linear", Kind.THIN_POOL)
+        return InferredTarget("linear", Kind.THIN_POOL)
     if mapped.lv.hidden and kind is not Kind.THIN_POOL:
         kind = Kind.MEMBER
-    return Guess(target, kind)
+    return InferredTarget(target, kind)
 
 
-def plain_role(target: str) -> Role:
+def default_role(target: str) -> Role:
     """Return what a device whose name says nothing is for to a device with *target*."""
     return Role.PATH if target == "multipath" else Role.DATA
 
 
-def role(below: Mapped, target: str) -> Role:
+def role(below: MappedDevice, target: str) -> Role:
     """Return what *below* is for to a device with *target*, by its name."""
     if below.lv is None or not below.lv.hidden or target == "linear":
-        return plain_role(target)
+        return default_role(target)
     # "-real" is both what an origin's data became and what others are copies of.
     if below.lv.ending == "real" and target in ("snapshot", "snapshot-merge", "thin"):
         return Role.ORIGIN

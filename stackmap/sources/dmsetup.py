@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.sources.dm_commands import STATUS, TABLE
 from stackmap.sources.dm_targets.segment import SECTOR, Segment
-from stackmap.sources.lvm import unmangled
+from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -40,7 +40,7 @@ def parse(text: str) -> Segments:
     for line in text.splitlines():
         if match := _LINE.fullmatch(line):
             name, start, length, target, words = match.groups()
-            segments[unmangled(name)].append(
+            segments[unmangle(name)].append(
                 Segment(int(start) * SECTOR, int(length) * SECTOR, target, tuple(words.split()))
             )
     return {name: tuple(found) for name, found in segments.items()}

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from stackmap.model.limit import Limit
+from stackmap.model.io_limit import IoLimit
 from stackmap.sources import cgroup
 from stackmap.sources.sysfs import attribute, names_in
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
-Capped = tuple[str, tuple[tuple[str, float], ...]]  # a device's number or path, and its caps
+DeviceCaps = tuple[str, tuple[tuple[str, float], ...]]  # a device's number or path, and its caps
 
-DEEPEST = 6  # levels of groups looked into
-MOST = 500  # groups looked into: a host with more has its caps set by something that knows them
+MAX_DEPTH = 6  # levels of groups looked into
+MAX_GROUPS = (
+    500  # groups looked into: a host with more has its caps set by something that knows them
+)
 KINDS = {"riops": "read_ios", "wiops": "write_ios", "rbps": "read_bytes", "wbps": "write_bytes"}
 IOTUNE = {
     f"{direction}_{unit}_sec": f"{direction}_{ours}"
@@ -34,10 +36,10 @@ IOTUNE = {
 DOMAINS = "/run/libvirt/qemu"
 
 
-def read(host: Host, topology: Topology) -> Iterator[Limit]:
+def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
     """Yield the caps on devices of *topology*."""
     numbers = {device.number: name for name, device in topology.devices.items()}
-    for group in islice(cgroup.groups(host, DEEPEST), MOST):
+    for group in islice(cgroup.groups(host, MAX_DEPTH), MAX_GROUPS):
         for name, parsed in FILES.items():
             if name not in group.files:  # the root's own has none
                 continue
@@ -45,11 +47,11 @@ def read(host: Host, topology: Topology) -> Iterator[Limit]:
             who = group.name.lstrip("/") or "/"
             for number, caps in parsed(attribute(host, path)):
                 if number in numbers:
-                    yield Limit(numbers[number], f"control group {who}", path, caps)
+                    yield IoLimit(numbers[number], f"control group {who}", path, caps)
     yield from _domains(host, topology)
 
 
-def parse(text: str) -> Iterator[Capped]:
+def parse(text: str) -> Iterator[DeviceCaps]:
     """
     Yield device number and caps of each line that has any.
 
@@ -68,7 +70,7 @@ def parse(text: str) -> Iterator[Capped]:
             yield number, caps
 
 
-def parse_older(cap: str, text: str) -> Iterator[Capped]:
+def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
     """
     Yield the same of a file of version 1, which tells of *cap* alone.
 
@@ -81,7 +83,7 @@ def parse_older(cap: str, text: str) -> Iterator[Capped]:
             yield number, ((cap, float(value)),)
 
 
-def parse_domain(text: str) -> Iterator[Capped]:
+def parse_domain(text: str) -> Iterator[DeviceCaps]:
     """Yield path and caps of each disk in a domain's XML that has an ``<iotune>``; none if it is not XML."""
     from xml.etree import ElementTree as ET  # 10 ms that only a host with domains pays
 
@@ -102,21 +104,21 @@ def parse_domain(text: str) -> Iterator[Capped]:
             yield path, caps
 
 
-def _domains(host: Host, topology: Topology) -> Iterator[Limit]:
+def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
     by_path = {f"/dev/{device.title}": name for name, device in topology.devices.items()}
     for name in names_in(host, DOMAINS):
         if name.endswith(".xml"):
             path = f"{DOMAINS}/{name}"
             for dev, caps in parse_domain(attribute(host, path)):
                 if dev in by_path:
-                    yield Limit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
+                    yield IoLimit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
 
 
 # The files of a control group that hold caps.
-FILES: Mapping[str, Callable[[str], Iterator[Capped]]] = {
+FILES: Mapping[str, Callable[[str], Iterator[DeviceCaps]]] = {
     "io.max": parse,
     **{
-        f"blkio.throttle.{file}_device": partial(parse_older, cap)
+        f"blkio.throttle.{file}_device": partial(parse_v1, cap)
         for file, cap in (
             ("read_iops", "read_ios"),
             ("write_iops", "write_ios"),

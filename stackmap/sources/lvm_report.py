@@ -57,10 +57,15 @@ def _group(report: Mapping[str, Any], names: Mapping[str, str]) -> VolumeGroup:
     extent = int(said["vg_extent_size"])
     segments: defaultdict[str, list[Row]] = defaultdict(list)
     for row in report["seg"]:
-        segments[_bare(row["lv_name"])].append(row)
-    places = _places(report["pvseg"])
+        segments[_without_brackets(row["lv_name"])].append(row)
+    places = _extents_by_pv(report["pvseg"])
     volumes = [
-        _volume(row, extent, segments[_bare(row["lv_name"])], places[_bare(row["lv_name"])])
+        _volume(
+            row,
+            extent,
+            segments[_without_brackets(row["lv_name"])],
+            places[_without_brackets(row["lv_name"])],
+        )
         for row in report["lv"]
     ]
     return VolumeGroup(
@@ -87,27 +92,27 @@ def _pv(row: Row, names: Mapping[str, str]) -> PhysicalVolume:
 def _volume(row: Row, extent: int, segments: list[Row], on: Mapping[str, int]) -> LogicalVolume:
     regions = [int(segment["region_size"] or 0) for segment in segments]
     return LogicalVolume(
-        name=_bare(row["lv_name"]),
+        name=_without_brackets(row["lv_name"]),
         segtypes=tuple(segment["segtype"] for segment in segments),
         extents=int(row["lv_size"]) // extent,
         attributes=row["lv_attr"],
-        pool=_bare(row["pool_lv"]),
-        origin=_bare(row["origin"]),
+        pool=_without_brackets(row["pool_lv"]),
+        origin=_without_brackets(row["origin"]),
         region=next(filter(None, regions), None),
         on=on,
     )
 
 
-def _places(rows: list[Row]) -> defaultdict[str, dict[str, int]]:
+def _extents_by_pv(rows: list[Row]) -> defaultdict[str, dict[str, int]]:
     """Return the extents that each LV has on each PV."""
     places: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
-        if name := _bare(row["lv_name"]):
+        if name := _without_brackets(row["lv_name"]):
             there = places[name]
             there[row["pv_name"]] = there.get(row["pv_name"], 0) + int(row["pvseg_size"])
     return places
 
 
-def _bare(name: str) -> str:
+def _without_brackets(name: str) -> str:
     """Return an LV's name without the brackets that mark hidden ones."""
     return name.strip("[]")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from stackmap.model.device import Role
 from stackmap.model.raid import Layout, layout
-from stackmap.sources.progress import condition, percent
-from stackmap.sources.sysfs import Block, attribute, names_in, number, unescaped
+from stackmap.sources.progress import percent, raid_state
+from stackmap.sources.sysfs import Block, attribute, kernel_name, names_in, parse_int
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -86,14 +86,14 @@ class Array:
         """How it spreads data; None for a container, or a level with no geometry."""
         said = self.attributes
         level = said["level"]
-        code = number(_now(said["layout"])) or 0
+        code = parse_int(_current(said["layout"])) or 0
         variant, copies = _PARITY_LAYOUTS.get(code, ""), None
         if level == "raid10":
             variant, copies = _raid10(code)
         elif level not in ("raid5", "raid6"):
             variant = ""
-        chunk = number(_now(said["chunk_size"]))
-        members = number(_now(said["raid_disks"])) or 0
+        chunk = parse_int(_current(said["chunk_size"]))
+        members = parse_int(_current(said["raid_disks"])) or 0
         return layout(level, members, chunk, copies, variant)
 
     @property
@@ -106,8 +106,8 @@ class Array:
             return {"readonly": "read-only"}.get(state, state)
         if not state:
             return None
-        return condition(
-            failed=(number(said["degraded"]) or 0) > 0,
+        return raid_state(
+            failed=(parse_int(said["degraded"]) or 0) > 0,
             action=said["sync_action"] or "idle",
             progress=_progress(said["sync_completed"]),
         )
@@ -129,9 +129,9 @@ def read(host: Host, block: Block) -> Array:
     )
 
 
-def component(host: Host, name: str) -> int | None:
+def component_size(host: Host, name: str) -> int | None:
     """Return the bytes that array *name* uses of each member; None where md does not say, as for raid0."""
-    said = number(attribute(host, f"/sys/block/{name}/md/component_size"))
+    said = parse_int(attribute(host, f"/sys/block/{name}/md/component_size"))
     return said * KIB if said else None
 
 
@@ -147,10 +147,10 @@ def facts(array: Array) -> dict[str, str]:
 def _member(host: Host, path: str, entry: str) -> Member:
     inside = f"{path}/{entry}"
     return Member(
-        name=unescaped(entry.removeprefix(_MEMBER)),
-        slot=number(attribute(host, f"{inside}/slot")),
+        name=kernel_name(entry.removeprefix(_MEMBER)),
+        slot=parse_int(attribute(host, f"{inside}/slot")),
         states=frozenset(attribute(host, f"{inside}/state").split(",")),
-        offset=number(attribute(host, f"{inside}/offset")),
+        offset=parse_int(attribute(host, f"{inside}/offset")),
     )
 
 
@@ -159,7 +159,7 @@ def _write_mostly(member: Member) -> bool:
     return bool(member.states & {"write_mostly", "writemostly"})
 
 
-def _now(text: str) -> str:
+def _current(text: str) -> str:
     """Return what holds now: while an array is reshaped this reads "4 (3)", new, then old."""
     return text.partition(" ")[0]
 

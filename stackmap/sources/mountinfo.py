@@ -55,18 +55,18 @@ def parse(text: str) -> list[Mount]:
             found.append(
                 Mount(
                     number=fields[2],
-                    point=unescaped(fields[4]),
+                    point=unescape(fields[4]),
                     kind=source[0],
-                    source=unescaped(source[1]),
+                    source=unescape(source[1]),
                     options=given,
-                    root=unescaped(fields[3]),
+                    root=unescape(fields[3]),
                     flags="".join(fields[5:6]),
                 )
             )
     return found
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     r"""
     Return *text* with its octal escapes resolved.
 

@@ -15,7 +15,7 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole if whole else 100:.1f} %"
 
 
-def condition(*, failed: bool, action: str, progress: str) -> str:
+def raid_state(*, failed: bool, action: str, progress: str) -> str:
     """Return the state in words: a failed member first, then what is under way."""
     # A recovery is told by itself: it says that a member is not whole yet.
     words = ["degraded"] if failed and action != "recover" else []

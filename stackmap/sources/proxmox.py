@@ -21,7 +21,7 @@ _GUEST = re.compile(r"(?:vm|base|subvol)-(\d+)-(?:disk-\d+|cloudinit|state-.+)")
 FOLDERS = {"/etc/pve/qemu-server": "name", "/etc/pve/lxc": "hostname"}
 
 
-def guest(volume: str) -> str:
+def guest_number(volume: str) -> str:
     """
     Return the number of the guest whose disk the LV called *volume* is, "" if it is none's.
 
@@ -32,7 +32,7 @@ def guest(volume: str) -> str:
     return match[1] if match else ""
 
 
-def name(host: Host, number: str) -> tuple[str, str]:
+def guest_name(host: Host, number: str) -> tuple[str, str]:
     """Return the name of guest *number* and the file that says it, "" and "" where none does."""
     for folder, key in FOLDERS.items():
         path = f"{folder}/{number}.conf"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stackmap.sources.mountinfo import unescaped
+from stackmap.sources.mountinfo import unescape
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -25,4 +25,4 @@ def files(host: Host) -> list[str]:
 def parse(text: str, kind: str = "partition") -> list[str]:
     """Return the path of each line of type *kind*: "partition", which is any block device, or "file"."""
     lines = (line.split() for line in text.splitlines()[1:])
-    return [unescaped(words[0]) for words in lines if words[1:2] == [kind]]
+    return [unescape(words[0]) for words in lines if words[1:2] == [kind]]

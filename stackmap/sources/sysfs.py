@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ROOT = "/sys/block"
 SECTOR = 512  # bytes; the unit of ``size`` and ``start`` whatever the disk's own sector size
 
-MAPPED = frozenset({"dm", "slaves", "queue"})
+DM_ENTRIES = frozenset({"dm", "slaves", "queue"})
 
 # Attributes of queue/ that geometry is told from.
 GEOMETRY = (
@@ -48,7 +48,7 @@ class Block(NamedTuple):
     entries: frozenset[str]
     number: str
     diskseq: str = ""
-    whole: str = ""
+    disk: str = ""
 
 
 def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
@@ -65,7 +65,9 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
             # There may be thousands, and what is in their directories is no question.
             known = numbers.get(name)
             found.append(
-                Block(name, path, MAPPED, known) if known else _block(host, path, MAPPED, numbers)
+                Block(name, path, DM_ENTRIES, known)
+                if known
+                else _block(host, path, DM_ENTRIES, numbers)
             )
             continue
         entries = frozenset(names_in(host, path))
@@ -74,13 +76,13 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
             if entry.startswith(name):
                 inside = f"{path}/{entry}"
                 there = frozenset(names_in(host, inside))
-                found.append(_block(host, inside, there, numbers, whole=unescaped(name)))
+                found.append(_block(host, inside, there, numbers, whole=kernel_name(name)))
     return found
 
 
 def size(host: Host, block: Block) -> int:
     """Return the size of *block* in bytes."""
-    return (number(attribute(host, f"{block.path}/size")) or 0) * SECTOR
+    return (parse_int(attribute(host, f"{block.path}/size")) or 0) * SECTOR
 
 
 def read_only(host: Host, block: Block) -> bool:
@@ -109,7 +111,7 @@ def names_in(host: Host, path: str) -> list[str]:
         return []
 
 
-def number(text: str) -> int | None:
+def parse_int(text: str) -> int | None:
     """Return *text* as a whole number, None if it is none."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
@@ -119,7 +121,7 @@ def below(host: Host, block: Block) -> list[str]:
     """Return the names of the devices that the kernel says *block* stands on."""
     if "slaves" not in block.entries:
         return []
-    return [unescaped(name) for name in names_in(host, f"{block.path}/slaves")]
+    return [kernel_name(name) for name in names_in(host, f"{block.path}/slaves")]
 
 
 def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:
@@ -136,7 +138,7 @@ def alignment(host: Host, block: Block) -> dict[str, str]:
     return {"alignment_offset": said} if said else {}
 
 
-def unescaped(name: str) -> str:
+def kernel_name(name: str) -> str:
     """Return the kernel's name for a name in sysfs."""
     return name.replace("!", "/")
 
@@ -144,9 +146,9 @@ def unescaped(name: str) -> str:
 def _block(
     host: Host, path: str, entries: frozenset[str], numbers: Mapping[str, str], whole: str = ""
 ) -> Block:
-    name = unescaped(path.rpartition("/")[2])
+    name = kernel_name(path.rpartition("/")[2])
     if name in numbers:
-        return Block(name, path, entries, numbers[name], whole=whole)
+        return Block(name, path, entries, numbers[name], disk=whole)
     said = parse_uevent(attribute(host, f"{path}/uevent"))
     major, minor = said.get("MAJOR"), said.get("MINOR")
     known = f"{major}:{minor}" if major else attribute(host, f"{path}/dev")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
-from stackmap.sources.lvm import unmangled
+from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -38,7 +38,7 @@ def properties(host: Host, number: str) -> dict[str, str]:
 
 def identity(said: dict[str, str]) -> Identity:
     """Return model, serial and WWN from udev's properties."""
-    model = unmangled(said.get("ID_MODEL_ENC", "")) or said.get("ID_MODEL", "")
+    model = unmangle(said.get("ID_MODEL_ENC", "")) or said.get("ID_MODEL", "")
     return Identity(
         model=model.strip(),
         serial=next((said[key] for key in SERIALS if said.get(key)), ""),

@@ -13,8 +13,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from stackmap.host import LOST
-from stackmap.sources.sysfs import attribute, names_in, parse_uevent, unescaped
+from stackmap.host import EVENTS_LOST
+from stackmap.sources.sysfs import attribute, kernel_name, names_in, parse_uevent
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -24,7 +24,7 @@ DEVICES = "/sys/class/block"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class UeventDelta:
     """
     What was told since it was last asked for.
 
@@ -42,8 +42,8 @@ class Told:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.other or self.unknown)
 
-    def __add__(self, other: Told) -> Told:
-        return Told(
+    def __add__(self, other: UeventDelta) -> UeventDelta:
+        return UeventDelta(
             Counter(self.added) + Counter(other.added),
             Counter(self.removed) + Counter(other.removed),
             self.other or other.other,
@@ -51,7 +51,7 @@ class Told:
             self.lost or other.lost,
         )
 
-    def without(self, names: Container[str]) -> Told:
+    def without(self, names: Container[str]) -> UeventDelta:
         """Return this without what came or went under *names*."""
         return replace(
             self,
@@ -65,17 +65,17 @@ class Told:
         return frozenset(self.added) | frozenset(self.removed)
 
 
-NOTHING = Told()
-ANYTHING = Told(unknown=True)
+NO_CHANGES = UeventDelta()
+ANYTHING_CHANGED = UeventDelta(unknown=True)
 
 
-def read(host: Host) -> Told:
+def read(host: Host) -> UeventDelta:
     """Ask what was told of block devices; ``SourceError`` where nobody listens."""
     events = host.uevents()
-    return parse(events) if events else NOTHING
+    return parse(events) if events else NO_CHANGES
 
 
-def parse(events: Iterable[Mapping[str, str]]) -> Told:
+def parse(events: Iterable[Mapping[str, str]]) -> UeventDelta:
     """Return what *events* tell."""
     added: Counter[str] = Counter()
     removed: Counter[str] = Counter()
@@ -85,14 +85,14 @@ def parse(events: Iterable[Mapping[str, str]]) -> Told:
         name = event.get("DEVNAME", "").removeprefix("/dev/")
         if not name:
             unknown = True
-            lost |= action == LOST["ACTION"]
+            lost |= action == EVENTS_LOST["ACTION"]
         elif action == "add":
             added[name] += 1
         elif action == "remove":
             removed[name] += 1
         else:
             other = True
-    return Told(added, removed, other, unknown, lost)
+    return UeventDelta(added, removed, other, unknown, lost)
 
 
 def count(host: Host) -> str:
@@ -102,7 +102,7 @@ def count(host: Host) -> str:
 
 def names(host: Host) -> frozenset[str]:
     """Return the names of the block devices that there are now."""
-    return frozenset(unescaped(name) for name in names_in(host, DEVICES))
+    return frozenset(kernel_name(name) for name in names_in(host, DEVICES))
 
 
 def diskseq(host: Host, name: str) -> str:

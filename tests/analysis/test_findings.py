@@ -15,7 +15,7 @@ from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli import stackmap
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.limit import Limit
+from stackmap.model.io_limit import IoLimit
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge
 from tests.drawn import DISKS, did, moved, passing, raid_volume, topology
@@ -294,7 +294,7 @@ def test_a_bitmap_that_is_written_with_each_write():
 def test_a_cap_is_told_where_it_acts():
     """198 of 200 writes a second: held back; 150 are not."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
-    cap = (Limit("lv", "control group vm", "io.max", (("write_ios", 200.0),)),)
+    cap = (IoLimit("lv", "control group vm", "io.max", (("write_ios", 200.0),)),)
 
     at_it, below = moved(write=did(198, 4096)), moved(write=did(150, 4096))
     assert found([parts], {"lv": at_it}, limits=cap) == [("throttled", "lv")]

@@ -228,7 +228,7 @@ class Again:
     def _disks(self):
         topology = self.context.topology
         metadata = {e.below for e in topology.edges if e.role == "metadata"}
-        names = [n for n in topology.stack(self.device) if not topology.below(n)]
+        names = [n for n in topology.with_all_below(self.device) if not topology.below(n)]
         return [self.loads[n] for n in names if n not in metadata]
 
     def _disk_rate(self):

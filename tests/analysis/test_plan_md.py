@@ -170,7 +170,7 @@ def test_who_was_never_stopped_in_a_lab_is_said():
         context = md_context("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"),
                            uses=(use,), mounts=mounts)  # fmt: skip
         unchecked = STRATEGIES["array-copy"].plan(context).unchecked
-        assert says == any(f"{use.who} ({use.how}): how it lets go" in text for text in unchecked)
+        assert says == any(f"{use.name} ({use.kind}): how it lets go" in text for text in unchecked)
 
 
 def test_a_sync_after_a_reshape_is_let_run():

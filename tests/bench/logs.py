@@ -32,7 +32,7 @@ def reports(sample: Path) -> list[str]:
     host = CapturedHost(str(sample))
     return [
         CPU + HEADING + "".join(_row(*row) for row in sorted(report.loads.items())) + "\n\n"
-        for _, report in Watch(host, discover(host), discover).reports(1.0, None)
+        for _, report in Watch(host, discover(host), discover).intervals(1.0, None)
     ]
 
 

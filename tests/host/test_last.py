@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
-from stackmap.host.timeline import Pace, Window, last_of
+from stackmap.host.timeline import FrameSchedule, TimeWindow, last_interval
 from stackmap.sampling.watch import Watch
 from tests.long import SPAN, START
 
@@ -33,7 +33,7 @@ WINDOWS = [
 
 def window(since, until, every):
     begin, end = (None if each is None else START + each for each in (since, until))
-    return Window(begin, end, every)
+    return TimeWindow(begin, end, every)
 
 
 @given(
@@ -45,10 +45,10 @@ def test_the_last_two_frames_that_are_taken(steps, every, size):
     """However far apart samples are, and in whatever parts they are read."""
     times = [1000.0 + sum(steps[:place]) / 4 for place in range(len(steps) + 1)]
     asked = None if every is None else every / 4
-    pace = Pace(Window(every=asked))
-    taken = [time for time in times if pace.takes(time)]
+    pace = FrameSchedule(TimeWindow(every=asked))
+    taken = [time for time in times if pace.accepts(time)]
     parts = [times[at : at + size] for at in range(0, len(times), size)]
-    found = last_of(reversed(parts), asked, times[0])
+    found = last_interval(reversed(parts), asked, times[0])
 
     if len(taken) < 2:
         assert found is None
@@ -61,10 +61,10 @@ def test_it_is_what_reading_all_ends_with(long, since, until, every):
     """Its counters, at both ends; and no other sample."""
     whole, last = CapturedHost(str(long)), CapturedHost(str(long))
     for host in (whole, last):
-        host.show(window(since, until, every))
+        host.select(window(since, until, every))
     seen = [(time, host_text(whole)) for time in whole.ticks(1.0, None)]
 
-    assert last.show_last()
+    assert last.select_last_interval()
     assert [(time, host_text(last)) for time in last.ticks(1.0, None)] == seen[-2:]
 
 
@@ -78,7 +78,7 @@ def test_no_segment_before_it_is_read(long, monkeypatch):
     read = []
     real = host._tree.read
     monkeypatch.setattr(host._tree, "read", lambda path: read.append(path) or real(path))
-    host.show_last()
+    host.select_last_interval()
 
     logs = {path for path in read if path.startswith("/log/")}
     assert logs == {f"/log/{START + 1800:.6f}.gz"}
@@ -88,9 +88,9 @@ def test_no_segment_before_it_is_read(long, monkeypatch):
 def test_of_one_sample_there_is_none(long, at):
     """And what is shown stays as it is."""
     host = CapturedHost(str(long))
-    host.show(window(at, at, None))
+    host.select(window(at, at, None))
 
-    assert not host.show_last()
+    assert not host.select_last_interval()
     assert len(list(host.ticks(1.0, None))) == 1
 
 
@@ -98,12 +98,12 @@ def test_frames_as_files_have_a_last_one_too(tmp_path):
     """The older form of a capture, and a tree without any."""
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "diskstats").write_text("8 0 sda 2 3 5 7 11 13 17 19 0 23 29\n")
-    assert not CapturedHost(str(tmp_path)).show_last()
+    assert not CapturedHost(str(tmp_path)).select_last_interval()
 
     times = [1000.0, 1002.0, 1005.0]
     (tmp_path / "capture.json").write_text(json.dumps({"format": 1, "times": times}))
     host = CapturedHost(str(tmp_path))
-    assert host.show_last()
+    assert host.select_last_interval()
     assert list(host.ticks(1.0, None)) == times[1:]
 
 
@@ -132,8 +132,8 @@ def test_every_command_reports_the_same(words):
 def test_its_devices_are_those_of_its_time(long):
     """The topology is read where the interval begins, so that nothing before it is an event of it."""
     host = CapturedHost(str(long))
-    host.show_last()
+    host.select_last_interval()
     watch = Watch(host, discover(host), discover)
-    ((_, interval),) = watch.reports(1.0, None)
+    ((_, interval),) = watch.intervals(1.0, None)
 
     assert interval.events == ()

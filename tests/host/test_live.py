@@ -61,7 +61,7 @@ def test_a_command_that_fails_says_what_it_said():
 
 def test_a_command_that_hangs_is_left(monkeypatch):
     """Within the limit, though the child may not die: a dead path must not hang the tool."""
-    monkeypatch.setattr(live, "COMMAND_SECONDS", 0.2)
+    monkeypatch.setattr(live, "DEFAULT_TIMEOUT", 0.2)
     start = time.monotonic()
 
     with pytest.raises(SourceTimeout, match="no answer"):
@@ -72,7 +72,7 @@ def test_a_command_that_hangs_is_left(monkeypatch):
 def test_a_command_begun_works_meanwhile():
     """When it is asked for it has been at it: its second is not waited for twice."""
     host = LiveHost()
-    host.begin("sleep", "0.5")
+    host.start("sleep", "0.5")
     time.sleep(0.5)
     start = time.monotonic()
 
@@ -82,9 +82,9 @@ def test_a_command_begun_works_meanwhile():
 
 def test_a_command_begun_is_not_late_for_what_we_did(monkeypatch):
     """Its time limit is for us to wait, not for it to lie there with its answer."""
-    monkeypatch.setattr(live, "COMMAND_SECONDS", 0.2)
+    monkeypatch.setattr(live, "DEFAULT_TIMEOUT", 0.2)
     host = LiveHost()
-    host.begin("echo", "done")
+    host.start("echo", "done")
     time.sleep(0.4)
 
     assert "done\n" == host.run("echo", "done")
@@ -93,7 +93,7 @@ def test_a_command_begun_is_not_late_for_what_we_did(monkeypatch):
 def test_a_command_begun_is_refused_when_it_is_asked_for():
     """Not before: whoever begins it need not know whether it is there."""
     host = LiveHost()
-    host.begin("no-such-command")
+    host.start("no-such-command")
     with pytest.raises(SourceMissing, match="no-such-command"):
         host.run("no-such-command")
 

@@ -17,9 +17,9 @@ from stackmap.discover import discover
 from stackmap.errors import CaptureError, InputError, SourceDenied
 from stackmap.host import log
 from stackmap.host.capture import CapturedHost
-from stackmap.host.log import Refused
+from stackmap.host.log import Refusal
 from stackmap.host.recording import RecordingHost
-from stackmap.host.timeline import Window
+from stackmap.host.timeline import TimeWindow
 from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
 from tests.long import SPAN, START, Repeated
@@ -84,10 +84,10 @@ def overwritten(content):
 @pytest.mark.parametrize("how", [halved, overwritten, lambda _: b"", lambda _: b"junk" * 99])
 def test_a_damaged_segment_is_said_and_the_next_is_read(long, tmp_path, how):
     """Once, with what is left out; of the samples after it each is what it was."""
-    whole = counters(CapturedHost(str(long)), Window())
+    whole = counters(CapturedHost(str(long)), TimeWindow())
     host, told = damaged(long, tmp_path, 1, how)
-    found = counters(host, Window())
-    assert found == counters(host, Window())
+    found = counters(host, TimeWindow())
+    assert found == counters(host, TimeWindow())
     assert [time for time, _ in found if time < START + 600] == [START + n for n in range(600)]
     assert [each for each in found if each[0] >= START + 1200] == whole[1200:]
     assert [each for each in whole if each in found] == found
@@ -130,7 +130,7 @@ def test_what_is_damaged_is_no_capture_for_who_is_not_told(long, tmp_path):
     """Nothing is left out without a word."""
     damaged(long, tmp_path, 1, halved)
     with pytest.raises(CaptureError, match="damaged"):
-        counters(CapturedHost(str(tmp_path / "damaged")), Window())
+        counters(CapturedHost(str(tmp_path / "damaged")), TimeWindow())
 
 
 def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
@@ -142,14 +142,14 @@ def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
         pytest.MonkeyPatch.context() as patch,
         RecordingHost(with_volume(steps, listens=True), str(path)) as host,
     ):
-        patch.setattr(log, "SPAN", 4.0)
+        patch.setattr(log, "SEGMENT_SECONDS", 4.0)
         watched(host, 11)
     second = sorted((path / "log").iterdir())[1]
     second.write_bytes(halved(second.read_bytes()))
     host = CapturedHost(str(path), [].append)
     across = [
         interval
-        for _, interval in Watch(host, discover(host), discover).reports(1.0, None)
+        for _, interval in Watch(host, discover(host), discover).intervals(1.0, None)
         if interval.seconds > 1
     ]
     assert [interval.loads.keys() for interval in across] == [{"sda"}]
@@ -162,11 +162,11 @@ def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
         b"frame x 1 1\nx",
         b"frame 1.0 99999999999999 1\nx",
         b"x" * 300,
-        log.frame(1.0, [b'["~", "read /x", 2]\n9\n\n']),
-        log.frame(1.0, [b'["=", "read /x", "y"]\n']),
-        log.frame(1.0, [b"[" * 100_000 + b"\n"]),
-        log.frame(1.0, [b'{"a": 1}\n']),
-        log.frame(1.0, [log.passing("count", "many")]) * 2,
+        log.encode_frame(1.0, [b'["~", "read /x", 2]\n9\n\n']),
+        log.encode_frame(1.0, [b'["=", "read /x", "y"]\n']),
+        log.encode_frame(1.0, [b"[" * 100_000 + b"\n"]),
+        log.encode_frame(1.0, [b'{"a": 1}\n']),
+        log.encode_frame(1.0, [log.encode_transient("count", "many")]) * 2,
     ],
     ids=range(9),
 )
@@ -178,7 +178,7 @@ def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
 
     host = CapturedHost(str(tmp_path))
     with pytest.raises(CaptureError, match=r"log/1\.0\.gz: damaged"):
-        list(chain(host.ticks(1.0, None), host.ends()))
+        list(chain(host.ticks(1.0, None), host.interval_ends()))
 
 
 def test_entries_say_what_changed():
@@ -189,25 +189,25 @@ def test_entries_say_what_changed():
     told = {"read /x": before, "read /y": ["1"]}
 
     entries = [
-        log.entry("read /x", after, before),
-        log.entry("read /y", Refused("denied", "no"), ["1"]),
-        log.passing("uevents", "[]"),
+        log.encode_entry("read /x", after, before),
+        log.encode_entry("read /y", Refusal("denied", "no"), ["1"]),
+        log.encode_transient("uevents", "[]"),
     ]
-    assert log.applied(told, b"".join(entries), "it") == {"uevents": "[]"}
-    assert told == {"read /x": after, "read /y": Refused("denied", "no")}
+    assert log.apply_entries(told, b"".join(entries), "it") == {"uevents": "[]"}
+    assert told == {"read /x": after, "read /y": Refusal("denied", "no")}
     assert b"line 4" not in entries[0]
 
 
 def shown(path, window):
     """A capture of which only *window* is shown."""
     host = CapturedHost(str(path))
-    host.show(window)
+    host.select(window)
     return host
 
 
 def counters(host, window):
     """The instants and counters of a window."""
-    host.show(window)
+    host.select(window)
     return [(time, host.read(PATH)) for time in host.ticks(1.0, None)]
 
 
@@ -216,10 +216,10 @@ def counters(host, window):
 )
 def test_a_window_is_that_part_of_the_whole(long, since, until):
     """Bounds are included; what is read there is what was recorded."""
-    whole = counters(CapturedHost(str(long)), Window())
+    whole = counters(CapturedHost(str(long)), TimeWindow())
     begin, end = since or 0, SPAN if until is None else until
     expected = [each for each in whole if begin <= each[0] - START <= end]
-    window = Window(
+    window = TimeWindow(
         None if since is None else START + since, None if until is None else START + until
     )
 
@@ -230,8 +230,8 @@ def test_a_window_is_that_part_of_the_whole(long, since, until):
 @pytest.mark.parametrize("every", [2, 7, 60, 600, 700, 1300])
 def test_every_nth_second(long, every):
     """Over the ends of segments, and past whole ones, the same samples as by counting."""
-    whole = counters(CapturedHost(str(long)), Window())
-    assert counters(CapturedHost(str(long)), Window(every=every)) == whole[::every]
+    whole = counters(CapturedHost(str(long)), TimeWindow())
+    assert counters(CapturedHost(str(long)), TimeWindow(every=every)) == whole[::every]
 
 
 def test_a_window_reads_no_other_segment(long, monkeypatch):
@@ -241,21 +241,21 @@ def test_a_window_reads_no_other_segment(long, monkeypatch):
     read = []
     real = host._tree.read
     monkeypatch.setattr(host._tree, "read", lambda path: read.append(path) or real(path))
-    counters(host, Window(START + 700, START + 800))
+    counters(host, TimeWindow(START + 700, START + 800))
     logs = {path for path in read if path.startswith("/log/")}
     assert logs == {f"/log/{START + 600:.6f}.gz"}
 
 
 def test_an_empty_window_is_said(long):
     with pytest.raises(InputError, match="no sample in the time"):
-        shown(long, Window(since=START + SPAN + 1))
+        shown(long, TimeWindow(since=START + SPAN + 1))
 
 
 def test_a_tar_of_it_is_it(long, tmp_path):
     """The same samples, the same topology."""
     path = tmp_path / "c.tar.gz"
     subprocess.run(["tar", "czf", path, "-C", long.parent, long.name], check=True)
-    window = Window(START + 590, START + 610)
+    window = TimeWindow(START + 590, START + 610)
     directory, tar = shown(long, window), shown(path, window)
 
     assert counters(directory, window) == counters(tar, window)
@@ -311,7 +311,7 @@ def test_a_replay_says_what_was_said_live(tmp_path):
     host = CapturedHost(str(tmp_path / "c"))
     replayed = [
         (topology, {n: load.read.ios for n, load in interval.loads.items()}, interval.events)
-        for topology, interval in Watch(host, discover(host), discover).reports(1.0, None)
+        for topology, interval in Watch(host, discover(host), discover).intervals(1.0, None)
     ]
 
     assert [(t.devices, rates, events) for t, rates, events in replayed] == [
@@ -325,8 +325,8 @@ def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
     steps = [nothing, nothing, replace_quickly]
     with RecordingHost(with_volume(steps, listens=True), str(tmp_path / "c")) as host:
         watched(host, 13)
-    host = shown(tmp_path / "c", Window(every=4.0))
-    first, _, third = Watch(host, discover(host), discover).reports(1.0, None)
+    host = shown(tmp_path / "c", TimeWindow(every=4.0))
+    first, _, third = Watch(host, discover(host), discover).intervals(1.0, None)
 
     assert "dm-0" not in first[1].loads
     assert any("dm-0: replaced" in event for event in first[1].events)

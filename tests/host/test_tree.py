@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from stackmap.errors import CaptureError, SourceMissing
-from stackmap.host.tree import ArchiveTree, DirectoryTree, open_tree
+from stackmap.host.file_tree import ArchiveTree, DirectoryTree, open_tree
 
 
 def tar_of(path, members):
@@ -89,7 +89,7 @@ def test_a_hostile_tar_is_refused(tmp_path, member):
 
 def test_a_bomb_is_refused_by_its_headers(tmp_path, monkeypatch):
     """The size that members claim counts, before anything is read."""
-    monkeypatch.setattr("stackmap.host.tree.MAX_BYTES", 1000)
+    monkeypatch.setattr("stackmap.host.file_tree.MAX_BYTES", 1000)
     path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats", b"0" * 1001)])
 
     with pytest.raises(CaptureError, match="refused: unpacks to more"):
@@ -106,7 +106,7 @@ def test_a_name_of_any_length_is_refused(tmp_path):
 
 def test_a_header_of_any_length_is_refused(tmp_path, monkeypatch):
     """tarfile reads a pax header whole, before a member is seen: the stream is bounded, too."""
-    monkeypatch.setattr("stackmap.host.tree.MAX_BYTES", 100_000)
+    monkeypatch.setattr("stackmap.host.file_tree.MAX_BYTES", 100_000)
     info, content = file("proc/diskstats")
     info.pax_headers = {"comment": "x" * 200_000}
     path = tar_of(tmp_path / "c.tgz", [(info, content)])

@@ -170,7 +170,7 @@ def test_a_rare_target(name, named, topology):  # noqa: F811 - the fixture
 
 def test_crypt_on_a_partition_of_a_multipath_device(named, topology):  # noqa: F811 - the fixture
     """Down to both paths, one of which has failed."""
-    stack = [topology[name] for name in topology.stack(named["hidden"].name)]
+    stack = [topology[name] for name in topology.with_all_below(named["hidden"].name)]
     assert [Kind.CRYPT, Kind.PARTITION, Kind.MULTIPATH] == [device.kind for device in stack[:3]]
     # One was failed on purpose; test_trouble has what its device is then.
     working = [device for device in stack[3:] if device.state != "failed"]

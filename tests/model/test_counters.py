@@ -23,7 +23,7 @@ def test_a_load_is_growth_a_second():
         flush=Flow(ios=254, wait=262),
         aqu=0.202,
         busy=0.194,
-        at_ends=137 + 139,
+        in_flight_at_ends=137 + 139,
     )
 
     assert expected == LATER.load_since(EARLIER, 0.5)

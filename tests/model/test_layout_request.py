@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import LayoutError
-from stackmap.model.layout_request import LEAST, missing_in_lvm, parse
+from stackmap.model.layout_request import MIN_MEMBERS, parse, unsupported_by_lvm
 from stackmap.model.raid import RAID_LEVELS, Layout, layout
 
 KIB = 1024
@@ -16,10 +16,10 @@ RAID10 = layout("raid10", 6, 128 * KIB, 3, "far")
 @pytest.mark.parametrize("level", RAID_LEVELS)
 def test_every_level_may_be_asked_for(level):
     """By its name alone, of a RAID5 of four: the least that LVM makes of it, or as many as there are."""
-    meant = parse(level).on(RAID5, lvm=True)
+    meant = parse(level).resolve(RAID5, lvm=True)
 
     assert meant.level == level
-    assert meant.members >= LEAST[level][True]
+    assert meant.members >= MIN_MEMBERS[level][True]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_every_level_may_be_asked_for(level):
 )  # fmt: skip
 def test_what_is_not_said_is_as_it_is_now(asked, present, lvm, expected):
     """Members, chunk and copies of the present layout, or what LVM or mdadm would choose; all in one if linear."""
-    assert expected == parse(asked).on(present, lvm=lvm)
+    assert expected == parse(asked).resolve(present, lvm=lvm)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_is_not_said_is_as_it_is_now(asked, present, lvm, expected):
 def test_what_cannot_be_is_refused(asked, says):
     """In one line that says why, with the status of a usage error."""
     with pytest.raises(LayoutError, match=says) as refused:
-        parse(asked).on(RAID5, lvm=True)
+        parse(asked).resolve(RAID5, lvm=True)
 
     assert refused.value.exit_code == 2
     assert "\n" not in str(refused.value)
@@ -86,9 +86,9 @@ def test_what_cannot_be_is_refused(asked, says):
 @pytest.mark.parametrize("variant", ["near", "far", "offset", ""])
 def test_lvm_has_raid10_as_near_copies_alone(variant):
     """md has the others, too; one that nobody named is what LVM has."""
-    missing = missing_in_lvm(layout("raid10", 4, 64 * KIB, 2, variant))
+    missing = unsupported_by_lvm(layout("raid10", 4, 64 * KIB, 2, variant))
 
     allowed = variant in ("near", "")
 
     assert missing == ("" if allowed else f"LVM makes no raid10 with the layout {variant}")
-    assert missing_in_lvm(RAID5) == ""
+    assert unsupported_by_lvm(RAID5) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.model.device import Device, Kind
-from stackmap.model.limit import Limit
+from stackmap.model.io_limit import IoLimit
 from stackmap.model.topology import Topology
 from stackmap.sources.limits import parse, parse_domain, read
 from tests.machine import DrawnHost
@@ -38,7 +38,7 @@ def test_caps_are_found_in_groups_within_groups():
     host = DrawnHost({path: "254:3 wiops=13\n8:0 wiops=17\n", "/sys/fs/cgroup/cpu.stat": ""})
 
     assert list(read(host, Topology([LV]))) == [
-        Limit("dm-3", "control group machine.slice/vm.scope", path, (("write_ios", 13.0),))
+        IoLimit("dm-3", "control group machine.slice/vm.scope", path, (("write_ios", 13.0),))
     ]
 
 
@@ -52,7 +52,7 @@ def test_caps_of_version_1():
     }
     found = list(read(DrawnHost(drawn), Topology([LV])))
 
-    assert {"control group docker/1"} == {limit.who for limit in found}
+    assert {"control group docker/1"} == {limit.owner for limit in found}
     assert {
         f"{path}.read_bps_device": (("read_bytes", 2),),
         f"{path}.write_bps_device": (("write_bytes", 3),),

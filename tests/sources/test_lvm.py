@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.model.device import Role
-from stackmap.sources import lvm
+from stackmap.sources import lvm_names
 from tests.machine import lvm_uuid
 
 NAMES = {
@@ -29,17 +29,17 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: name[0])
 def test_what_a_name_says(name):
     """Label, ending of a hidden LV, and what it is for."""
-    found = lvm.decode(name[0], lvm_uuid(7, name[1]))
+    found = lvm_names.parse(name[0], lvm_uuid(7, name[1]))
     assert NAMES[name] == (found.label, found.ending, found.role)
 
 
 def test_the_place_of_one_of_several():
-    assert 11 == lvm.decode("tank-r5_rmeta_11", lvm_uuid(7)).place
+    assert 11 == lvm_names.parse("tank-r5_rmeta_11", lvm_uuid(7)).position
 
 
 def test_a_name_alone_is_not_lvms():
     """Anyone may call a device like an LV; its uuid tells."""
-    assert lvm.decode("tank-r5_rimage_0", "CRYPT-LUKS2-abc-tank-r5_rimage_0") is None
+    assert lvm_names.parse("tank-r5_rimage_0", "CRYPT-LUKS2-abc-tank-r5_rimage_0") is None
 
 
 PART = st.from_regex(r"[a-z0-9_.+][a-z0-9_.+-]{0,8}", fullmatch=True)
@@ -48,7 +48,7 @@ PART = st.from_regex(r"[a-z0-9_.+][a-z0-9_.+-]{0,8}", fullmatch=True)
 @given(st.lists(PART, min_size=1, max_size=3))
 def test_doubled_hyphens_come_back(parts):
     """What LVM joins is taken apart again."""
-    assert parts == lvm.parts("-".join(part.replace("-", "--") for part in parts))
+    assert parts == lvm_names.split_name("-".join(part.replace("-", "--") for part in parts))
 
 
 @given(st.text(max_size=20))
@@ -58,4 +58,4 @@ def test_mangling_comes_back(name):
         chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\x{byte:02x}"
         for byte in name.encode()
     )
-    assert name == lvm.unmangled(mangled)
+    assert name == lvm_names.unmangle(mangled)

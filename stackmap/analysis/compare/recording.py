@@ -174,12 +174,12 @@ def _shape(topology: Topology, top: str) -> frozenset[tuple[str, str, str]]:
         return frozenset()
     return frozenset(
         (edge.above, edge.below, str(edge.role))
-        for name in topology.stack(top)
+        for name in topology.with_all_below(top)
         for edge in topology.below(name)
     )
 
 
 def _needed(topology: Topology, tops: Iterable[str]) -> frozenset[str]:
     """Return the devices whose counters say whose I/O it was: the stacks, and all that stands on them."""
-    stacks = {name for top in tops for name in topology.stack(top)}
-    return frozenset(above for name in stacks for above in topology.stands_on(name))
+    stacks = {name for top in tops for name in topology.with_all_below(top)}
+    return frozenset(above for name in stacks for above in topology.with_all_above(name))

@@ -56,4 +56,4 @@ def _gained(here: Topology, name: str, there: Topology, again: str) -> bool:
 
 
 def _carried(topology: Topology, name: str) -> set[str]:
-    return {topology[above].title for above in topology.stands_on(name)[1:]}
+    return {topology[above].title for above in topology.with_all_above(name)[1:]}

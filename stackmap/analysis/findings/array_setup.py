@@ -76,7 +76,7 @@ def _member_disks(context: Context) -> Iterator[tuple[Device, list[str]]]:
             continue
         disks = []
         for member in context.below(raid.name, Role.DATA):
-            disks += sorted({n for n in topology.stack(member) if not topology.below(n)})
+            disks += sorted({n for n in topology.with_all_below(member) if not topology.below(n)})
         yield raid, disks
 
 

@@ -26,7 +26,7 @@ def crypt_sectors(context: Context, _: Mapping[str, float]) -> Iterator[Observat
 
 def _largest_physical_sector(topology: Topology, name: str) -> int:
     """Return the largest physical sector of the disks below *name*; 0 if none is known."""
-    disks = (topology[n] for n in topology.stack(name) if not topology.below(n))
+    disks = (topology[n] for n in topology.with_all_below(name) if not topology.below(n))
     return max((queue_number(disk, "physical_block_size") or 0 for disk in disks), default=0)
 
 

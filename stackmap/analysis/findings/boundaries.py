@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stackmap.model.device import Device, Role
+from stackmap.model.passthrough import is_passthrough
 from stackmap.model.raid import RAID_LEVELS
-from stackmap.model.targets import passes
 from stackmap.model.topology import Topology
 
 SMALLEST_PHYSICAL_SECTOR = 4096  # bytes
@@ -50,7 +50,7 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
     if not topology.below(name):
         return None if stripes else _physical_sector(device)
     edges = [edge for edge in topology.below(name) if edge.role == Role.DATA]
-    if len(edges) != 1 or edges[0].start is None or not passes(device):
+    if len(edges) != 1 or edges[0].start is None or not is_passthrough(device):
         return None
     below = boundaries(topology, edges[0].below, stripes=stripes)
     return None if below is None else below.shifted(edges[0].start)

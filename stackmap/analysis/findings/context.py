@@ -10,7 +10,7 @@ from stackmap.analysis.amplification import StackFigures, figures_of, heads, sta
 from stackmap.analysis.layers import layers
 from stackmap.model.device import Device, Role
 from stackmap.model.interval import Interval
-from stackmap.model.limit import Limit
+from stackmap.model.io_limit import IoLimit
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 
@@ -34,7 +34,7 @@ class Context:
     series: tuple[Interval, ...] = ()
     baseline: Interval | None = None
     corrections: tuple[str, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[IoLimit, ...] = ()
     mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

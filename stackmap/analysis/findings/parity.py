@@ -37,7 +37,7 @@ def partial_stripes(context: Context, limits: Mapping[str, float]) -> Iterator[O
 
 def _others_on_disks(topology: Topology, name: str) -> str:
     """Return a sentence: the other tops on the disks of *name*."""
-    disks = (each for each in topology.stack(name) if not topology.below(each))
+    disks = (each for each in topology.with_all_below(name) if not topology.below(each))
     tops = {top for disk in disks for top in topology.tops_of(disk)} - set(topology.tops_of(name))
     titles = ", ".join(sorted(topology[top].title for top in tops))
     return (

@@ -67,7 +67,7 @@ def slow_member(context: Context, limits: Mapping[str, float]) -> Iterator[Obser
     """Yield the slowest of some peers if the others are clearly faster."""
     reported: set[str] = set()
     for raid, names in context.peers:
-        if reported & set(context.topology.stack(raid.name)):
+        if reported & set(context.topology.with_all_below(raid.name)):
             continue  # a slower device below already explains it
         groups = (PeerGroup(context, raid, names, direction) for direction in DIRECTIONS)
         observed = next(filter(None, (_slow(group, limits) for group in groups)), None)

@@ -15,7 +15,7 @@ def busy(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]
     found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
     for name in sorted(found):
         load = context.load(name)
-        if found & set(context.topology.stack(name)[1:]) or load.idle:
+        if found & set(context.topology.with_all_below(name)[1:]) or load.idle:
             continue
         if load.aqu is None or load.total.await_ms is None:
             continue

@@ -24,7 +24,7 @@ def overloaded(context: Context, limits: Mapping[str, float]) -> Iterator[Observ
         if observed is not None:
             found[name] = observed
     for name, observed in found.items():
-        if not found.keys() & set(context.topology.stack(name)[1:]):
+        if not found.keys() & set(context.topology.with_all_below(name)[1:]):
             yield observed
 
 

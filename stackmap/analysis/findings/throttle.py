@@ -8,7 +8,7 @@ from statistics import mean
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
 from stackmap.analysis.share import flow_of
-from stackmap.model.limit import Limit
+from stackmap.model.io_limit import IoLimit
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
 DIRECTIONS = {"read": "reads", "write": "writes"}
@@ -24,7 +24,7 @@ def throttled(context: Context, limits: Mapping[str, float]) -> Iterator[Observa
 
 
 def _at_cap(
-    context: Context, limit: Limit, kind: str, cap: float, near: float
+    context: Context, limit: IoLimit, kind: str, cap: float, near: float
 ) -> Observation | None:
     direction, _, unit = kind.partition("_")
     parts = context.series or (context.interval,)
@@ -44,7 +44,7 @@ def _at_cap(
             "disks": (disks, "requests/s"),
         },
         {
-            "user": limit.who,
+            "user": limit.owner,
             "file": limit.source,
             "what": DIRECTIONS.get(direction, "requests"),
         },

@@ -91,7 +91,7 @@ class LoadMeasurement:
     def __post_init__(self) -> None:
         self._context: VolumeContext = volume_context(self.topology, self.name)
         # Where empty flushes are told from writes: at an array's members, or at the one disk below.
-        leaves = [n for n in self.topology.stack(self.name) if not self.topology.below(n)]
+        leaves = [n for n in self.topology.with_all_below(self.name) if not self.topology.below(n)]
         self._leaf = leaves[0] if len(leaves) == 1 else ""
         told_at = self._context.device.name if self._context.present else self._leaf
         self._other_users = (
@@ -99,7 +99,12 @@ class LoadMeasurement:
         )
         below = (edge.below for name in self._other_users for edge in self.topology.below(name))
         beside = self._context.others
-        self._nearby = (*self.topology.stack(self.name), *self._other_users, *below, *beside)
+        self._nearby = (
+            *self.topology.with_all_below(self.name),
+            *self._other_users,
+            *below,
+            *beside,
+        )
 
     def add(self, interval: Interval) -> None:
         """Take one more interval in; of each, what is near is looked at alone, for there may be many."""
@@ -196,5 +201,5 @@ class LoadMeasurement:
 
 def _other_users(topology: Topology, name: str, below: str) -> frozenset[str]:
     """Return the devices that may send something to *below* besides *name*."""
-    ours = {*topology.stack(name), *topology.stands_on(name)}
-    return frozenset(topology.stands_on(below)) - ours
+    ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
+    return frozenset(topology.with_all_above(below)) - ours

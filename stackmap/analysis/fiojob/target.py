@@ -64,7 +64,7 @@ def in_use(topology: Topology, name: str) -> str:
 
 def used_by(use: Use) -> str:
     """Return *use* as a sentence without a subject."""
-    return USED.get(use.how, "is used by {who} ({how})").format(who=use.who, how=use.how)
+    return USED.get(use.kind, "is used by {who} ({how})").format(who=use.name, how=use.kind)
 
 
 def not_a_test_file(path: str, size: int, head: bytes, *, executable: bool) -> str:
@@ -85,5 +85,5 @@ def not_a_test_file(path: str, size: int, head: bytes, *, executable: bool) -> s
 
 def is_source(topology: Topology, source: str, target: str) -> bool:
     """Whether the load of *source* was measured on what *target* is, or is made of."""
-    stack = {*topology.stack(source), *topology.stands_on(source)}
+    stack = {*topology.with_all_below(source), *topology.with_all_above(source)}
     return target in stack

@@ -50,7 +50,7 @@ def detach_layers(context: PlanContext) -> DetachedLayers:
 
 def require_no_snapshots(context: PlanContext) -> None:
     """Refuse what has snapshots, or VDO on it: no way takes those along."""
-    for name in context.topology.stands_on(context.target.name):
+    for name in context.topology.with_all_above(context.target.name):
         device = context.topology[name]
         if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
             raise PlanRefused(
@@ -157,7 +157,7 @@ def _bare(pool: str) -> str:
 
 def _checksummed(context: PlanContext, name: str) -> DetachedLayers:
     """Take integrity off a RAID LV: LVM converts none that has it."""
-    below = context.topology.stack(context.target.name)
+    below = context.topology.with_all_below(context.target.name)
     if not any(context.topology[other].target == "integrity" for other in below):
         return DetachedLayers(name)
     full = f"{context.group.name}/{name}"

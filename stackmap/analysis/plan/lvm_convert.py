@@ -26,7 +26,7 @@ from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import GEOMETRY, REQUESTED, Plan, Step, printable, unprotected
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Role
-from stackmap.model.layout_request import COPIES, LEAST
+from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
 from stackmap.model.raid import Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
 
@@ -70,10 +70,10 @@ def _require_members(conversions: tuple[Conversion, ...], data: int) -> None:
     """Refuse a type of fewer members than LVM makes it of: it adds stripes then, and the LV grows."""
     for conversion in conversions:
         level, count = conversion.after.partition("_")[0], members(conversion.after, data)
-        if count < LEAST[level][True]:
+        if count < MIN_MEMBERS[level][True]:
             raise PlanRefused(
                 f"with {data} data stripes {level} would have {count} members, and LVM makes it of "
-                f"{LEAST[level][True]} or more"
+                f"{MIN_MEMBERS[level][True]} or more"
             )
 
 
@@ -114,16 +114,19 @@ def _segtype(context: PlanContext) -> str:
         raise PlanRefused(f"{context.target.label} is made of segments of several types")
     if volume.segtype in NO_METADATA and len(volume.segtypes) > 1:
         raise PlanRefused(f"{context.target.label} is made of {len(volume.segtypes)} segments")
-    if present is not None and present.level == "raid10" and present.copies != COPIES:
+    if present is not None and present.level == "raid10" and present.copies != DEFAULT_COPIES:
         raise PlanRefused(f"a raid10 of {present.copies} copies was not tried")
     return volume.segtype
 
 
 def _goal(context: PlanContext) -> str:
     request = context.request
-    if request.level == "raid10" and (request.variant or "near", request.copies or COPIES) != (
+    if request.level == "raid10" and (
+        request.variant or "near",
+        request.copies or DEFAULT_COPIES,
+    ) != (
         "near",
-        COPIES,
+        DEFAULT_COPIES,
     ):
         raise PlanRefused("LVM makes raid10 of two copies, near")
     variant = f"_{request.variant}" if request.variant and request.level != "raid10" else ""

@@ -37,7 +37,7 @@ def copy(context: PlanContext) -> Plan:
     for other in (name + NEW_SUFFIX, name + OLD_SUFFIX):
         if other in group.volumes or len(other) > MAX_NAME:
             raise PlanRefused(f"the name {group.name}/{other} is needed, and taken or too long")
-    result = context.request.on(context.target.layout, lvm=True)
+    result = context.request.resolve(context.target.layout, lvm=True)
     extents = _rounded(context.volume.extents, result)
     image = extents // (result.data if RAID_LEVELS[result.level].stripes else 1)
     each = image + (metadata_extents(group, image, None) if result.survivable_failures else 0)

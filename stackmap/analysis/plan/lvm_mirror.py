@@ -41,7 +41,7 @@ def _wanted(context: PlanContext) -> int:
     if context.request.level == "linear":
         return 1
     present = context.target.layout
-    meant: Layout = context.request.on(
+    meant: Layout = context.request.resolve(
         present if present and present.copies > 1 else None, lvm=True
     )
     return meant.copies

@@ -6,7 +6,7 @@ import shlex
 
 from stackmap.analysis.plan.step import NO_UNDO, Step, script
 from stackmap.errors import PlanRefused
-from stackmap.model.layout_request import missing_in_lvm
+from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import RAID_LEVELS, Layout
 
 IN_SYNC = "100.00 idle"
@@ -16,7 +16,7 @@ _LVS = ("lvs", "--all", "--noheadings", "--options")  # all: a pool's data is hi
 
 def shape(layout: Layout) -> tuple[str, ...]:
     """Return the options of lvcreate that make *layout*; refused for one that LVM has not."""
-    if missing := missing_in_lvm(layout):
+    if missing := unsupported_by_lvm(layout):
         raise PlanRefused(missing)
     level = RAID_LEVELS[layout.level]
     words = ["--type", segtype(layout)]

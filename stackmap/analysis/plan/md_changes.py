@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stackmap.errors import PlanRefused
-from stackmap.model.layout_request import LEAST, LayoutRequest
+from stackmap.model.layout_request import MIN_MEMBERS, LayoutRequest
 from stackmap.model.raid import Layout, layout
 
 # The levels on the way from one to another, both ends included.
@@ -103,7 +103,7 @@ def _taken_over(now: Layout, level: str, chunk: int | None) -> Layout:
 
 
 def _members(now: Layout, request: LayoutRequest, _: int | None) -> Iterator[Layout]:
-    count = request.members or max(now.members, LEAST[now.level][False])
+    count = request.members or max(now.members, MIN_MEMBERS[now.level][False])
     if now.level == "raid1":
         count = request.members or request.copies or now.members
     if count == now.members:

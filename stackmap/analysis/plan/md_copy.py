@@ -25,7 +25,7 @@ def copy(context: PlanContext) -> Plan:
     """Return the plan; refused where the copy has not the room, or a user cannot be stopped."""
     if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("it is no md array")
-    layout = context.request.on(context.target.layout, lvm=False)
+    layout = context.request.resolve(context.target.layout, lvm=False)
     chosen = members(context, layout)
     size, room = context.target.size or 0, capacity(chosen, layout)
     if room < size:

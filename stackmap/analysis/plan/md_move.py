@@ -30,7 +30,7 @@ def move(context: PlanContext) -> Plan:
     if context.target.kind is not Kind.ARRAY:
         raise PlanRefused("it is no md array with a PV on it")
     group, old = _pv(context)
-    layout = context.request.on(context.target.layout, lvm=False)
+    layout = context.request.resolve(context.target.layout, lvm=False)
     chosen = members(context, layout)
     used = old.extents - old.free
     # Data begins at a whole stripe of the array, which LVM is told by it.

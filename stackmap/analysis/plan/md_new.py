@@ -54,7 +54,7 @@ def require_unused(context: PlanContext, device: Device) -> None:
             f"{device.title} is in use: {context.topology[above[0].above].title} is on it"
         )
     if device.uses:
-        raise PlanRefused(f"{device.title} is in use: {device.uses[0].who}")
+        raise PlanRefused(f"{device.title} is in use: {device.uses[0].name}")
     if device.state not in (None, "active") or device.read_only or device.size is None:
         raise PlanRefused(f"{device.title} is not in order, read-only, or of unknown size")
     if kept := context.contents.get(device.name):

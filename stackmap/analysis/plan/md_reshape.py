@@ -61,7 +61,7 @@ def _required(context: PlanContext) -> Layout:
         )
     if facts.get("consistency", "") not in KNOWN_POLICIES:
         raise PlanRefused(f"it has a {facts['consistency']}, which has to come off first")
-    if any(use.who == "/" or use.who.startswith("/var") for name in context.topology.stands_on(device.name)
+    if any(use.name == "/" or use.name.startswith("/var") for name in context.topology.with_all_above(device.name)
            for use in context.topology[name].uses):  # fmt: skip
         raise PlanRefused(f"{BACKUP} may be on it, where the reshape keeps its backup")
     if device.layout.level == "raid0":

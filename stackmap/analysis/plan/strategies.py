@@ -86,13 +86,16 @@ def is_current_layout(context: PlanContext) -> bool:
     present = context.target.layout
     if present is None or present.level != context.request.level:
         return present is None and context.request.level == "linear"
-    return context.request.on(present, lvm=context.is_lvm) == present
+    return context.request.resolve(present, lvm=context.is_lvm) == present
 
 
 def require_healthy(context: PlanContext) -> None:
     """Refuse while anything of the stack is degraded, syncing, suspended, or not known to be in order."""
     topology = context.topology
-    for name in (*topology.stack(context.target.name), *topology.stands_on(context.target.name)):
+    for name in (
+        *topology.with_all_below(context.target.name),
+        *topology.with_all_above(context.target.name),
+    ):
         device = topology[name]
         if device.state is None and device.layout is not None and name == context.target.name:
             raise PlanRefused(f"the state of {device.title} is not known (needs root)")

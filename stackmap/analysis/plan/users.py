@@ -35,9 +35,9 @@ def stop_users(context: PlanContext, place: str) -> StopAndStart:
     for device in _above(context):
         path = place if device.name == context.target.name else path_of(device)
         for use in device.uses:
-            if use.how not in USERS:
-                raise PlanRefused(f"{use.who} uses {device.title}: how to stop it is not known")
-            stop, start = USERS[use.how](context, use, device, path)
+            if use.kind not in USERS:
+                raise PlanRefused(f"{use.name} uses {device.title}: how to stop it is not known")
+            stop, start = USERS[use.kind](context, use, device, path)
             off, on = off + stop, start + on
         if device.kind is Kind.CRYPT:
             stop, start = _crypt(context, device, place)
@@ -47,18 +47,18 @@ def stop_users(context: PlanContext, place: str) -> StopAndStart:
 
 def untested_users(context: PlanContext) -> tuple[str, ...]:
     """Return what to say of users whose stopping and starting was followed in no lab."""
-    names = context.topology.stands_on(context.target.name)
+    names = context.topology.with_all_above(context.target.name)
     uses = (use for name in names for use in context.topology[name].uses)
     return tuple(
-        f"{use.who} ({use.how}): how it lets go and comes back was not tried"
+        f"{use.name} ({use.kind}): how it lets go and comes back was not tried"
         for use in dict.fromkeys(uses)
-        if use.how not in TESTED
+        if use.kind not in TESTED
     )
 
 
 def _above(context: PlanContext) -> Iterator[Device]:
     """Yield the target and what stands on it, the topmost first."""
-    names = context.topology.stands_on(context.target.name)
+    names = context.topology.with_all_above(context.target.name)
     for name in reversed(names):
         device = context.topology[name]
         if name != context.target.name and device.kind not in (Kind.CRYPT, Kind.CACHE):
@@ -70,16 +70,16 @@ def _above(context: PlanContext) -> Iterator[Device]:
 
 
 def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAndStart:
-    mounts = context.mounts.get(use.who)
+    mounts = context.mounts.get(use.name)
     if mounts is None or mounts.root != "/":
-        raise PlanRefused(f"{use.who} shows only a part of {device.title}, or how is not known")
-    if use.who in ROOTS:
-        raise PlanRefused(f"{use.who} cannot be unmounted on a machine that runs from it")
+        raise PlanRefused(f"{use.name} shows only a part of {device.title}, or how is not known")
+    if use.name in ROOTS:
+        raise PlanRefused(f"{use.name} cannot be unmounted on a machine that runs from it")
     if mounts.kind == "btrfs":
         raise PlanRefused(
-            f"{use.who} is btrfs, which the kernel may mix up with a copy of it that it sees"
+            f"{use.name} is btrfs, which the kernel may mix up with a copy of it that it sees"
         )
-    again = ("mount", "-t", mounts.kind, "-o", mounts.options, path, use.who)
+    again = ("mount", "-t", mounts.kind, "-o", mounts.options, path, use.name)
     checks = [
         Step((*check, path), f"checks the {mounts.kind} as it was copied", online=False)
         for check in (CHECKS.get(mounts.kind),)
@@ -88,16 +88,16 @@ def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAnd
     return (
         [
             Step(
-                ("umount", use.who),
-                f"unmounts {use.who}: stop what has files open there",
+                ("umount", use.name),
+                f"unmounts {use.name}: stop what has files open there",
                 INTERRUPTED,
-                f"mount {use.who} again",
+                f"mount {use.name} again",
                 online=False,
             )
         ],
         [
             *checks,
-            Step(again, f"mounts {use.who} again", undo=f"unmount {use.who}", online=False),
+            Step(again, f"mounts {use.name} again", undo=f"unmount {use.name}", online=False),
         ],
     )
 
@@ -114,17 +114,17 @@ def _guest(_: PlanContext, use: Use, device: Device, __: str) -> StopAndStart:
     """Libvirt's and Proxmox' guests, by where it is said that they use it."""
     number = use.source.rpartition("/")[2].removesuffix(".conf")
     if "/libvirt/" in use.source:
-        tool, guest = "virsh", ["--domain", use.who]
+        tool, guest = "virsh", ["--domain", use.name]
     elif use.source.startswith("/etc/pve/qemu-server/"):
         tool, guest = "qm", [number]
     elif use.source.startswith("/etc/pve/lxc/"):
         tool, guest = "pct", [number]
     else:
-        raise PlanRefused(f"the VM {use.who} uses {device.title}: what would stop it is not known")
+        raise PlanRefused(f"the VM {use.name} uses {device.title}: what would stop it is not known")
     return (
-        [Step((tool, "shutdown", *guest), f"shuts the VM {use.who} down: wait until it is off", INTERRUPTED,
+        [Step((tool, "shutdown", *guest), f"shuts the VM {use.name} down: wait until it is off", INTERRUPTED,
               "start it again", online=False)],
-        [Step((tool, "start", *guest), f"starts the VM {use.who} again", undo="shut it down", online=False)],
+        [Step((tool, "start", *guest), f"starts the VM {use.name} again", undo="shut it down", online=False)],
     )  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def project(
     """
     context = volume_context(topology, name)
     require_whole_volume(topology, context)
-    asked = layout.on(context.present, lvm=context.lvm)
+    asked = layout.resolve(context.present, lvm=context.lvm)
     require_supported(context, asked)
     window = _window(topology, intervals, context)
     model = _model(window.whole, context, asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.layout_request import missing_in_lvm
+from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
@@ -33,6 +33,6 @@ def _part(device: Device, above: Device, role: Role) -> str:
 
 def require_supported(context: VolumeContext, layout: Layout) -> None:
     """Refuse what LVM has not; where the maker is not known, md may make it."""
-    missing = missing_in_lvm(layout) if context.manager == "lvm" else ""
+    missing = unsupported_by_lvm(layout) if context.manager == "lvm" else ""
     if missing:
         raise LayoutError(missing)

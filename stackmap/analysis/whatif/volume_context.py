@@ -89,14 +89,18 @@ class VolumeContext:
 
 def volume_context(topology: Topology, name: str) -> VolumeContext:
     """Return where the volume *name* stands; or the first below it that has a layout of its own."""
-    device = next(filter(spreads, map(topology.__getitem__, topology.stack(name))), topology[name])
+    device = next(
+        filter(spreads, map(topology.__getitem__, topology.with_all_below(name))), topology[name]
+    )
     edges = topology.below(device.name)
     members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
-    above = (topology[n] for n in topology.stands_on(device.name) if n != device.name)
+    above = (topology[n] for n in topology.with_all_above(device.name) if n != device.name)
     beside = (edge.above for name in members for edge in topology.above(name))
     metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
     data = carriers(topology, device.name)
-    disks = tuple(n for n in topology.stack(device.name) if n in data and not topology.below(n))
+    disks = tuple(
+        n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
+    )
     caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
     return VolumeContext(
         device=device,

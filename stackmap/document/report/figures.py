@@ -43,7 +43,7 @@ def what_it_is(topology: Topology, stack: StackFigures) -> str:
 
 def _laid_out_below(topology: Topology, stack: StackFigures) -> Device | None:
     """Return the first device that spreads its data over members, if that is not the top itself."""
-    devices = (topology[name] for name in topology.stack(stack.top.name))
+    devices = (topology[name] for name in topology.with_all_below(stack.top.name))
     found = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
     return None if found is stack.top else found
 

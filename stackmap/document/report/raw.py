@@ -57,7 +57,9 @@ def _projection(projection: Projection) -> str:
 
 def _devices(report: Report) -> Table:
     tops = {stack.top.name for stack in report.stacks}
-    part = report.topology.only(name for top in tops for name in report.topology.stack(top))
+    part = report.topology.subset(
+        name for top in tops for name in report.topology.with_all_below(top)
+    )
     metrics = [metric for metric in METRICS if not metric.extended]
     shown = [each for each in part.rows() if each[0].name in report.interval.loads]
     rows = tuple(

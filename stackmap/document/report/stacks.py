@@ -21,7 +21,7 @@ def section(report: Report) -> Section:
 
 
 def _drawn(report: Report, stack: StackFigures) -> Block:
-    part = report.topology.only(report.topology.stack(stack.top.name))
+    part = report.topology.subset(report.topology.with_all_below(stack.top.name))
     title = what_it_is(report.topology, stack)
     accused = {each.device for each in report.findings if each.is_grave}
     return Stack(picture(part, accused=accused), render_tree(part), title)

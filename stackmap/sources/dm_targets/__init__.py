@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from stackmap.model.device import Kind
 from stackmap.model.raid import Layout
-from stackmap.sources.dm_targets import mapping, multipath, pooling, raid
-from stackmap.sources.dm_targets.segment import Below, Segment, Told
+from stackmap.sources.dm_targets import multipath, passthrough, raid, thin_and_cache
+from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment
 
 
 def _no_devices(_: Segment) -> list[Below]:
@@ -28,11 +28,11 @@ def _no_facts(_: Segment) -> Mapping[str, str]:
     return {}
 
 
-IN_USE = Told("active")
+ACTIVE = DmStatus("active")
 
 
-def _in_use(_: Segment) -> Told:
-    return IN_USE
+def _active(_: Segment) -> DmStatus:
+    return ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,23 @@ class Target:
     below: Callable[[Segment], list[Below]] = _no_devices
     layout: Callable[[Segment], Layout | None] = _no_layout
     facts: Callable[[Segment], Mapping[str, str]] = _no_facts
-    status: Callable[[Segment], Told] = _in_use
+    status: Callable[[Segment], DmStatus] = _active
     kind: Kind = Kind.DM
 
 
 TARGETS = {
     target.name: target
     for target in (
-        Target("linear", mapping.linear),
-        Target("striped", mapping.striped, mapping.striped_layout, status=mapping.striped_status),
+        Target("linear", passthrough.linear),
+        Target(
+            "striped",
+            passthrough.striped,
+            passthrough.striped_layout,
+            status=passthrough.striped_status,
+        ),
         Target("raid", raid.raid, raid.raid_layout, raid.raid_facts, raid.raid_status),
         Target("mirror", raid.mirror, raid.mirror_layout, status=raid.mirror_status),
-        Target("crypt", mapping.crypt, facts=mapping.crypt_facts, kind=Kind.CRYPT),
+        Target("crypt", passthrough.crypt, facts=passthrough.crypt_facts, kind=Kind.CRYPT),
         Target(
             "multipath",
             multipath.multipath,
@@ -64,75 +69,80 @@ TARGETS = {
         ),
         Target(
             "thin-pool",
-            pooling.thin_pool,
-            facts=pooling.thin_pool_facts,
-            status=pooling.thin_pool_status,
+            thin_and_cache.thin_pool,
+            facts=thin_and_cache.thin_pool_facts,
+            status=thin_and_cache.thin_pool_status,
             kind=Kind.THIN_POOL,
         ),
         Target(
             "thin",
-            pooling.thin,
-            facts=pooling.thin_facts,
-            status=pooling.thin_status,
+            thin_and_cache.thin,
+            facts=thin_and_cache.thin_facts,
+            status=thin_and_cache.thin_status,
             kind=Kind.THIN,
         ),
         Target(
             "cache",
-            pooling.cache,
-            facts=pooling.cache_facts,
-            status=pooling.cache_status,
+            thin_and_cache.cache,
+            facts=thin_and_cache.cache_facts,
+            status=thin_and_cache.cache_status,
             kind=Kind.CACHE,
         ),
         Target(
             "writecache",
-            pooling.writecache,
-            facts=pooling.writecache_facts,
-            status=pooling.writecache_status,
+            thin_and_cache.writecache,
+            facts=thin_and_cache.writecache_facts,
+            status=thin_and_cache.writecache_status,
             kind=Kind.CACHE,
         ),
         Target(
             "snapshot",
-            pooling.snapshot,
-            facts=pooling.snapshot_facts,
-            status=pooling.snapshot_status,
+            thin_and_cache.snapshot,
+            facts=thin_and_cache.snapshot_facts,
+            status=thin_and_cache.snapshot_status,
             kind=Kind.SNAPSHOT,
         ),
         Target(
             "snapshot-merge",
-            pooling.snapshot,
-            facts=pooling.snapshot_facts,
-            status=pooling.snapshot_status,
+            thin_and_cache.snapshot,
+            facts=thin_and_cache.snapshot_facts,
+            status=thin_and_cache.snapshot_status,
         ),
-        Target("snapshot-origin", mapping.every_device),
+        Target("snapshot-origin", passthrough.every_device),
         Target(
             "integrity",
-            mapping.integrity,
-            facts=mapping.integrity_facts,
-            status=mapping.integrity_status,
+            passthrough.integrity,
+            facts=passthrough.integrity_facts,
+            status=passthrough.integrity_status,
         ),
-        Target("verity", mapping.verity, facts=mapping.verity_facts, status=mapping.verity_status),
-        Target("era", pooling.era),
-        Target("clone", pooling.clone, status=pooling.clone_status),
-        Target("delay", mapping.delay, facts=mapping.delay_facts),
-        Target("flakey", mapping.linear),
-        Target("dust", mapping.linear),
-        Target("ebs", mapping.linear),
-        Target("unstriped", mapping.unstriped),
-        Target("switch", mapping.switch),
-        Target("log-writes", mapping.log_writes),
-        Target("zoned", mapping.every_device),
-        Target("vdo", mapping.vdo, status=mapping.vdo_status),
+        Target(
+            "verity",
+            passthrough.verity,
+            facts=passthrough.verity_facts,
+            status=passthrough.verity_status,
+        ),
+        Target("era", thin_and_cache.era),
+        Target("clone", thin_and_cache.clone, status=thin_and_cache.clone_status),
+        Target("delay", passthrough.delay, facts=passthrough.delay_facts),
+        Target("flakey", passthrough.linear),
+        Target("dust", passthrough.linear),
+        Target("ebs", passthrough.linear),
+        Target("unstriped", passthrough.unstriped),
+        Target("switch", passthrough.switch),
+        Target("log-writes", passthrough.log_writes),
+        Target("zoned", passthrough.every_device),
+        Target("vdo", passthrough.vdo, status=passthrough.vdo_status),
         Target("zero"),
-        Target("error", mapping.every_device, status=mapping.failing),
+        Target("error", passthrough.every_device, status=passthrough.failing),
     )
 }
 
 UNKNOWN = Target("")
 
 
-def reports(name: str) -> bool:
+def has_status(name: str) -> bool:
     """Whether the target called *name* tells more in its status than that it is in use."""
-    return target(name).status is not _in_use
+    return target(name).status is not _active
 
 
 def target(name: str) -> Target:

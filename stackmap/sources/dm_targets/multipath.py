@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.model.device import Role
-from stackmap.sources.dm_targets.segment import Below, Segment, Told, options
+from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, counted_words
 
 # A group that is enabled waits for the active one to fail.
 _GROUPS = {"A": "active", "E": "standby", "D": "disabled"}
@@ -17,8 +17,8 @@ def multipath(segment: Segment) -> list[Below]:
 
     Each is ``selector #words … #paths #path_words (DEV word…)…``.
     """
-    _, rest = options(segment.words)
-    _, rest = options(rest)
+    _, rest = counted_words(segment.words)
+    _, rest = counted_words(rest)
     return [
         Below(number, Role.PATH, 0)
         for _, paths in _groups(int(rest[0]), rest[2:], after_path=0)
@@ -28,22 +28,22 @@ def multipath(segment: Segment) -> list[Below]:
 
 def multipath_facts(segment: Segment) -> dict[str, str]:
     """Return features, the hardware handler, and the selector."""
-    features, rest = options(segment.words)
-    handler, rest = options(rest)
+    features, rest = counted_words(segment.words)
+    handler, rest = counted_words(rest)
     facts = {"features": " ".join(features), "handler": " ".join(handler)}
     if int(rest[0]):
         facts["selector"] = rest[2]
     return {name: value for name, value in facts.items() if value}
 
 
-def multipath_status(status: Segment) -> Told:
+def multipath_status(status: Segment) -> DmStatus:
     """
     ``#features … #handler … #groups current``, then the groups with their states.
 
     A path is ``DEV A|F failures`` and what its selector adds.
     """
-    _, rest = options(status.words)
-    _, rest = options(rest)
+    _, rest = counted_words(status.words)
+    _, rest = counted_words(rest)
     groups = list(_groups(int(rest[0]), rest[2:], after_path=2))
     states = {
         number: "failed" if alive == "F" else _GROUPS.get(group, group)
@@ -53,9 +53,9 @@ def multipath_status(status: Segment) -> Told:
     working = [state for state in states.values() if state != "failed"]
     facts = {"paths": f"{len(working)} of {len(states)}"}
     if not working:
-        return Told("failed", paths=states, facts=facts)
+        return DmStatus("failed", paths=states, facts=facts)
     whole = len(working) == len(states)
-    return Told("active" if whole else "degraded", paths=states, facts=facts)
+    return DmStatus("active" if whole else "degraded", paths=states, facts=facts)
 
 
 def _groups(
@@ -64,7 +64,7 @@ def _groups(
     """Yield each group's first word and its paths; *after_path* words stand before the selector's."""
     for _ in range(count):
         name = words[0]
-        _, words = options(words[1:])
+        _, words = counted_words(words[1:])
         paths, length = int(words[0]), 1 + after_path + int(words[1])
         words = words[2:]
         yield name, [words[i * length : (i + 1) * length] for i in range(paths)]

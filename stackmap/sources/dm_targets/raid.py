@@ -6,17 +6,17 @@ import re
 
 from stackmap.model.device import NEVER_SYNCED, Role
 from stackmap.model.raid import Layout, layout
-from stackmap.sources.dm_targets.mapping import pairs
+from stackmap.sources.dm_targets.passthrough import device_offset_pairs
 from stackmap.sources.dm_targets.segment import (
     Below,
+    DmStatus,
     Segment,
-    Told,
+    counted_words,
+    fraction,
     is_device,
-    options,
-    sectors,
-    share,
+    sectors_to_bytes,
 )
-from stackmap.sources.progress import condition, percent
+from stackmap.sources.progress import percent, raid_state
 
 _TYPE = re.compile(r"(raid\d+)(?:_(.+))?")
 _LETTERS = {"A": "active", "a": "out of sync", "D": "failed"}
@@ -58,9 +58,9 @@ def raid_layout(segment: Segment) -> Layout | None:
     level, variant = match[1], match[2] or ""
     copies = None
     if level == "raid10":
-        variant = _after(words, "raid10_format") or "near"
-        copies = int(_after(words, "raid10_copies") or 2)
-    chunk = None if level == "raid1" else sectors(words[2])
+        variant = _word_after(words, "raid10_format") or "near"
+        copies = int(_word_after(words, "raid10_copies") or 2)
+    chunk = None if level == "raid1" else sectors_to_bytes(words[2])
     return layout(level, len(members(words)) // 2, chunk, copies, variant)
 
 
@@ -68,22 +68,22 @@ def raid_facts(segment: Segment) -> dict[str, str]:
     """Return which members are kept from reads, the region the bitmap counts in, what was never synced."""
     words = segment.words
     spared = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "write_mostly"]
-    region = _after(words, "region_size")
+    region = _word_after(words, "region_size")
     facts = {"write mostly": " ".join(spared)} if spared else {}
     facts |= {NEVER_SYNCED: "--nosync"} if "nosync" in words else {}
-    return facts | ({"region": str(sectors(region))} if region else {})
+    return facts | ({"region": str(sectors_to_bytes(region))} if region else {})
 
 
-def raid_status(status: Segment) -> Told:
+def raid_status(status: Segment) -> DmStatus:
     """``type #devs health done/total action mismatches …``, the last ones in newer kernels only."""
     health, progress, *rest = status.words[2:]
     action = rest[0] if rest else "idle"
-    done, total = share(progress)
+    done, total = fraction(progress)
     states = [_LETTERS.get(letter, "missing") for letter in health]
     failed = "D" in health or "-" in health
     facts = {"mismatches": rest[1]} if len(rest) > 1 and rest[1] != "0" else {}
-    return Told(
-        condition(failed=failed, action=action, progress=percent(done, total)),
+    return DmStatus(
+        raid_state(failed=failed, action=action, progress=percent(done, total)),
         members=tuple(states),
         facts=facts,
     )
@@ -91,27 +91,27 @@ def raid_status(status: Segment) -> Told:
 
 def mirror(segment: Segment) -> list[Below]:
     """``log #words … legs (DEV offset)…``; a log on disk is a device among its words."""
-    log, rest = options(segment.words[1:])
+    log, rest = counted_words(segment.words[1:])
     legs = int(rest[0])
     return [
         *(Below(word, Role.METADATA, 0) for word in log if is_device(word)),
-        *pairs(rest[1 : 1 + 2 * legs], segment.length),
+        *device_offset_pairs(rest[1 : 1 + 2 * legs], segment.length),
     ]
 
 
 def mirror_layout(segment: Segment) -> Layout | None:
     """Return how many legs there are."""
-    _, rest = options(segment.words[1:])
+    _, rest = counted_words(segment.words[1:])
     return layout("mirror", int(rest[0]))
 
 
-def mirror_status(status: Segment) -> Told:
+def mirror_status(status: Segment) -> DmStatus:
     """``legs DEV… insync/total 1 health …``: letters other than A tell of a leg's errors."""
     legs = int(status.words[0])
     progress, _, health = status.words[legs + 1 : legs + 4]
-    done, total = share(progress)
-    return Told(
-        condition(
+    done, total = fraction(progress)
+    return DmStatus(
+        raid_state(
             failed=health.strip("A") != "",
             action="resync" if done < total else "idle",
             progress=percent(done, total),
@@ -126,6 +126,6 @@ def mirror_status(status: Segment) -> Told:
     )
 
 
-def _after(words: tuple[str, ...], key: str) -> str | None:
+def _word_after(words: tuple[str, ...], key: str) -> str | None:
     """Return the word that follows *key*."""
     return words[words.index(key) + 1] if key in words else None

@@ -38,7 +38,7 @@ class Below(NamedTuple):
     length: int | None = None
 
 
-class Told(NamedTuple):
+class DmStatus(NamedTuple):
     """
     What a status line tells.
 
@@ -58,18 +58,18 @@ def is_device(word: str) -> bool:
     return _DEVICE.fullmatch(word) is not None
 
 
-def sectors(word: str) -> int:
+def sectors_to_bytes(word: str) -> int:
     """Return bytes for a *word* that counts sectors."""
     return int(word) * SECTOR
 
 
-def share(word: str) -> tuple[int, int]:
+def fraction(word: str) -> tuple[int, int]:
     """Return both numbers of a *word* like ``1024/4096``."""
     done, _, total = word.partition("/")
     return int(done), int(total)
 
 
-def options(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def counted_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words that a leading count says, and those after them."""
     count = int(words[0])
     return words[1 : 1 + count], words[1 + count :]

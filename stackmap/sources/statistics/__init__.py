@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.sources.statistics import (
-    collection,
     missing_header,
-    pasted_diskstats,
     sadf,
     sysstat_json,
-    tables,
+    table_reader,
+    timed_diskstats,
+    untimed_diskstats,
 )
-from stackmap.sources.statistics.lines import Lines
+from stackmap.sources.statistics.text_lines import Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ FORMATS = (
     Format(sadf.begins_csv, sadf.read_csv),
     Format(sadf.begins_tabs, sadf.read_tabs),
     Format(sadf.begins_xml, sadf.read_xml),
-    Format(collection.begins, collection.read),
-    Format(pasted_diskstats.begins, pasted_diskstats.read),
+    Format(timed_diskstats.begins, timed_diskstats.read),
+    Format(untimed_diskstats.begins, untimed_diskstats.read),
 )
 
 # What others call iostat, and what sar says of a file without disks; each with what to do.
-STRANGERS = (
+OTHER_FORMATS = (
     (
         re.compile(r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% tm_act"),
         "iostat of another system than Linux: only sysstat's tables can be read",
@@ -59,7 +59,7 @@ STRANGERS = (
 
 
 def intervals(
-    chunks: Iterable[bytes], name: str, tell: Callable[[str], None] | None = None
+    chunks: Iterable[bytes], name: str, warn: Callable[[str], None] | None = None
 ) -> Iterator[Interval]:
     """
     Yield the intervals of the text *name*, as soon as each is known to be complete.
@@ -67,7 +67,7 @@ def intervals(
     *tell* takes a line where a packed text ends before its end. ``InputError``
     at the end if there was no device in it.
     """
-    told = tell and (lambda what: tell(f"{name}: {what}"))
+    told = warn and (lambda what: warn(f"{name}: {what}"))
     try:
         yield from _intervals(Lines(chunks, told))
     except InputError as error:
@@ -75,10 +75,10 @@ def intervals(
 
 
 def _intervals(lines: Lines) -> Iterator[Interval]:
-    strays = Strays(lines)
+    strays = UnusedLines(lines)
     found = False
     while (line := next(iter(lines), None)) is not None:
-        lines.put_back(line)
+        lines.push_back(line)
         for interval in _reader(line, strays)(lines):
             found = found or bool(interval.loads)
             yield interval
@@ -89,14 +89,14 @@ def _intervals(lines: Lines) -> Iterator[Interval]:
         raise InputError(strays.reason())
 
 
-def _reader(line: str, strays: Strays) -> Callable[[Lines], Iterator[Interval]]:
+def _reader(line: str, strays: UnusedLines) -> Callable[[Lines], Iterator[Interval]]:
     for known in FORMATS:
         if known.begins(line):
             return known.read
-    return lambda lines: tables.read(lines, strays.take)
+    return lambda lines: table_reader.read(lines, strays.take)
 
 
-class Strays:
+class UnusedLines:
     """The lines that no table wanted, to say at the end why there was nothing in the text."""
 
     def __init__(self, lines: Lines) -> None:
@@ -109,7 +109,7 @@ class Strays:
         if len(self._rows) < missing_header.ROWS and missing_header.is_row(line):
             self._rows.append(line)
         if not self._stranger:
-            for pattern, meaning in STRANGERS:
+            for pattern, meaning in OTHER_FORMATS:
                 if pattern.search(line):
                     self._stranger = f"line {self._lines.number}: {meaning}"
         return any(known.begins(line) for known in FORMATS)

@@ -20,12 +20,12 @@ SECTOR, KIB, MIB, GIB = 512, 1024, 1024**2, 1024**3
 # How a size column's name says its unit: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
 
-READ, WRITE, DISCARD, FLUSH, WHOLE = "read", "write", "discard", "flush", "whole"
-FLOWS = (READ, WRITE, DISCARD, FLUSH, WHOLE)
+READ, WRITE, DISCARD, FLUSH, COMBINED = "read", "write", "discard", "flush", "whole"
+FLOWS = (READ, WRITE, DISCARD, FLUSH, COMBINED)
 INITIALS = {"r": READ, "w": WRITE, "d": DISCARD}
 
 # No device does this a second: a counter went back, and the difference wrapped.
-MOST = 1e9
+MAX_RATE = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Column:
     unit: float = 1.0
 
 
-NOTHING = Column()
+IGNORED = Column()
 
 
 def _named() -> dict[str, Column]:
@@ -52,7 +52,7 @@ def _named() -> dict[str, Column]:
     for letter, flow in INITIALS.items():
         columns[f"{letter}/s"] = Column(flow, "ios")
         columns[f"{letter}rqm/s"] = Column(flow, "merges")
-        columns[f"%{letter}rqm"] = NOTHING
+        columns[f"%{letter}rqm"] = IGNORED
         columns[f"{letter}_await"] = Column(flow, "await")
         columns[f"{letter}areq-sz"] = Column(flow, "size", KIB)
         for prefix, unit in SIZES.items():
@@ -64,38 +64,38 @@ def _totals() -> dict[str, Column]:
     """Return the columns of plain iostat: rates count, totals since the last report say no more."""
     columns = {}
     for prefix, unit in SIZES.items():
-        columns[f"{prefix}/s"] = Column(WHOLE, "bytes", unit)
+        columns[f"{prefix}/s"] = Column(COMBINED, "bytes", unit)
         for word, flow in (("read", READ), ("wrtn", WRITE), ("dscd", DISCARD), ("w+d", WRITE)):
             columns[f"{prefix}_{word}/s"] = Column(flow, "bytes", unit)
-            columns[f"{prefix}_{word}"] = NOTHING
+            columns[f"{prefix}_{word}"] = IGNORED
     return columns
 
 
 COLUMNS = {
     **_named(),
     **_totals(),
-    "tps": Column(WHOLE, "ios"),
-    "rqm/s": Column(WHOLE, "merges"),
-    "await": Column(WHOLE, "await"),
-    "avgrq-sz": Column(WHOLE, "size", SECTOR),
-    "areq-sz": Column(WHOLE, "size", KIB),
+    "tps": Column(COMBINED, "ios"),
+    "rqm/s": Column(COMBINED, "merges"),
+    "await": Column(COMBINED, "await"),
+    "avgrq-sz": Column(COMBINED, "size", SECTOR),
+    "areq-sz": Column(COMBINED, "size", KIB),
     "avgqu-sz": Column("", "aqu"),
     "aqu-sz": Column("", "aqu"),
     "%util": Column("", "busy"),
-    "svctm": NOTHING,  # never measured: busy time divided by requests
+    "svctm": IGNORED,  # never measured: busy time divided by requests
     # sar
     "rd_sec/s": Column(READ, "bytes", SECTOR),
     "wr_sec/s": Column(WRITE, "bytes", SECTOR),
-    "sect/s": Column(WHOLE, "bytes", SECTOR),
+    "sect/s": Column(COMBINED, "bytes", SECTOR),
 }
 
 # Names that only JSON and XML have; "rrqm" is a percentage but for sysstat 11.5.1 to 11.5.6.
 KEYS = {
     **COLUMNS,
     "util": COLUMNS["%util"],
-    "rrqm": NOTHING,
-    "wrqm": NOTHING,
-    "drqm": NOTHING,
+    "rrqm": IGNORED,
+    "wrqm": IGNORED,
+    "drqm": IGNORED,
     "util-percent": COLUMNS["%util"],
     "rd_sec": COLUMNS["rd_sec/s"],
     "wr_sec": COLUMNS["wr_sec/s"],
@@ -118,7 +118,7 @@ EARLY_KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spots:
+class FlowColumns:
     """Where a row has the figures of one flow; None for what it does not have."""
 
     ios: int | None = None
@@ -137,33 +137,35 @@ class Spots:
         if size is not None:
             size *= self.unit
         elif self.size is not None:
-            size = _times(ios, row[self.size], self.size_unit)
+            size = _product(ios, row[self.size], self.size_unit)
         return Flow(
-            ios, merges, size, None if self.await_ is None else _times(ios, row[self.await_])
+            ios, merges, size, None if self.await_ is None else _product(ios, row[self.await_])
         )
 
 
-class Layout:
+class TableLayout:
     """A heading: the columns of the rows below it, in order."""
 
     def __init__(self, names: Iterable[str], columns: dict[str, Column] = COLUMNS) -> None:
         self.names = tuple(names)
-        self.columns = tuple(columns.get(name, NOTHING) for name in self.names)
+        self.columns = tuple(columns.get(name, IGNORED) for name in self.names)
         self.width = len(self.names)
-        self.spots = {flow: spots for flow in FLOWS if (spots := self._spots(flow)) != Spots()}
+        self.spots = {
+            flow: spots for flow in FLOWS if (spots := self._columns_of(flow)) != FlowColumns()
+        }
         self._read = self.spots.get(READ)
         self._write = self.spots.get(WRITE)
         self._discard = self.spots.get(DISCARD)
         self._flush = self.spots.get(FLUSH)
-        self._whole = self.spots.get(WHOLE)
-        self._aqu = self._spot("", "aqu")
-        self._busy = self._spot("", "busy")
+        self._whole = self.spots.get(COMBINED)
+        self._aqu = self._index_of("", "aqu")
+        self._busy = self._index_of("", "busy")
         self.notes = self._notes()
-        self.flat = self.load([0.0] * self.width)  # most rows of most tables
+        self.idle_load = self.load([0.0] * self.width)  # most rows of most tables
 
-    def in_unit(self, unit: float) -> Layout:
+    def in_unit(self, unit: float) -> TableLayout:
         """Return this layout with bytes in *unit*, whatever the names say."""
-        return Layout(
+        return TableLayout(
             self.names,
             {
                 name: replace(column, unit=unit) if column.field == "bytes" else column
@@ -174,7 +176,7 @@ class Layout:
     def _notes(self) -> tuple[str, ...]:
         """Return what a reader of these figures must know."""
         notes = []
-        if any(spots.unit == SECTOR for spots in self.spots.values()):
+        if any(flow_columns.unit == SECTOR for flow_columns in self.spots.values()):
             notes.append("sizes were printed in 512-byte sectors")
         if any("_w+d" in name for name in self.names):
             notes.append("bytes written include discards: the text has one column for both")
@@ -190,13 +192,13 @@ class Layout:
             write=write,
             discard=NONE if self._discard is None else self._discard.flow(row),
             flush=NONE if self._flush is None else self._flush.flow(row),
-            whole=None if self._whole is None else self._sum(self._whole, row, read, write),
+            whole=None if self._whole is None else self._combined(self._whole, row, read, write),
             aqu=None if self._aqu is None else row[self._aqu],
             busy=None if busy is None else busy / 100,
         )
 
-    def _sum(
-        self, whole: Spots, row: Sequence[float | None], read: Flow, write: Flow
+    def _combined(
+        self, whole: FlowColumns, row: Sequence[float | None], read: Flow, write: Flow
     ) -> Flow | None:
         """Return what only the columns for reads and writes together tell; None if that is nothing."""
         both = read + write
@@ -206,26 +208,26 @@ class Layout:
         if whole.bytes is None and both.bytes is not None:
             size = None  # exact in two columns; a mean size would round it
         elif whole.bytes is None and whole.size is not None:
-            size = _times(ios, row[whole.size], whole.size_unit)
+            size = _product(ios, row[whole.size], whole.size_unit)
         wait = None
         if whole.await_ is not None and both.wait is None:
-            wait = _times(ios, row[whole.await_])
+            wait = _product(ios, row[whole.await_])
         found = Flow(said.ios, said.merges, size, wait)
         return None if found == NONE else found
 
-    def _spots(self, flow: str) -> Spots:
-        size, mean = self._spot(flow, "bytes"), self._spot(flow, "size")
-        return Spots(
-            ios=self._spot(flow, "ios"),
-            merges=self._spot(flow, "merges"),
+    def _columns_of(self, flow: str) -> FlowColumns:
+        size, mean = self._index_of(flow, "bytes"), self._index_of(flow, "size")
+        return FlowColumns(
+            ios=self._index_of(flow, "ios"),
+            merges=self._index_of(flow, "merges"),
             bytes=size,
-            await_=self._spot(flow, "await"),
+            await_=self._index_of(flow, "await"),
             size=mean,
             unit=1.0 if size is None else self.columns[size].unit,
             size_unit=1.0 if mean is None else self.columns[mean].unit,
         )
 
-    def _spot(self, flow: str, field: str) -> int | None:
+    def _index_of(self, flow: str, field: str) -> int | None:
         """Return where it is; the last of several (RHEL4 prints both sectors and kB)."""
         spot = None
         for index, column in enumerate(self.columns):
@@ -234,18 +236,18 @@ class Layout:
         return spot
 
 
-def believable(load: Load) -> bool:
+def is_plausible(load: Load) -> bool:
     """Whether a device can have done this: old sysstat printed counters that went back as 10¹⁸."""
     flows = (load.read, load.write, load.discard, load.flush, load.whole or NONE)
     figures = [flow.ios for flow in flows] + [flow.merges for flow in flows]
     figures += [load.aqu, load.busy]
     sizes = [flow.bytes for flow in flows] + [flow.wait for flow in flows]
-    return all(x is None or (isfinite(x) and 0 <= x < MOST) for x in figures) and all(
-        x is None or 0 <= x < MOST * MIB for x in sizes
+    return all(x is None or (isfinite(x) and 0 <= x < MAX_RATE) for x in figures) and all(
+        x is None or 0 <= x < MAX_RATE * MIB for x in sizes
     )
 
 
-def _times(*factors: float | None) -> float | None:
+def _product(*factors: float | None) -> float | None:
     """Return the product; None if a factor is."""
     product = 1.0
     for factor in factors:

@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
-from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE, MOST_WORDS, QUOTES
 from stackmap.model.load import Load
-from stackmap.sources.statistics.columns import COLUMNS, Layout
-from stackmap.sources.statistics.figures import figures, is_fraction, plain
+from stackmap.model.table_headings import (
+    IOSTAT_DEVICE,
+    MAX_HEADING_WORDS,
+    MAX_PREFIX_WORDS,
+    QUOTE_MARKS,
+    SAR_DEVICE,
+)
+from stackmap.sources.statistics.columns import COLUMNS, TableLayout
+from stackmap.sources.statistics.numbers import is_fraction, parse_numbers, parse_plain_numbers
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
-CONTINUING = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
+CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
 
 
 class Row(NamedTuple):
@@ -32,9 +38,9 @@ class Row(NamedTuple):
 
     before: tuple[str, ...]
     name: str
-    figures: Sequence[float | None]
+    values: Sequence[float | None]
     words: Sequence[str]
-    usual: bool
+    is_plain: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # each is one of its kind, and a key
@@ -47,95 +53,95 @@ class Heading:
     heading on the same line, where the ends of lines were lost.
     """
 
-    layout: Layout
+    layout: TableLayout
     sar: bool = False
-    last: bool = False
+    name_last: bool = False
     named: bool = True
-    lead: int = 0
+    prefix_words: int = 0
     rest: tuple[str, ...] = ()
 
     @property
     def continues(self) -> bool:
         """Whether it is a later table of the report that is being told."""
-        return self.last and not self.sar and self.layout.names[0] in CONTINUING
+        return self.name_last and not self.sar and self.layout.names[0] in CONTINUATION_COLUMNS
 
     def row(self, words: Sequence[str]) -> Row | None:
         """Return the row that *words* are, if they are one."""
         before = len(words) - self.layout.width - 1
-        if before < 0 or before > MOST_BEFORE:
+        if before < 0 or before > MAX_PREFIX_WORDS:
             return None
-        if self.last:
+        if self.name_last:
             name, shown = words[-1], words[before:-1]
         else:
             name, shown = words[before], words[before + 1 :]
-        row: Sequence[float | None] | None = plain(shown)
+        row: Sequence[float | None] | None = parse_plain_numbers(shown)
         usual = row is not None
         if row is None:
-            row = figures(shown, self.layout.columns)
+            row = parse_numbers(shown, self.layout.columns)
         if row is None or not _may_name(name) or not self._may_precede(words[:before]):
             return None
         return Row(tuple(words[:before]), name, row, shown, usual)
 
     def load(self, row: Row) -> Load:
         """Return what *row* tells."""
-        return self.layout.load(row.figures) if any(row.figures) else self.layout.flat
+        return self.layout.load(row.values) if any(row.values) else self.layout.idle_load
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether the words before a row are as many as before the heading, or mere quoting."""
-        return self.sar or len(before) in {0, self.lead} or QUOTES.issuperset(before)
+        return self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before)
 
 
-def unquoted(words: list[str]) -> list[str]:
+def without_quotes(words: list[str]) -> list[str]:
     """Return the words without the marks of quoting before them, and those of a comment."""
     first = 0
-    while first < len(words) and words[first] in QUOTES:
+    while first < len(words) and words[first] in QUOTE_MARKS:
         first += 1
     return words[first:]
 
 
 def heading(words: Sequence[str]) -> Heading | None:
     """Return the heading that *words* are, or hold; None if they are none."""
-    for index, word in enumerate(words[:MOST_WORDS]):
-        if word in DEVICE or word == DEV:
+    for index, word in enumerate(words[:MAX_HEADING_WORDS]):
+        if word in IOSTAT_DEVICE or word == SAR_DEVICE:
             found = _named(words, index)
             if found is not None:
                 return found
-    return nameless(words)
+    return heading_without_device(words)
 
 
-def nameless(words: Sequence[str]) -> Heading | None:
+def heading_without_device(words: Sequence[str]) -> Heading | None:
     """Return the heading that *words* are where nothing says "Device": all are known columns."""
-    if not 3 <= len(words) <= MOST_WORDS or not all(word in COLUMNS for word in words):
+    if not 3 <= len(words) <= MAX_HEADING_WORDS or not all(word in COLUMNS for word in words):
         return None
-    return Heading(Layout(words), named=False)
+    return Heading(TableLayout(words), named=False)
 
 
-def joined(upper: Heading, lower: Sequence[str]) -> Heading | None:
+def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
     """Return the heading that was wrapped into two lines; None if *lower* is not its second."""
-    last = bool(lower) and lower[-1] in DEVICE | {DEV} and not upper.named
+    last = bool(lower) and lower[-1] in IOSTAT_DEVICE | {SAR_DEVICE} and not upper.named
     names = lower[:-1] if last else lower
-    if not names or len(upper.layout.names) + len(names) > MOST_WORDS:
+    if not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
         return None
     if not all(name in COLUMNS for name in names):
         return None
     return Heading(
-        Layout((*upper.layout.names, *names)),
+        TableLayout((*upper.layout.names, *names)),
         sar=upper.sar,
-        last=last or upper.last,
+        name_last=last or upper.name_last,
         named=last or upper.named,
-        lead=upper.lead,
+        prefix_words=upper.prefix_words,
     )
 
 
 def _named(words: Sequence[str], index: int) -> Heading | None:
     """Return the heading whose word for the device is at *index*."""
-    sar = words[index] == DEV
-    after = tuple(takewhile(_may_be_column, words[index + 1 : index + MOST_WORDS]))
+    sar = words[index] == SAR_DEVICE
+    after = tuple(takewhile(_may_be_column, words[index + 1 : index + MAX_HEADING_WORDS]))
     if _are_columns(after, sar):
         return Heading(
-            Layout(after),
+            TableLayout(after),
             sar=sar,
-            lead=min(index, MOST_BEFORE),
+            prefix_words=min(index, MAX_PREFIX_WORDS),
             rest=tuple(words[index + 1 + len(after) :]),
         )
     before = index
@@ -144,7 +150,11 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
     names = words[before:index]
     if _are_columns(names, sar) and len(names) > 1:
         return Heading(
-            Layout(names), sar=sar, last=True, lead=before, rest=tuple(words[index + 1 :])
+            TableLayout(names),
+            sar=sar,
+            name_last=True,
+            prefix_words=before,
+            rest=tuple(words[index + 1 :]),
         )
     return None
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from stackmap.model.machine import Machine
-from stackmap.sources.statistics.clock import zoned
-from stackmap.sources.statistics.figures import is_figure
+from stackmap.sources.statistics.numbers import is_number
+from stackmap.sources.statistics.timestamps import zoned
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once a run.
 BANNER = re.compile(r"\bLinux (\S{1,200}) \((\S{0,200})\)\s+\S*\d")
@@ -29,7 +29,7 @@ TIME = re.compile(
 )
 CLOCK = re.compile(r"\d\d[:時时시]\s?\d\d")
 EPOCH = re.compile(r"\s*(\d{9,11})\s*$")
-ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
+ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
 
 
 def machine(line: str) -> Machine | None:
@@ -49,14 +49,14 @@ def instant(stamp: str) -> float | None:
     """Return the seconds since the epoch, where the text's time can mean only one instant."""
     if EPOCH.match(stamp):
         return float(stamp)
-    if ISO.match(stamp):
+    if ISO_TIME.match(stamp):
         return zoned(stamp)
     return None
 
 
 def is_other_heading(words: Sequence[str]) -> bool:
     """Whether the words head another table: "avg-cpu: %user …", "12:00:01 CPU %usr …"."""
-    if len(words) < 3 or is_figure(words[-1]) or COMMENT in words or RESTART in " ".join(words):
+    if len(words) < 3 or is_number(words[-1]) or COMMENT in words or RESTART in " ".join(words):
         return False
     rates = sum(word.startswith("%") or word.endswith("/s") for word in words)
     return rates > 1 or CLOCK.match(words[0]) is not None

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 
-from stackmap.model.headings import MOST_BEFORE
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
-from stackmap.sources.statistics.columns import COLUMNS, Layout, Spots
-from stackmap.sources.statistics.figures import plain
+from stackmap.model.table_headings import MAX_PREFIX_WORDS
+from stackmap.sources.statistics.columns import COLUMNS, FlowColumns, TableLayout
 from stackmap.sources.statistics.headings import Heading
-from stackmap.sources.statistics.reports import Reports
+from stackmap.sources.statistics.numbers import parse_plain_numbers
+from stackmap.sources.statistics.report_builder import ReportBuilder
 
 BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")
 
@@ -52,8 +52,8 @@ def is_row(line: str) -> bool:
     words = line.split()
     return any(
         len(words) > width
-        and plain(words[-width:]) is not None
-        and plain(words[-width - 1 :]) is None
+        and parse_plain_numbers(words[-width:]) is not None
+        and parse_plain_numbers(words[-width - 1 :]) is None
         for width in WIDTHS
     )
 
@@ -75,44 +75,44 @@ def _headings() -> Iterator[Heading]:
         for unit in UNITS if "*" in columns else ("",):
             names = columns.replace("*B", unit).replace("*", unit).split()
             if all(name in COLUMNS for name in names):
-                yield Heading(Layout(names))
+                yield Heading(TableLayout(names))
     for columns in SAR:
-        yield Heading(Layout(columns.split()), sar=True)
+        yield Heading(TableLayout(columns.split()), sar=True)
 
 
 WIDTHS = sorted({heading.layout.width for heading in _headings()})
 
 
 def _read(lines: Iterable[str], heading: Heading) -> list[Interval]:
-    reports = Reports()
+    reports = ReportBuilder()
     for line in lines:
         row = heading.row(line.split())
         if row is not None:
             reports.row(row, heading.load(row), heading)
     reports.end()
-    return reports.taken()
+    return reports.take_done()
 
 
 def _fits(lines: Iterable[str], heading: Heading) -> bool:
     """Whether every row of this width keeps every product, and some product is not zero."""
     proved = False
     for line in lines:
-        row = heading.row(line.split()[-heading.layout.width - MOST_BEFORE :])
+        row = heading.row(line.split()[-heading.layout.width - MAX_PREFIX_WORDS :])
         if row is None:
             continue
-        for holds, is_proof in _products(heading.layout, row.figures):
+        for holds, is_proof in _products(heading.layout, row.values):
             if not holds:
                 return False
             proved = proved or is_proof
     return proved
 
 
-def _products(layout: Layout, row: Sequence[float | None]) -> Iterator[tuple[bool, bool]]:
+def _products(layout: TableLayout, row: Sequence[float | None]) -> Iterator[tuple[bool, bool]]:
     """Yield of each product in the row whether it holds, and whether it proves anything."""
     figures = [0.0 if figure is None else figure for figure in row]
     spots = layout.spots
-    read, write, whole = (spots.get(flow, Spots()) for flow in ("read", "write", "whole"))
-    for flow in (read, write, spots.get("discard", Spots())):
+    read, write, whole = (spots.get(flow, FlowColumns()) for flow in ("read", "write", "whole"))
+    for flow in (read, write, spots.get("discard", FlowColumns())):
         yield from _sized(figures, [flow], [flow], flow)
     sent = [whole] if whole.ios is not None else [read, write]
     size = [whole] if whole.bytes is not None else [read, write]
@@ -121,7 +121,7 @@ def _products(layout: Layout, row: Sequence[float | None]) -> Iterator[tuple[boo
 
 
 def _sized(
-    row: Sequence[float], ios: list[Spots], sizes: list[Spots], mean: Spots
+    row: Sequence[float], ios: list[FlowColumns], sizes: list[FlowColumns], mean: FlowColumns
 ) -> Iterator[tuple[bool, bool]]:
     """Bytes are requests times their mean size."""
     counts = [row[spot.ios] for spot in ios if spot.ios is not None]

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from html import unescape
 
 from stackmap.model.interval import Interval
-from stackmap.sources.statistics.clock import utc
-from stackmap.sources.statistics.columns import COLUMNS, KEYS, Layout, believable
-from stackmap.sources.statistics.figures import figures
+from stackmap.sources.statistics.columns import COLUMNS, KEYS, TableLayout, is_plausible
 from stackmap.sources.statistics.line_types import CLOCK, instant
-from stackmap.sources.statistics.lines import Lines
-from stackmap.sources.statistics.reports import Report, unbelievable
+from stackmap.sources.statistics.numbers import parse_numbers
+from stackmap.sources.statistics.report_builder import Report, implausible_load
+from stackmap.sources.statistics.text_lines import Lines
+from stackmap.sources.statistics.timestamps import utc
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
 RESTART = "LINUX-RESTART"
@@ -51,12 +51,12 @@ def begins_xml(line: str) -> bool:
 
 def read_csv(lines: Lines) -> Iterator[Interval]:
     """Yield the reports of ``sadf -d``, up to a line that is none of its own."""
-    gathering = Gathering()
+    gathering = ReportParser()
     columns: tuple[str, ...] = ()
     for line in lines:
         words = line.rstrip("\r").split(";")
         if len(words) < 3:
-            lines.put_back(line)
+            lines.push_back(line)
             break
         if begins_csv(line):
             names = [word.removesuffix("[...]").strip() for word in words[3:]]
@@ -72,11 +72,11 @@ def read_csv(lines: Lines) -> Iterator[Interval]:
 
 def read_tabs(lines: Lines) -> Iterator[Interval]:
     """Yield the reports of ``sadf -p``, up to a line that is none of its own."""
-    gathering = Gathering()
+    gathering = ReportParser()
     for line in lines:
         words = line.rstrip("\r").split("\t")
         if len(words) < 5:
-            lines.put_back(line)
+            lines.push_back(line)
             break
         if words[3].startswith(RESTART):
             yield from gathering.event(f"{words[2]} {' '.join(words[3:])}")
@@ -88,7 +88,7 @@ def read_tabs(lines: Lines) -> Iterator[Interval]:
 
 def read_xml(lines: Lines) -> Iterator[Interval]:
     """Yield the reports of ``sadf -x``, up to the end of the document."""
-    gathering = Gathering()
+    gathering = ReportParser()
     held = ""
     for line in lines:
         text = held + line
@@ -125,12 +125,12 @@ def _groups(words: list[str], columns: tuple[str, ...]) -> Iterator[list[str]]:
         yield words[start : start + step]
 
 
-class Gathering:
+class ReportParser:
     """The report in the making: what was said of one time, device by device."""
 
     def __init__(self) -> None:
         self._report: Report | None = None
-        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._layouts: dict[tuple[str, ...], TableLayout] = {}
         self._device = ""
         self._metrics: dict[str, str] = {}  # of the device, a line each (sadf -p)
         self._events: list[str] = []
@@ -150,12 +150,12 @@ class Gathering:
         report = self._report = self._report or Report()
         layout = self._layouts.get(columns)
         if layout is None:
-            layout = self._layouts[columns] = Layout(columns, KEYS)
-        row = figures(words, layout.columns)
+            layout = self._layouts[columns] = TableLayout(columns, KEYS)
+        row = parse_numbers(words, layout.columns)
         if not name or row is None:
             return
         load = layout.load(row)
-        report.add(name, load if believable(load) else unbelievable(report, name))
+        report.add(name, load if is_plausible(load) else implausible_load(report, name))
         report.note(layout.notes)
 
     def figure(self, name: str, metric: str, word: str) -> None:

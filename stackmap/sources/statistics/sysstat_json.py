@@ -14,13 +14,13 @@ import re
 from collections.abc import Iterator
 
 from stackmap.model.interval import Interval
-from stackmap.model.machine import NOWHERE
-from stackmap.sources.statistics.clock import utc
-from stackmap.sources.statistics.columns import EARLY_KEYS, KEYS, Layout, believable
+from stackmap.model.machine import UNKNOWN_MACHINE
+from stackmap.sources.statistics.columns import EARLY_KEYS, KEYS, TableLayout, is_plausible
 from stackmap.sources.statistics.line_types import instant
-from stackmap.sources.statistics.lines import LONGEST, Lines
-from stackmap.sources.statistics.mislabelled import MISLABELLED, PERHAPS_SECTORS, Row, units
-from stackmap.sources.statistics.reports import Report, unbelievable
+from stackmap.sources.statistics.report_builder import Report, implausible_load
+from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
+from stackmap.sources.statistics.timestamps import utc
+from stackmap.sources.statistics.unit_correction import MISLABELLED, PERHAPS_SECTORS, Row, find_unit
 
 BEGINNING = re.compile(
     r'"(?:disk_device|disk-device)"|"(?:sysstat|statistics|avg-cpu)"\s*:|"disk"\s*:\s*\['
@@ -41,7 +41,7 @@ REPAIRED = "repaired: "
 LEADING_COMMA = REPAIRED + "a comma before the first report"
 NO_COMMA = REPAIRED + "a comma was missing between devices"
 NOT_JSON = REPAIRED + "names or numbers were not JSON's"
-CUT = "cut off: the last device lacks figures"
+TRUNCATED = "cut off: the last device lacks figures"
 
 Device = dict[str, str | float]
 
@@ -53,28 +53,28 @@ def begins(line: str) -> bool:
 
 def read(lines: Lines) -> Iterator[Interval]:
     """Yield the reports, up to a line that is no JSON."""
-    reader = Reader()
+    reader = JsonReader()
     for line in lines:
         if reader.is_past(line):
-            lines.put_back(line)
+            lines.push_back(line)
             break
         yield from reader.take(line)
     yield from reader.end()
 
 
-class Reader:
+class JsonReader:
     """The state between lines: text that is not yet a whole object, and the report in the making."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
         self._size = 0
         self._depth = 0
-        self._machine = NOWHERE
+        self._machine = UNKNOWN_MACHINE
         self._report: Report | None = None
         self._devices: list[Device] = []
         self._first = False
         self._unit: int | None = None  # what sizes are in, where that is not what the keys say
-        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._layouts: dict[tuple[str, ...], TableLayout] = {}
 
     def is_past(self, line: str) -> bool:
         """Whether the document is over, and *line* something else."""
@@ -89,7 +89,7 @@ class Reader:
         self._size += len(line)
         if "}" in line:
             yield from self._look_through("\n".join(self._held))
-        elif self._size > LONGEST:
+        elif self._size > MAX_LINE:
             self._hold("")
 
     def end(self) -> Iterator[Interval]:
@@ -97,7 +97,7 @@ class Reader:
         rest = "\n".join(self._held)
         start = rest.rfind("{")
         if start >= 0 and DEVICE.search(rest, start):
-            self._take_device(_pairs(rest[start:]), CUT)
+            self._take_device(_pairs(rest[start:]), TRUNCATED)
         yield from self._close()
 
     def _look_through(self, text: str) -> Iterator[Interval]:
@@ -161,15 +161,15 @@ class Reader:
         for name, layout, row in rows:
             said = layout if self._unit is None else layout.in_unit(self._unit)
             load = said.load(row)
-            if not believable(load):
-                load = unbelievable(report, name)
+            if not is_plausible(load):
+                load = implausible_load(report, name)
             report.add(name, load)
             report.note(layout.notes)
         yield report.interval()
 
-    def _check_unit(self, report: Report, rows: list[tuple[Layout, Row]]) -> None:
+    def _check_unit(self, report: Report, rows: list[tuple[TableLayout, Row]]) -> None:
         """Find the unit of sizes; it is one for a whole text, but an idle report cannot tell."""
-        found = units(rows)
+        found = find_unit(rows)
         if found is not None:
             said, meant = found
             self._unit = None if said == meant else meant
@@ -178,12 +178,12 @@ class Reader:
         elif any("dscd/s" in name for name in rows[0][0].names):
             report.note([PERHAPS_SECTORS])
 
-    def _layout(self, device: Device) -> Layout:
+    def _layout(self, device: Device) -> TableLayout:
         keys = tuple(key for key in device if key not in NAMES)
         layout = self._layouts.get(keys)
         if layout is None:
             early = "r" in keys or "kB_read_per_sec" in keys
-            layout = self._layouts[keys] = Layout(keys, EARLY_KEYS if early else KEYS)
+            layout = self._layouts[keys] = TableLayout(keys, EARLY_KEYS if early else KEYS)
         return layout
 
 

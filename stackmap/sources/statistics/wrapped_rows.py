@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stackmap.model.headings import MOST_BEFORE
-from stackmap.sources.statistics.figures import figures, is_figure
+from stackmap.model.table_headings import MAX_PREFIX_WORDS
 from stackmap.sources.statistics.headings import Heading, Row
+from stackmap.sources.statistics.numbers import is_number, parse_numbers
 
-Whole = Callable[[Row, Heading], None]
-Cut = Callable[[Row, Heading, str], None]
+OnComplete = Callable[[Row, Heading], None]
+OnCut = Callable[[Row, Heading, str], None]
 
 
-class Pieces:
+class WrappedRow:
     """
     The words of a row whose end is on a line to come.
 
@@ -24,7 +24,7 @@ class Pieces:
     whose end did not come, and of what it lacks.
     """
 
-    def __init__(self, whole: Whole, cut: Cut) -> None:
+    def __init__(self, whole: OnComplete, cut: OnCut) -> None:
         self._whole = whole
         self._cut = cut
         self._words: list[str] = []
@@ -35,7 +35,7 @@ class Pieces:
     def take(self, words: list[str], heading: Heading, *, may_begin: bool) -> bool:
         """Take the words of a line; False if they are no part of a row. *may_begin*: nor need be."""
         if self._words:
-            return self._go_on(words, heading)
+            return self._continue(words, heading)
         if may_begin and _begins_row(words, heading):
             self._words = words
             return True
@@ -44,7 +44,7 @@ class Pieces:
     def give_up(self, heading: Heading | None) -> None:
         """Take a row that was cut for what it holds: its end will not come."""
         words, self._words = self._words, []
-        if not words or heading is None or heading.last:
+        if not words or heading is None or heading.name_last:
             return
         shown = _figures_at_end(words)
         before = words[: len(words) - len(shown)]
@@ -52,22 +52,22 @@ class Pieces:
             return
         if "." not in shown[-1] and "," not in shown[-1]:
             shown = shown[:-1]  # it may have been cut within
-        row = figures(shown, heading.layout.columns) or []
+        row = parse_numbers(shown, heading.layout.columns) or []
         missing = heading.layout.width - len(row)
         *before, name = before
-        whole = Row(tuple(before), name, [*row, *[None] * missing], shown, usual=False)
+        whole = Row(tuple(before), name, [*row, *[None] * missing], shown, is_plain=False)
         said = f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"
         self._cut(whole, heading, said)
 
-    def _go_on(self, words: list[str], heading: Heading) -> bool:
+    def _continue(self, words: list[str], heading: Heading) -> bool:
         whole = self._words + words
         row = heading.row(whole)
         if row is not None:
             self._words = []
             self._whole(row, heading)
             return True
-        fits = len(whole) <= heading.layout.width + MOST_BEFORE
-        if fits and all(is_figure(word) for word in words):
+        fits = len(whole) <= heading.layout.width + MAX_PREFIX_WORDS
+        if fits and all(is_number(word) for word in words):
             self._words = whole
             return True
         self.give_up(heading)
@@ -83,17 +83,17 @@ def _begins_row(words: list[str], heading: Heading) -> bool:
     """Whether *words* can be the first part of a row: a name and fewer figures than columns."""
     shown = _figures_at_end(words)
     before = len(words) - len(shown)
-    if len(shown) >= heading.layout.width + heading.last:
+    if len(shown) >= heading.layout.width + heading.name_last:
         return False
-    if heading.last:
+    if heading.name_last:
         return before == 0
     if heading.sar:
-        return bool(shown) and 1 <= before <= MOST_BEFORE
+        return bool(shown) and 1 <= before <= MAX_PREFIX_WORDS
     return before == 1
 
 
 def _figures_at_end(words: list[str]) -> list[str]:
     count = 0
-    while count < len(words) and is_figure(words[-1 - count]):
+    while count < len(words) and is_number(words[-1 - count]):
         count += 1
     return words[len(words) - count :]

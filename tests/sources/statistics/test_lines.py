@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stackmap.errors import InputError
-from stackmap.sources.statistics.lines import LONGEST, Lines
+from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
 
 
 @given(st.lists(st.binary(max_size=9), max_size=9))
@@ -25,7 +25,7 @@ def test_put_back():
     lines = Lines([b"two\nthree\nfive\n"])
     for line in lines:
         if line == "three":
-            lines.put_back(line)
+            lines.push_back(line)
             break
     assert lines.number == 1
     assert list(lines) == ["three", "five"]
@@ -74,7 +74,7 @@ def test_encodings():
 def test_memory_is_bounded():
     """A line without an end passes in parts."""
     tracemalloc.start()
-    assert all(len(line) <= 3 * LONGEST for line in Lines(b"x" * 65536 for _ in range(999)))
+    assert all(len(line) <= 3 * MAX_LINE for line in Lines(b"x" * 65536 for _ in range(999)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 16 * LONGEST
+    assert peak < 16 * MAX_LINE

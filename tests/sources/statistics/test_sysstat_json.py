@@ -10,7 +10,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.machine import Machine
 from stackmap.sources.statistics import intervals
-from stackmap.sources.statistics.reports import SINCE_BOOT
+from stackmap.sources.statistics.report_builder import SINCE_BOOT
 
 DEVICE = {
     "disk_device": "vg-lv",

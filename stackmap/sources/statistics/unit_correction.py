@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf, log2
 
 from stackmap.sources.statistics.columns import (
+    COMBINED,
     DISCARD,
     GIB,
     KIB,
     MIB,
     READ,
     SECTOR,
-    WHOLE,
     WRITE,
-    Layout,
-    Spots,
+    FlowColumns,
+    TableLayout,
 )
 
 Row = Sequence[float | None]
@@ -35,11 +35,11 @@ MISLABELLED = {
 PERHAPS_SECTORS = "twice too large if sysstat 12.1.2 to 12.2.0 wrote it: without -x nothing tells"
 
 # Figures have two decimals: one below these is too coarse to be evidence.
-LEAST_IOS, LEAST_SIZE = 0.2, 0.1
-CLEAR = 0.5  # log2: a factor of two apart is one unit off, a tenth is rounding
+MIN_IOS, MIN_SIZE = 0.2, 0.1
+TOLERANCE = 0.5  # log2: a factor of two apart is one unit off, a tenth is rounding
 
 
-def units(rows: Iterable[tuple[Layout, Row]]) -> tuple[float, int] | None:
+def find_unit(rows: Iterable[tuple[TableLayout, Row]]) -> tuple[float, int] | None:
     """Return the unit that the keys say and the one that is meant; None if nothing tells."""
     labelled, shown, meant = 0.0, 0.0, 0.0
     for layout, row in rows:
@@ -47,23 +47,23 @@ def units(rows: Iterable[tuple[Layout, Row]]) -> tuple[float, int] | None:
             labelled = unit
             shown += value
             meant += size
-    unit = min(MISLABELLED, key=lambda unit: _apart(shown * unit, meant))
-    return (labelled, unit) if _apart(shown * unit, meant) < CLEAR else None
+    unit = min(MISLABELLED, key=lambda unit: _log2_distance(shown * unit, meant))
+    return (labelled, unit) if _log2_distance(shown * unit, meant) < TOLERANCE else None
 
 
-def _apart(one: float, other: float) -> float:
+def _log2_distance(one: float, other: float) -> float:
     """Return how many doublings are between the two."""
     ratio = one / other if other else 0.0
     return abs(log2(ratio)) if 0 < ratio < inf else inf
 
 
-def _evidence(layout: Layout, row: Row) -> Iterator[tuple[float, float, float]]:
+def _evidence(layout: TableLayout, row: Row) -> Iterator[tuple[float, float, float]]:
     """Yield the unit, the value shown, and the bytes it must be by requests and their mean size."""
-    for flow in (READ, WRITE, DISCARD, WHOLE):
+    for flow in (READ, WRITE, DISCARD, COMBINED):
         spots = layout.spots.get(flow)
         if spots is not None:
             yield from _of_flow(spots, row)
-    read, write, whole = (layout.spots.get(flow, Spots()) for flow in (READ, WRITE, WHOLE))
+    read, write, whole = (layout.spots.get(flow, FlowColumns()) for flow in (READ, WRITE, COMBINED))
     if whole.ios is None and whole.size is not None:  # avgrq-sz, of both
         ios, value, size = (
             _sum(row, read.ios, write.ios), _sum(row, read.bytes, write.bytes), row[whole.size],
@@ -71,7 +71,7 @@ def _evidence(layout: Layout, row: Row) -> Iterator[tuple[float, float, float]]:
         yield from _checked(read.unit, ios, value, size, whole.size_unit)
 
 
-def _of_flow(spots: Spots, row: Row) -> Iterator[tuple[float, float, float]]:
+def _of_flow(spots: FlowColumns, row: Row) -> Iterator[tuple[float, float, float]]:
     if spots.ios is not None and spots.bytes is not None and spots.size is not None:
         ios, value, size = row[spots.ios], row[spots.bytes], row[spots.size]
         yield from _checked(spots.unit, ios, value, size, spots.size_unit)
@@ -82,7 +82,7 @@ def _checked(
 ) -> Iterator[tuple[float, float, float]]:
     if ios is None or value is None or size is None:
         return
-    if ios >= LEAST_IOS and value >= LEAST_SIZE and size > 0:
+    if ios >= MIN_IOS and value >= MIN_SIZE and size > 0:
         yield unit, value, ios * size * size_unit
 
 

@@ -51,14 +51,14 @@ def images(host: Host) -> Files:
             yield path, Use("vm", domain.name, domain.source)
 
 
-def guest_of(path: str) -> str:
+def guest_number(path: str) -> str:
     """
     Return the number of the Proxmox guest whose disk the file at *path* is called, "" for none.
 
     >>> guest_of("/var/lib/vz/images/100/vm-100-disk-0.qcow2")
     '100'
     """
-    return proxmox.guest(path.rpartition("/")[2].partition(".")[0])
+    return proxmox.guest_number(path.rpartition("/")[2].partition(".")[0])
 
 
 def writers(host: Host, name: str) -> Files:
@@ -78,7 +78,7 @@ def writers(host: Host, name: str) -> Files:
                     yield path, Use("open", f"{who} ({pid})", path)
 
 
-def is_all_seen(host: Host) -> bool:
+def sees_all_processes(host: Host) -> bool:
     """Whether the files of all processes may be looked at: the first one's may by root alone."""
     try:
         host.names_in("/proc/1/fd")

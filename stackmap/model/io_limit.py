@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class IoLimit:
     """
     *who* may do no more than this on *device*, by its kernel name.
 
@@ -16,6 +16,6 @@ class Limit:
     """
 
     device: str
-    who: str
+    owner: str
     source: str
     caps: tuple[tuple[str, float], ...]

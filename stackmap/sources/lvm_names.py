@@ -61,7 +61,7 @@ class LvName(NamedTuple):
     lv: str
     layer: str = ""
     ending: str = ""
-    place: int | None = None
+    position: int | None = None
 
     @property
     def label(self) -> str:
@@ -84,11 +84,11 @@ def is_lvm(uuid: str) -> bool:
     return uuid.startswith(PREFIX)
 
 
-def decode(name: str, uuid: str) -> LvName | None:
+def parse(name: str, uuid: str) -> LvName | None:
     """Return what *name* (not mangled) says, given the *uuid*; None if LVM did not make it."""
     if not is_lvm(uuid):
         return None
-    found = parts(name)
+    found = split_name(name)
     if len(found) < 2:
         return None
     vg, lv, layer = found[0], found[1], "-".join(found[2:])
@@ -101,7 +101,7 @@ def decode(name: str, uuid: str) -> LvName | None:
     return LvName(vg, lv, layer, ending, place)
 
 
-def parts(name: str) -> list[str]:
+def split_name(name: str) -> list[str]:
     """
     Return what single hyphens separate in *name*, doubled ones made single.
 
@@ -112,7 +112,7 @@ def parts(name: str) -> list[str]:
     return [part.replace("\0", "-") for part in name.replace("--", "\0").split("-")]
 
 
-def unmangled(name: str) -> str:
+def unmangle(name: str) -> str:
     r"""
     Return *name* with its ``\xNN`` resolved.
 

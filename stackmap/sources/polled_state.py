@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
-MD = ("sync_action", "degraded")
+MD_ATTRIBUTES = ("sync_action", "degraded")
 # dm-raid's status: type, members, a letter for each, progress, what it does (dm-raid.rst).
 RAID_HEALTH, RAID_ACTION = 2, 4
 
 
-def arrays(topology: Topology) -> tuple[str, ...]:
+def md_attributes(topology: Topology) -> tuple[str, ...]:
     """Return the attributes that ``of_arrays`` reads."""
     names = (d.name for d in topology.devices.values() if d.kind is Kind.ARRAY)
-    return tuple(f"{ROOT}/{name}/md/{what}" for name in names for what in MD)
+    return tuple(f"{ROOT}/{name}/md/{what}" for name in names for what in MD_ATTRIBUTES)
 
 
-def of_arrays(host: Host, attributes: tuple[str, ...]) -> tuple[str, ...]:
+def md_state(host: Host, attributes: tuple[str, ...]) -> tuple[str, ...]:
     """Return what md's arrays are at: two attributes of each."""
     return tuple(attribute(host, path) for path in attributes)
 
 
-def of_volumes(host: Host, topology: Topology) -> tuple[str, ...]:
+def volume_state(host: Host, topology: Topology) -> tuple[str, ...]:
     """Return what LVM's RAID volumes are at, and what is mounted; a command, where there is such a volume."""
     raids = any("raid" in d.target for d in topology.devices.values())
-    told = tuple(_raids(host)) if raids else ()
+    told = tuple(_raid_states(host)) if raids else ()
     return (*told, attribute(host, mountinfo.PATH))
 
 
-def _raids(host: Host) -> Iterator[str]:
+def _raid_states(host: Host) -> Iterator[str]:
     try:
         statuses = dmsetup.read_statuses(host)
     except SourceError:  # not root: sysfs has nothing of it

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Threaded(Generic[T]):
+class ThreadedAnswer(Generic[T]):
     """What *ask* returns, or raises, from a thread of its own that keeps no program from ending."""
 
     def __init__(self, ask: Callable[[], T]) -> None:

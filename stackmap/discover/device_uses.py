@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
+from stackmap.discover.cgroup_uses import cgroup_uses
 from stackmap.discover.consumers import ceph, domains, open_files, proxmox_guests
-from stackmap.discover.discovered import Found
-from stackmap.discover.groups import groups
-from stackmap.discover.paths import named
+from stackmap.discover.dev_paths import device_at
+from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.discover.signatures import signatures
 from stackmap.errors import SourceError
@@ -19,26 +19,26 @@ from stackmap.sources.mountinfo import Mount
 
 BTRFS = "/sys/fs/btrfs"
 
-Named = Iterator[tuple[str, Use]]
+DeviceUses = Iterator[tuple[str, Use]]
 
 
-def uses(seen: Scan, found: Iterable[Found]) -> Mapping[str, tuple[Use, ...]]:
+def device_uses(seen: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[Use, ...]]:
     """Return the uses of each device that has any, by its name; of two that agree, the first."""
     known: defaultdict[str, dict[tuple[str, str], Use]] = defaultdict(dict)
     for name, use in chain.from_iterable(finder(seen) for finder in FINDERS):
-        known[name].setdefault((use.how, use.who), use)
+        known[name].setdefault((use.kind, use.name), use)
     stood_on = {edge.below for each in found for edge in each.edges}
     tops = [each.device for each in found if each.device.name not in stood_on]
     special = {top.name for top in tops if ("mount", "/") not in known.get(top.name, ())}
-    for name, use in list(groups(seen, special)):
-        known[name].setdefault((use.how, use.who), use)
+    for name, use in list(cgroup_uses(seen, special)):
+        known[name].setdefault((use.kind, use.name), use)
     idle = (device for device in tops if device.name not in known)
     for name, use in list(signatures(seen, idle)):
-        known[name].setdefault((use.how, use.who), use)
+        known[name].setdefault((use.kind, use.name), use)
     return {name: tuple(these.values()) for name, these in known.items()}
 
 
-def mounts(seen: Scan) -> Named:
+def mounts(seen: Scan) -> DeviceUses:
     """Yield the devices of file systems that are mounted."""
     try:
         mounted = mountinfo.read(seen.host)
@@ -50,21 +50,21 @@ def mounts(seen: Scan) -> Named:
             yield name, Use("mount", mount.point, mountinfo.PATH)
 
 
-def swapped(seen: Scan) -> Named:
+def swapped(seen: Scan) -> DeviceUses:
     """Yield the devices swapped to."""
     try:
         paths = swaps.read(seen.host)
     except SourceError:
         return
     for path in paths:
-        if name := named(seen, path):
+        if name := device_at(seen, path):
             yield name, Use("swap", "[SWAP]", swaps.PATH)
 
 
 def _devices_of(
     seen: Scan, mount: Mount, siblings: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    name = seen.names.get(mount.number) or named(seen, mount.source)
+    name = seen.names.get(mount.number) or device_at(seen, mount.source)
     if name is None:
         return ()
     return siblings.get(name, (name,))
@@ -74,12 +74,12 @@ def _btrfs(seen: Scan) -> dict[str, tuple[str, ...]]:
     """Return, for each device of a mounted btrfs, all devices of that file system."""
     found = {}
     for uuid in sysfs.names_in(seen.host, BTRFS):
-        names = tuple(map(sysfs.unescaped, sysfs.names_in(seen.host, f"{BTRFS}/{uuid}/devices")))
+        names = tuple(map(sysfs.kernel_name, sysfs.names_in(seen.host, f"{BTRFS}/{uuid}/devices")))
         found.update(dict.fromkeys(names, names))
     return found
 
 
-FINDERS: tuple[Callable[[Scan], Named], ...] = (
+FINDERS: tuple[Callable[[Scan], DeviceUses], ...] = (
     mounts,
     swapped,
     domains,

@@ -16,9 +16,9 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
-from stackmap.sources.statistics import collection
+from stackmap.sources.statistics import timed_diskstats
 from stackmap.sources.statistics.headings import heading
-from stackmap.sources.statistics.lines import Lines
+from stackmap.sources.statistics.text_lines import Lines
 
 DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
 PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")
@@ -54,8 +54,8 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
     for line in lines:
         device = DEVICE.match(line)
         if device is None:
-            if collection.begins(line) or heading(line.split()) is not None:
-                lines.put_back(line)
+            if timed_diskstats.begins(line) or heading(line.split()) is not None:
+                lines.push_back(line)
                 break
             cut += PERHAPS_CUT.match(line) is not None
             continue
@@ -75,4 +75,4 @@ def _said(interval: Interval, note: str, spoilt: int) -> Interval:
 
 
 def _without_length(load: Load) -> Load:
-    return replace(load, aqu=None, busy=None, at_ends=None)
+    return replace(load, aqu=None, busy=None, in_flight_at_ends=None)

@@ -5,40 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stackmap.sources.statistics.columns import KIB, MOST, SECTOR, Column
+from stackmap.sources.statistics.columns import KIB, MAX_RATE, SECTOR, Column
 
 # "2.4M", "5,4%", "-nan". Letters are sysstat's, base 1024; "?" is its overflow.
-FIGURE = re.compile(r"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d{1,3})?([sBkMGTP?%]?)$")
+NUMBER = re.compile(r"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d{1,3})?([sBkMGTP?%]?)$")
 NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf)$", re.IGNORECASE)
 
 SUFFIXES = {"s": SECTOR, "B": 1} | {letter: KIB**n for n, letter in enumerate("kMGTP", start=1)}
 
 
-def is_figure(word: str) -> bool:
+def is_number(word: str) -> bool:
     """Whether *word* is what sysstat prints as a number."""
-    return FIGURE.match(word) is not None or NOT_A_NUMBER.match(word) is not None
+    return NUMBER.match(word) is not None or NOT_A_NUMBER.match(word) is not None
 
 
 def is_fraction(word: str) -> bool:
     """Whether *word* is a number with a decimal point: never a device's name, as 3600508… can be."""
-    return ("." in word or "," in word) and is_figure(word)
+    return ("." in word or "," in word) and is_number(word)
 
 
-def plain(words: Sequence[str]) -> list[float] | None:
+def parse_plain_numbers(words: Sequence[str]) -> list[float] | None:
     """Return the numbers of an ordinary row; None if it needs a closer look (``figures``)."""
     try:
         row = [*map(float, words)]
     except ValueError:
         return None
     # Python has more words for floats than sysstat: with "inf" and "nan" no sum is below.
-    return row if row and min(row) >= 0 and sum(row) < MOST else None
+    return row if row and min(row) >= 0 and sum(row) < MAX_RATE else None
 
 
-def figures(words: Sequence[str], columns: Sequence[Column]) -> list[float | None] | None:
+def parse_numbers(words: Sequence[str], columns: Sequence[Column]) -> list[float | None] | None:
     """Return the numbers in their columns' units; None if a word is none."""
     row: list[float | None] = []
     for word, column in zip(words, columns, strict=False):
-        match = FIGURE.match(word)
+        match = NUMBER.match(word)
         if match is None:
             if NOT_A_NUMBER.match(word) is None:
                 return None
@@ -50,7 +50,7 @@ def figures(words: Sequence[str], columns: Sequence[Column]) -> list[float | Non
 
 def is_rounded(words: Sequence[str]) -> bool:
     """Whether ``--human`` printed them: one decimal and a letter."""
-    return any(word[-1:] in SUFFIXES and is_figure(word) for word in words)
+    return any(word[-1:] in SUFFIXES and is_number(word) for word in words)
 
 
 def _number(word: str, suffix: str, column: Column) -> float | None:

@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from stackmap.errors import InputError
 
-LONGEST = 1 << 20  # a line beyond this is cut: no table has one, and memory has an end
-LONGEST_TIME = 32  # and this is short for a line of one
+MAX_LINE = 1 << 20  # a line beyond this is cut: no table has one, and memory has an end
+MAX_TIME_LINE = 32  # and this is short for a line of one
 GZIP = b"\x1f\x8b"
 TAR = slice(257, 262), b"ustar"  # where a tar's first heading says so: tar(5)
 
@@ -50,8 +50,8 @@ class Lines:
     ends before its end.
     """
 
-    def __init__(self, chunks: Iterable[bytes], tell: Callable[[str], None] | None = None) -> None:
-        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks, tell or _to_nobody))))
+    def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
+        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks, warn or _ignore))))
         self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
         self.paragraph = ""
@@ -73,7 +73,7 @@ class Lines:
                     break
                 self._begin(following)
 
-    def put_back(self, line: str) -> None:
+    def push_back(self, line: str) -> None:
         """Have *line*, the last that was taken, come again to the next who asks."""
         self._returned.append(line)
         self.number -= 1
@@ -83,7 +83,7 @@ class Lines:
         """Whether the last line was the end of what came together; another paragraph is next."""
         return not (self._returned or length_hint(self._lines))
 
-    def take_known(self, known: Mapping[tuple[Key, str], Value], key: Key) -> Value | None:
+    def take_cached(self, known: Mapping[tuple[Key, str], Value], key: Key) -> Value | None:
         """
         Where one has ended, take the next paragraph, and its blank line, if it is *known*.
 
@@ -106,11 +106,11 @@ class Lines:
         self._lines = iter(paragraph.text.split("\n") + [""] * paragraph.whole)
 
 
-def _to_nobody(what: str) -> None:
+def _ignore(what: str) -> None:
     """Leave *what* unsaid."""
 
 
-def _unpacked(chunks: Iterable[bytes], tell: Callable[[str], None]) -> Iterator[bytes]:
+def _unpacked(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
     """Yield the chunks, unpacked if they are gzip; a file cut short gives what it holds."""
     start = b""
     chunks = iter(chunks)
@@ -122,15 +122,15 @@ def _unpacked(chunks: Iterable[bytes], tell: Callable[[str], None]) -> Iterator[
         yield start
         yield from chunks
         return
-    yield from _gunzip(start, chunks, tell)
+    yield from _gunzip(start, chunks, warn)
 
 
-def _gunzip(start: bytes, chunks: Iterator[bytes], tell: Callable[[str], None]) -> Iterator[bytes]:
+def _gunzip(start: bytes, chunks: Iterator[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(wbits=31)
     packed, any_came = start, False
     try:
         while packed:
-            came = unpacker.decompress(packed, LONGEST)
+            came = unpacker.decompress(packed, MAX_LINE)
             any_came = any_came or bool(came)
             yield came
             packed = unpacker.unconsumed_tail
@@ -141,10 +141,10 @@ def _gunzip(start: bytes, chunks: Iterator[bytes], tell: Callable[[str], None]) 
     except zlib.error as error:
         if not any_came:
             raise InputError(f"not a gzip file, though it begins as one: {error}") from error
-        tell("a damaged gzip file: what stands before the damage was read")
+        warn("a damaged gzip file: what stands before the damage was read")
         return
     if not unpacker.eof:
-        tell("a gzip file that was cut short: what there is of it was read")
+        warn("a gzip file that was cut short: what there is of it was read")
 
 
 def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -166,7 +166,7 @@ def _paragraphs(texts: Iterable[str]) -> Iterator[Paragraph]:
                 yield BLANK
                 start, within = 1, False
             # What is below a time is the same at all times.
-            cut = paragraph.find("\n", start, start + LONGEST_TIME)
+            cut = paragraph.find("\n", start, start + MAX_TIME_LINE)
             if cut >= 0:
                 yield Paragraph(paragraph[start:cut])
                 start = cut + 1
@@ -193,7 +193,7 @@ def _texts(chunks: Iterable[bytes]) -> Iterator[str]:
         if cut < len(chunk):
             parts.append(chunk[cut:])
             held += len(chunk) - cut
-        if held > LONGEST:
+        if held > MAX_LINE:
             whole = b"".join(parts)
             cut = whole.rfind(b" ") + 1 or len(whole)
             yield _text(whole[:cut])

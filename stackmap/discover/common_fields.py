@@ -9,7 +9,7 @@ from stackmap.sources import sysfs
 from stackmap.sources.sysfs import Block
 
 
-class Common(TypedDict):
+class CommonFields(TypedDict):
     """The fields of ``Device`` that every kind has."""
 
     name: str
@@ -21,14 +21,14 @@ class Common(TypedDict):
     rotational: bool | None
 
 
-def common(
+def common_fields(
     seen: Scan,
     block: Block,
     *,
     geometry: bool = False,
     size: int | None = None,
     read_only: bool | None = None,
-) -> Common:
+) -> CommonFields:
     """
     Return the fields of *block* that every kind has; *geometry* where its kind needs it.
 
@@ -42,7 +42,7 @@ def common(
     if seen.geometry:
         queue |= sysfs.alignment(seen.host, block)
     rotational = queue.get("rotational")
-    return Common(
+    return CommonFields(
         name=block.name,
         number=block.number,
         size=sysfs.size(seen.host, block) if size is None else size,

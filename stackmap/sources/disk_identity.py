@@ -34,13 +34,21 @@ def identity(host: Host, block: Block) -> Identity:
         return " ".join(attribute(host, f"{path}/{name}").split()) if name in entries else ""
 
     vendor, model = ask("vendor"), ask("model") or ask("name")
-    serial = ask("serial") or _own(host, block, "serial") or _page_80(host, path, entries)
+    serial = (
+        ask("serial")
+        or _attribute_if_listed(host, block, "serial")
+        or _vpd_serial(host, path, entries)
+    )
     scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
     if scsi or ("device" in block.entries and not entries - {"block"}):
         said = udev.identity(udev.properties(host, block.number))
         model, serial = said.model or model, said.serial or serial
         vendor = "" if said.model else vendor
-    return Identity(_whole(vendor, model), serial, wwn(_own(host, block, "wwid") or ask("wwid")))
+    return Identity(
+        _full_model(vendor, model),
+        serial,
+        wwn(_attribute_if_listed(host, block, "wwid") or ask("wwid")),
+    )
 
 
 def state(host: Host, block: Block) -> str | None:
@@ -61,18 +69,18 @@ def wwn(wwid: str) -> str:
     return "0x" + wwid.removeprefix("naa.") if wwid.startswith("naa.") else wwid
 
 
-def _whole(vendor: str, model: str) -> str:
+def _full_model(vendor: str, model: str) -> str:
     """Return both in one, the maker once; virtio's vendor is a number, which says nothing."""
     if vendor.startswith("0x") or model.startswith(vendor):
         return model
     return f"{vendor} {model}".strip()
 
 
-def _own(host: Host, block: Block, name: str) -> str:
+def _attribute_if_listed(host: Host, block: Block, name: str) -> str:
     return attribute(host, f"{block.path}/{name}") if name in block.entries else ""
 
 
-def _page_80(host: Host, path: str, entries: frozenset[str]) -> str:
+def _vpd_serial(host: Host, path: str, entries: frozenset[str]) -> str:
     if "vpd_pg80" not in entries:
         return ""
     # 00 80, two bytes of length, the serial; 80 alone is no UTF-8, so it comes spelled out.

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from stackmap.model.load import Load
 from stackmap.sources.statistics.headings import Heading, Row
 
-MOST_KEPT = 8 << 20  # bytes of paragraphs; their loads take some four times that
-COST = 500  # bytes, of one without its text
+MAX_CACHED = 8 << 20  # bytes of paragraphs; their loads take some four times that
+ENTRY_COST = 500  # bytes, of one without its text
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ParsedParagraph:
     """
     What a paragraph told, and what it leaves to the lines after it.
 
@@ -35,17 +35,17 @@ class Told:
     notes: tuple[str, ...] = ()
 
 
-class Repeated(dict[tuple[Heading | None, str], Told]):
+class ParagraphCache(dict[tuple[Heading | None, str], ParsedParagraph]):
     """By the heading in force before, and the text; as many as memory is meant for."""
 
     def __init__(self) -> None:
         super().__init__()
         self._size = 0
 
-    def keep(self, above: Heading | None, paragraph: str, told: Told) -> None:
+    def keep(self, above: Heading | None, paragraph: str, told: ParsedParagraph) -> None:
         """Keep what *paragraph* told; where that is too much, the others are forgotten."""
-        if self._size > MOST_KEPT:
+        if self._size > MAX_CACHED:
             self.clear()
             self._size = 0
         self[above, paragraph] = told
-        self._size += len(paragraph) + COST
+        self._size += len(paragraph) + ENTRY_COST

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from stackmap.model.device import Device, Kind
 
-PASSING_TARGETS = frozenset(
+PASSTHROUGH_TARGETS = frozenset(
     {
         "linear",
         "striped",
@@ -26,11 +26,11 @@ PASSING_TARGETS = frozenset(
         "zoned",
     }
 )
-PASSING_KINDS = frozenset({Kind.PARTITION})
+PASSTHROUGH_KINDS = frozenset({Kind.PARTITION})
 
 
-def passes(device: Device) -> bool:
+def is_passthrough(device: Device) -> bool:
     """Whether *device* sends on what it gets, request by request, and nothing else."""
     if device.target:
-        return device.target in PASSING_TARGETS
-    return device.kind in PASSING_KINDS
+        return device.target in PASSTHROUGH_TARGETS
+    return device.kind in PASSTHROUGH_KINDS

@@ -6,11 +6,11 @@ from stackmap.model.device import Role
 from stackmap.model.raid import Layout, layout
 from stackmap.sources.dm_targets.segment import (
     Below,
+    DmStatus,
     Segment,
-    Told,
+    counted_words,
     is_device,
-    options,
-    sectors,
+    sectors_to_bytes,
 )
 from stackmap.sources.progress import percent
 
@@ -18,36 +18,38 @@ _META_DEVICE = "meta_device:"
 _FEC_DEVICE = "use_fec_from_device"
 
 
-def pairs(words: tuple[str, ...], length: int | None, role: Role = Role.DATA) -> list[Below]:
+def device_offset_pairs(
+    words: tuple[str, ...], length: int | None, role: Role = Role.DATA
+) -> list[Below]:
     """Return the devices of ``DEV offset DEV offset …``."""
     return [
-        Below(number, role, sectors(start), length)
+        Below(number, role, sectors_to_bytes(start), length)
         for number, start in zip(words[::2], words[1::2], strict=False)
     ]
 
 
 def linear(segment: Segment) -> list[Below]:
     """``DEV offset`` first, as linear, flakey, dust and ebs have it."""
-    return pairs(segment.words[:2], segment.length)
+    return device_offset_pairs(segment.words[:2], segment.length)
 
 
 def striped(segment: Segment) -> list[Below]:
     """``stripes chunk (DEV offset)…``."""
     count = int(segment.words[0])
-    return pairs(segment.words[2 : 2 + 2 * count], segment.length // count)
+    return device_offset_pairs(segment.words[2 : 2 + 2 * count], segment.length // count)
 
 
 def striped_layout(segment: Segment) -> Layout | None:
     """Return the stripes of a striped LV."""
-    return layout("striped", int(segment.words[0]), sectors(segment.words[1]))
+    return layout("striped", int(segment.words[0]), sectors_to_bytes(segment.words[1]))
 
 
-def striped_status(status: Segment) -> Told:
+def striped_status(status: Segment) -> DmStatus:
     """``stripes DEV… 1 AAAA``: D is a stripe whose device gives errors."""
     count = int(status.words[0])
     health = status.words[count + 2]
     dead = "D" in health
-    return Told(
+    return DmStatus(
         "failed" if dead else "active",
         members=tuple("failed" if letter == "D" else "active" for letter in health),
     )
@@ -55,7 +57,7 @@ def striped_status(status: Segment) -> Told:
 
 def crypt(segment: Segment) -> list[Below]:
     """``cipher key iv_offset DEV offset``: the key is passed over unread."""
-    return pairs(segment.words[3:5], segment.length)
+    return device_offset_pairs(segment.words[3:5], segment.length)
 
 
 def crypt_facts(segment: Segment) -> dict[str, str]:
@@ -66,7 +68,10 @@ def crypt_facts(segment: Segment) -> dict[str, str]:
 def delay(segment: Segment) -> list[Below]:
     """``DEV offset ms``, once for all I/O or again for writes and for flushes."""
     words = segment.words
-    found = [pairs(words[i : i + 2], segment.length)[0] for i in range(0, len(words) - 2, 3)]
+    found = [
+        device_offset_pairs(words[i : i + 2], segment.length)[0]
+        for i in range(0, len(words) - 2, 3)
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -77,12 +82,12 @@ def delay_facts(segment: Segment) -> dict[str, str]:
 
 def unstriped(segment: Segment) -> list[Below]:
     """``stripes chunk which DEV offset``."""
-    return pairs(segment.words[3:5], None)
+    return device_offset_pairs(segment.words[3:5], None)
 
 
 def switch(segment: Segment) -> list[Below]:
     """``paths region 0 (DEV offset)…``."""
-    return pairs(segment.words[3:], None, Role.PATH)
+    return device_offset_pairs(segment.words[3:], None, Role.PATH)
 
 
 def every_device(segment: Segment) -> list[Below]:
@@ -92,8 +97,8 @@ def every_device(segment: Segment) -> list[Below]:
 
 def integrity(segment: Segment) -> list[Below]:
     """``DEV reserved tag_size mode #options …``, tags apart with ``meta_device:DEV``."""
-    data = Below(segment.words[0], Role.DATA, sectors(segment.words[1]))
-    chosen, _ = options(segment.words[4:])
+    data = Below(segment.words[0], Role.DATA, sectors_to_bytes(segment.words[1]))
+    chosen, _ = counted_words(segment.words[4:])
     apart = [word.removeprefix(_META_DEVICE) for word in chosen if word.startswith(_META_DEVICE)]
     return [data, *(Below(number, Role.METADATA) for number in apart)]
 
@@ -102,18 +107,18 @@ def integrity_facts(segment: Segment) -> dict[str, str]:
     """Return the mode by name, and the checksum."""
     modes = {"J": "journal", "B": "bitmap", "D": "direct", "R": "recovery", "I": "inline"}
     facts = {"mode": modes.get(segment.words[3], segment.words[3])}
-    chosen, _ = options(segment.words[4:])
+    chosen, _ = counted_words(segment.words[4:])
     hashes = [word.partition(":")[2] for word in chosen if word.startswith("internal_hash:")]
     return facts | ({"hash": hashes[0]} if hashes else {})
 
 
-def integrity_status(status: Segment) -> Told:
+def integrity_status(status: Segment) -> DmStatus:
     """``mismatches sectors recalculated``: the last is ``-`` or how far tags were made."""
     mismatches, provided, done = status.words[:3]
     facts = {"mismatches": mismatches} if mismatches != "0" else {}
     if done == "-" or int(done) >= int(provided):
-        return Told("active", facts=facts)
-    return Told(f"recalculate {percent(int(done), int(provided))}", facts=facts)
+        return DmStatus("active", facts=facts)
+    return DmStatus(f"recalculate {percent(int(done), int(provided))}", facts=facts)
 
 
 def verity(segment: Segment) -> list[Below]:
@@ -130,9 +135,9 @@ def verity_facts(segment: Segment) -> dict[str, str]:
     return {"hash": segment.words[7]}
 
 
-def verity_status(status: Segment) -> Told:
+def verity_status(status: Segment) -> DmStatus:
     """``V``, or ``C`` once a block did not match its hash."""
-    return Told("active" if status.words[0] == "V" else "corrupted")
+    return DmStatus("active" if status.words[0] == "V" else "corrupted")
 
 
 def log_writes(segment: Segment) -> list[Below]:
@@ -145,7 +150,7 @@ def vdo(segment: Segment) -> list[Below]:
     return [Below(below.number, Role.DATA, 0) for below in every_device(segment)[:1]]
 
 
-def vdo_status(status: Segment) -> Told:
+def vdo_status(status: Segment) -> DmStatus:
     """``DEV mode recovering index compression used total``."""
     mode, recovering = status.words[1:3]
     used, total = status.words[-2:]
@@ -153,10 +158,10 @@ def vdo_status(status: Segment) -> Told:
     if used.isdigit() and total.isdigit():
         facts["used"] = percent(int(used), int(total))
     if mode != "normal":
-        return Told(mode, facts=facts)
-    return Told("active" if recovering == "-" else "recovering", facts=facts)
+        return DmStatus(mode, facts=facts)
+    return DmStatus("active" if recovering == "-" else "recovering", facts=facts)
 
 
-def failing(_: Segment) -> Told:
+def failing(_: Segment) -> DmStatus:
     """Tell of an error target: whatever is sent here fails."""
-    return Told("failed")
+    return DmStatus("failed")

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 512 * 1024 * 1024  # unpacked; 25 times the largest capture of a 2,000-device host
 MAX_FILES = 500_000
-LONGEST_NAME = 4096  # PATH_MAX
-PACKERS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+MAX_NAME = 4096  # PATH_MAX
+UNPACKERS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
 
 
-class Tree(Protocol):
+class FileTree(Protocol):
     """Files by absolute path, ``/`` being the top of the capture."""
 
     def read(self, path: str) -> bytes:
@@ -39,7 +39,7 @@ class Tree(Protocol):
         """Return what the link at *path* says; ``SourceMissing`` if it is no link."""
 
 
-def open_tree(path: str) -> Tree:
+def open_tree(path: str) -> FileTree:
     """Return the tree at *path*, a directory or a tar (gzip, bzip2, xz or plain)."""
     if os.path.isdir(path):
         return DirectoryTree(path)
@@ -119,7 +119,7 @@ class ArchiveTree:
 
         try:
             with open(path, "rb") as file, _unpacked(file) as stream:
-                bounded = cast("BinaryIO", _Bounded(stream, path))
+                bounded = cast("BinaryIO", _BoundedStream(stream, path))
                 with tarfile.open(fileobj=bounded, mode="r|") as archive:
                     return cls(*_members(archive, path))
         except FileNotFoundError as error:
@@ -176,7 +176,7 @@ class ArchiveTree:
         return "/".join(["", *done]) if done else ""
 
 
-class _Bounded:
+class _BoundedStream:
     """A stream that refuses to be read beyond the bound: tarfile reads headers of any length at once."""
 
     def __init__(self, stream: BinaryIO, path: str) -> None:
@@ -196,7 +196,7 @@ def _unpacked(file: BinaryIO) -> BinaryIO:
     """Return *file*, through what unpacks it; its first bytes tell."""
     start = file.read(6)
     file.seek(0)
-    for magic, module in PACKERS.items():
+    for magic, module in UNPACKERS.items():
         if start.startswith(magic):
             return cast("BinaryIO", importlib.import_module(module).open(file))
     return file
@@ -222,7 +222,7 @@ def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dic
             files[name] = content.read() if content else b""
         elif not member.isdir():
             raise CaptureError(f"{path}: refused: {member.name!r} is a device, pipe or hard link")
-    top = _wrapper(files)
+    top = _top_folder(files)
     return (
         {name.removeprefix(top): content for name, content in files.items()},
         {name.removeprefix(top): target for name, target in links.items()},
@@ -231,7 +231,7 @@ def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dic
 
 def _safe_name(name: str, path: str) -> str:
     """Return *name* as an absolute path in the tree."""
-    if len(name) > LONGEST_NAME or name.startswith("/") or ".." in name.split("/"):
+    if len(name) > MAX_NAME or name.startswith("/") or ".." in name.split("/"):
         raise CaptureError(f"{path}: refused: {name[:80]!r} lies outside of the capture")
     return "/" + "/".join(part for part in name.split("/") if part not in ("", "."))
 
@@ -246,7 +246,7 @@ def _safe_target(name: str, target: str, path: str) -> str:
     return target
 
 
-def _wrapper(files: dict[str, bytes]) -> str:
+def _top_folder(files: dict[str, bytes]) -> str:
     """Return the one folder that all *files* lie in ("/host-1"), as `tar c NAME/` makes it; "" if none."""
     tops = {path.split("/")[1] for path in files}
     if len(tops) != 1 or tops & {"sys", "proc", "run", "cmd", "capture.json"}:

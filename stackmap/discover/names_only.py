@@ -14,20 +14,20 @@ from collections.abc import Iterable, Mapping
 from stackmap.model.device import Device, Kind
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Edge, Topology
-from stackmap.sources import dm, lvm
-from stackmap.sources.dm import Mapped
+from stackmap.sources import dm, lvm_names
+from stackmap.sources.dm import MappedDevice
 from stackmap.sources.sysfs import Block
 
-BY_NAME = (
+NO_TOPOLOGY = (
     "where LVs and arrays lie: the text's names are all there is, LVs are grouped by them alone"
 )
 
-KERNELS = re.compile(r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+")
+KERNEL_NAME = re.compile(r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+")
 PARTITION = re.compile(r"([sv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+")
 ARRAY = re.compile(r"md(?:\d+|_\w+|/.+)")
 
 
-def topology(printed: Iterable[str], machine: Machine) -> Topology:
+def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
     """Return what the names *printed*, of a text of *machine*, tell of its stacks."""
     names = dict.fromkeys(printed)
     volumes = {name: volume for name in names if (volume := _volume(name)) is not None}
@@ -42,17 +42,17 @@ def topology(printed: Iterable[str], machine: Machine) -> Topology:
         partition = PARTITION.fullmatch(name)
         if name in volumes:
             members = [volumes[member] for member in below.get(name, ())]
-            told = dm.guess(volumes[name], members)
+            told = dm.infer_target(volumes[name], members)
             devices.append(
                 Device(name, told.kind, "", label=volumes[name].label, target=told.target)
             )
             edges += [Edge(name, m.name, dm.role(m, told.target)) for m in members]
         elif partition and partition[1] in names:
             devices.append(Device(name, Kind.PARTITION, "", merges=True))
-            edges.append(Edge(name, partition[1], dm.plain_role("")))
+            edges.append(Edge(name, partition[1], dm.default_role("")))
         else:
             devices.append(_other(name))
-    return Topology(devices, edges, machine=machine, unknown=[BY_NAME])
+    return Topology(devices, edges, machine=machine, unknown=[NO_TOPOLOGY])
 
 
 def is_hidden(name: str) -> bool:
@@ -61,16 +61,20 @@ def is_hidden(name: str) -> bool:
     return volume is not None and volume.lv is not None and volume.lv.hidden
 
 
-def _volume(name: str) -> Mapped | None:
+def _volume(name: str) -> MappedDevice | None:
     """Return the LV that bears *name*; None if no LV is named so."""
-    if KERNELS.fullmatch(name):
+    if KERNEL_NAME.fullmatch(name):
         return None
-    lv = lvm.decode(lvm.unmangled(name), lvm.PREFIX)
+    lv = lvm_names.parse(lvm_names.unmangle(name), lvm_names.PREFIX)
     block = Block(name, "", frozenset(), "")
-    return None if lv is None else Mapped(block, name, "", suspended=False, read_only=False, lv=lv)
+    return (
+        None
+        if lv is None
+        else MappedDevice(block, name, "", suspended=False, read_only=False, lv=lv)
+    )
 
 
-def _owner(volume: Mapped, bearers: Mapping[tuple[str, str, str], str]) -> str:
+def _owner(volume: MappedDevice, bearers: Mapping[tuple[str, str, str], str]) -> str:
     """Return the name of the LV that a hidden one was made for, "" if it is not in the text."""
     lv = volume.lv
     if lv is None or not lv.hidden:
@@ -83,6 +87,6 @@ def _owner(volume: Mapped, bearers: Mapping[tuple[str, str, str], str]) -> str:
 def _other(name: str) -> Device:
     if ARRAY.fullmatch(name):
         return Device(name, Kind.ARRAY, "")
-    if name.startswith("dm-") or not KERNELS.fullmatch(name):
+    if name.startswith("dm-") or not KERNEL_NAME.fullmatch(name):
         return Device(name, Kind.DM, "")
     return Device(name, Kind.DISK, "", merges=True)

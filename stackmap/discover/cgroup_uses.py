@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from stackmap.discover.paths import named
+from stackmap.discover.dev_paths import device_at
 from stackmap.discover.scan import Scan
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
@@ -21,20 +21,20 @@ from stackmap.sources.cgroup_names import owner
 from stackmap.sources.sysfs import attribute
 
 
-def groups(seen: Scan, wanted: Collection[str]) -> Iterator[tuple[str, Use]]:
+def cgroup_uses(seen: Scan, devices: Collection[str]) -> Iterator[tuple[str, Use]]:
     """Yield who uses the devices in *wanted*, by kernel names: those with nothing above them."""
-    for group in cgroup.groups(seen.host) if wanted else ():
+    for group in cgroup.groups(seen.host) if devices else ():
         found = owner(group.name)
         if found is None:
             continue
         how, who = found
         if how != "service":
             for name, source in _mounted(seen, group):
-                if name in wanted:
+                if name in devices:
                     yield name, Use(how, who, source)
-        for number, charge in cgroup.charged(seen.host, group).items():
+        for number, charge in cgroup.counters_of(seen.host, group).items():
             name = seen.names.get(number, "")
-            if name in wanted and (charge.reads or charge.writes):
+            if name in devices and (charge.reads or charge.writes):
                 yield name, Use(how, who, group.source)
 
 
@@ -50,6 +50,6 @@ def _mounted(seen: Scan, group: Group) -> Iterator[tuple[str, str]]:
         return
     for mount in mounts:
         # btrfs has a number of its own.
-        name = seen.names.get(mount.number) or named(seen, mount.source)
+        name = seen.names.get(mount.number) or device_at(seen, mount.source)
         if name:
             yield name, path

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from stackmap.model.headings import QUOTES
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
-from stackmap.model.machine import NOWHERE, Machine
-from stackmap.sources.statistics.columns import believable
-from stackmap.sources.statistics.figures import is_rounded
+from stackmap.model.machine import UNKNOWN_MACHINE, Machine
+from stackmap.model.table_headings import QUOTE_MARKS
+from stackmap.sources.statistics.columns import is_plausible
 from stackmap.sources.statistics.headings import Heading, Row
 from stackmap.sources.statistics.line_types import instant
+from stackmap.sources.statistics.numbers import is_rounded
 
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
@@ -35,7 +35,7 @@ class Report:
     summary: bool = False
     loads: dict[str, Load] = field(default_factory=dict)
     shared: bool = False  # the loads are another report's too
-    machine: Machine = NOWHERE
+    machine: Machine = UNKNOWN_MACHINE
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
 
@@ -44,7 +44,7 @@ class Report:
         if self.shared:
             self.loads, self.shared = dict(self.loads), False
         known = self.loads.get(name)
-        self.loads[name] = load if known is None else _joined(known, load)
+        self.loads[name] = load if known is None else _merge(known, load)
 
     def note(self, notes: Iterable[str]) -> None:
         """Take what a reader must know, once."""
@@ -67,7 +67,7 @@ class Report:
         )
 
 
-class Reports:
+class ReportBuilder:
     """
     The report that rows are added to, and those that are complete (``done``).
 
@@ -86,7 +86,7 @@ class Reports:
         self._stamp = ""
         self._since_boot = False
         self._events: list[str] = []
-        self._machine = NOWHERE
+        self._machine = UNKNOWN_MACHINE
 
     def heading(self, heading: Heading) -> None:
         """Take a heading: iostat's begins a report, sar's may come in the midst of one."""
@@ -106,9 +106,9 @@ class Reports:
         name, report = row.name, self._current
         if report is None or heading.sar or name in self._seen:
             report = self._report_of(name, row.before, heading)
-        if not row.usual:
-            if not believable(load):
-                load = unbelievable(report, name)
+        if not row.is_plain:
+            if not is_plausible(load):
+                load = implausible_load(report, name)
             if is_rounded(row.words):
                 report.note([APPROXIMATE])
         report.add(name, load)
@@ -138,7 +138,7 @@ class Reports:
         self._machine = machine
         self._since_boot, self._stamp = True, ""
 
-    def first_is_past(self) -> None:
+    def skip_since_boot(self) -> None:
         """Know that the next report is no longer the first."""
         self._since_boot = False
 
@@ -162,7 +162,7 @@ class Reports:
         self.done += [report.interval() for report in self._summaries.values()]
         self._summaries.clear()
 
-    def taken(self) -> list[Interval]:
+    def take_done(self) -> list[Interval]:
         """Return the reports that are complete, each once."""
         done, self.done = self.done, []
         return done
@@ -194,7 +194,7 @@ class Reports:
         known = self._current
         if known is not None and before == self._before and name not in known.loads:
             return known
-        stamp = " ".join(word for word in before if word not in QUOTES)
+        stamp = " ".join(word for word in before if word not in QUOTE_MARKS)
         if stamp and not any(c.isdigit() for c in stamp):
             self.close()
             return self._summary(stamp, name, heading)
@@ -215,13 +215,13 @@ class Reports:
         return report
 
 
-def unbelievable(report: Report, name: str) -> Load:
+def implausible_load(report: Report, name: str) -> Load:
     """Return what is known of a device whose figures cannot be: nothing, and the report says so."""
     report.events.append(f"{name}: its counters went back; no figures for it")
     return Load()
 
 
-def _joined(first: Load, second: Load) -> Load:
+def _merge(first: Load, second: Load) -> Load:
     """Return one load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
     return replace(
         first,

@@ -10,70 +10,70 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from stackmap.model.headings import DEV, DEVICE, MOST_BEFORE
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
+from stackmap.model.table_headings import IOSTAT_DEVICE, MAX_PREFIX_WORDS, SAR_DEVICE
 from stackmap.sources.statistics import line_types
 from stackmap.sources.statistics.columns import COLUMNS
-from stackmap.sources.statistics.figures import is_figure
-from stackmap.sources.statistics.headings import Heading, Row, heading, joined, unquoted
-from stackmap.sources.statistics.lines import Lines
-from stackmap.sources.statistics.repeated import Repeated, Told
-from stackmap.sources.statistics.reports import Report, Reports
-from stackmap.sources.statistics.wrapped_rows import Pieces
+from stackmap.sources.statistics.headings import Heading, Row, heading, join_wrapped, without_quotes
+from stackmap.sources.statistics.numbers import is_number
+from stackmap.sources.statistics.paragraph_cache import ParagraphCache, ParsedParagraph
+from stackmap.sources.statistics.report_builder import Report, ReportBuilder
+from stackmap.sources.statistics.text_lines import Lines
+from stackmap.sources.statistics.wrapped_rows import WrappedRow
 
-TITLES = (*DEVICE, DEV)
+TITLES = (*IOSTAT_DEVICE, SAR_DEVICE)
 
 # Remembered, for a long text repeats them.
-MOST_HEADINGS = 100
-MOST_ROWS = 10_000
+MAX_HEADINGS = 100
+MAX_ROWS = 10_000
 
 
-def read(lines: Lines, passed_by: Callable[[str], bool]) -> Iterator[Interval]:
+def read(lines: Lines, on_unknown_line: Callable[[str], bool]) -> Iterator[Interval]:
     """
     Yield the reports.
 
     *passed_by* is asked about each line that means nothing here; it ends the
     reading, before that line, by returning True.
     """
-    tables = Tables()
+    tables = TableReader()
     for line in lines:
-        if not tables.take(line) and passed_by(line):
-            lines.put_back(line)
+        if not tables.take(line) and on_unknown_line(line):
+            lines.push_back(line)
             break
         if tables.reports.done:
-            yield from tables.reports.taken()
+            yield from tables.reports.take_done()
         if lines.ended:
             tables.end_paragraph(lines.paragraph)
             while tables.settled:
-                known = lines.take_known(tables.repeated, tables.heading)
+                known = lines.take_cached(tables.cache, tables.heading)
                 if known is None:
                     break
                 lines.number += known.lines
                 tables.repeat(known)
                 if tables.reports.done:
-                    yield from tables.reports.taken()
+                    yield from tables.reports.take_done()
             tables.begin_paragraph()
     tables.end()
-    yield from tables.reports.taken()
+    yield from tables.reports.take_done()
 
 
-class Tables:
+class TableReader:
     """The state between lines: the heading in force, and a row that may go on."""
 
     def __init__(self) -> None:
-        self.reports = Reports()
-        self.repeated = Repeated()
+        self.reports = ReportBuilder()
+        self.cache = ParagraphCache()
         self.heading: Heading | None = None
         self._rows: dict[str, tuple[Row, Load]] = {}  # below it; most devices are often idle
         self._tables: dict[str, tuple[Heading, dict[str, tuple[Row, Load]]]] = {}
-        self._above: Heading | None = None  # in force before this paragraph
-        self._learning = True  # whether its beginning depends on no more than that
-        self._begun = 0  # reports before this paragraph
-        self._strange = 0  # lines of this paragraph that meant nothing here
-        self._pending = Pieces(self._row_told, self._cut)
-        self._open = False  # the last line was a heading: the next may be its rest
-        self._adjacent = False  # the last line was a row or heading: this may be part of one
+        self._heading_above: Heading | None = None  # in force before this paragraph
+        self._cacheable = True  # whether its beginning depends on no more than that
+        self._reports_before = 0  # reports before this paragraph
+        self._unknown_lines = 0  # lines of this paragraph that meant nothing here
+        self._pending = WrappedRow(self._row_completed, self._row_cut)
+        self._after_heading = False  # the last line was a heading: the next may be its rest
+        self._after_row = False  # the last line was a row or heading: this may be part of one
 
     def take(self, line: str) -> bool:
         """Take a line; False if it means nothing here."""
@@ -85,58 +85,58 @@ class Tables:
             known = self._rows.get(line)
             if known is not None:
                 self.reports.row(*known, heading)
-                self._open, self._adjacent = False, True
+                self._after_heading, self._after_row = False, True
                 return True
             row = heading.row(line.split())
             if row is not None:
                 load = heading.load(row)
                 self._row(row, load, heading)
-                if row.usual and not heading.sar and len(self._rows) < MOST_ROWS:
+                if row.is_plain and not heading.sar and len(self._rows) < MAX_ROWS:
                     self._rows[line] = row, load
                 return True
         words = line.split()
         if not words:
             self._blank()
             return True
-        return self._take_other(line, unquoted(words))
+        return self._take_non_row(line, without_quotes(words))
 
     @property
     def settled(self) -> bool:
         """Whether what a line to come means depends on the heading in force alone."""
-        return not (self._adjacent or self._pending)
+        return not (self._after_row or self._pending)
 
     def begin_paragraph(self) -> None:
         """Know that another paragraph begins."""
-        self._above = self.heading
-        self._learning = self.settled
-        self._begun, self._strange = self.reports.begun, 0
+        self._heading_above = self.heading
+        self._cacheable = self.settled
+        self._reports_before, self._unknown_lines = self.reports.begun, 0
 
     def end_paragraph(self, paragraph: str) -> None:
         """Remember what *paragraph*, that ended here, told: one whole table, or nothing."""
-        if not paragraph or not self._learning or not self.settled:
+        if not paragraph or not self._cacheable or not self.settled:
             return
-        begun, report = self.reports.begun - self._begun, self.reports.current
-        if not begun and self.repeated and self._strange == paragraph.count("\n") + 1:
-            self._keep(paragraph, None)
-        if begun != 1 or self._strange or report is None or report.events or not report.loads:
+        begun, report = self.reports.begun - self._reports_before, self.reports.current
+        if not begun and self.cache and self._unknown_lines == paragraph.count("\n") + 1:
+            self._cache_paragraph(paragraph, None)
+        if begun != 1 or self._unknown_lines or report is None or report.events or not report.loads:
             return
         first, _ = self._tables.get(paragraph[: paragraph.find("\n")], (None, None))
         # One that always begins a report, whatever was before it.
         if first is not None and not (first.sar or first.continues or first.rest):
             report.shared = True
-            self._keep(paragraph, report)
+            self._cache_paragraph(paragraph, report)
 
-    def _keep(self, paragraph: str, report: Report | None) -> None:
-        told = Told(
+    def _cache_paragraph(self, paragraph: str, report: Report | None) -> None:
+        told = ParsedParagraph(
             paragraph.count("\n") + 2,
             self.heading,
             self._rows,
             None if report is None else report.loads,
             () if report is None else tuple(report.notes),
         )
-        self.repeated.keep(self._above, paragraph, told)
+        self.cache.keep(self._heading_above, paragraph, told)
 
-    def repeat(self, told: Told) -> None:
+    def repeat(self, told: ParsedParagraph) -> None:
         """Take a paragraph that is known, and the blank line after it."""
         self.heading, self._rows = told.heading, told.rows
         if told.heading is not None and told.loads is not None:
@@ -149,38 +149,38 @@ class Tables:
 
     def _row(self, row: Row, load: Load, heading: Heading) -> None:
         self.reports.row(row, load, heading)
-        self._open, self._adjacent = False, True
+        self._after_heading, self._after_row = False, True
 
-    def _row_told(self, row: Row, heading: Heading) -> None:
+    def _row_completed(self, row: Row, heading: Heading) -> None:
         self._row(row, heading.load(row), heading)
 
-    def _cut(self, row: Row, heading: Heading, said: str) -> None:
+    def _row_cut(self, row: Row, heading: Heading, said: str) -> None:
         self.reports.row(row, heading.load(row), heading).note([said])
 
     def _blank(self) -> None:
         self._pending.give_up(self.heading)
-        self._adjacent = self._open  # OSWatcher has a blank line below the heading
-        self._open = False
+        self._after_row = self._after_heading  # OSWatcher has a blank line below the heading
+        self._after_heading = False
 
-    def _take_other(self, line: str, words: list[str]) -> bool:
+    def _take_non_row(self, line: str, words: list[str]) -> bool:
         """Take a line that is no row by itself."""
         if self.heading is not None and self._pending.take(
-            words, self.heading, may_begin=self._adjacent
+            words, self.heading, may_begin=self._after_row
         ):
             return True
         self._pending.give_up(self.heading)
         if self._take_heading(line, words):
             return True
-        self._open = self._adjacent = False
-        known = self._take_landmark(line, words)
-        self._strange += not known
+        self._after_heading = self._after_row = False
+        known = self._take_other_line(line, words)
+        self._unknown_lines += not known
         return known
 
     # Headings
 
     def _take_heading(self, line: str, words: list[str]) -> bool:
-        if self._open and self.heading is not None:
-            whole = joined(self.heading, words)
+        if self._after_heading and self.heading is not None:
+            whole = join_wrapped(self.heading, words)
             if whole is not None:
                 self.heading, self._rows = whole, {}
                 return True
@@ -188,12 +188,12 @@ class Tables:
             found = heading(words) if _may_head(line, words) else None
             if found is None:
                 return False
-            if len(self._tables) >= MOST_HEADINGS:
+            if len(self._tables) >= MAX_HEADINGS:
                 self._tables.clear()
             self._tables[line] = found, {}
         self.heading, self._rows = self._tables[line]
         self.reports.heading(self.heading)
-        self._open = self._adjacent = True
+        self._after_heading = self._after_row = True
         if self.heading.rest:
             self._take_flattened(self.heading.rest, self.heading)
         return True
@@ -203,16 +203,16 @@ class Tables:
         start = 0
         width = heading.layout.width
         for index in range(len(words) - width):
-            if index < start or is_figure(words[index]):
+            if index < start or is_number(words[index]):
                 continue
-            row = heading.row(words[max(start, index - MOST_BEFORE) : index + width + 1])
+            row = heading.row(words[max(start, index - MAX_PREFIX_WORDS) : index + width + 1])
             if row is not None and row.name == words[index]:
                 self._row(row, heading.load(row), heading)
                 start = index + width + 1
 
     # All else
 
-    def _take_landmark(self, line: str, words: list[str]) -> bool:
+    def _take_other_line(self, line: str, words: list[str]) -> bool:
         reports = self.reports
         if "Linux " in line and (machine := line_types.machine(line)) is not None:
             reports.banner(machine)
@@ -225,7 +225,7 @@ class Tables:
         elif line_types.ELISION.match(line) or (
             "iostat" in line and line_types.SKIPS_FIRST.search(line)
         ):
-            reports.first_is_past()
+            reports.skip_since_boot()
         else:
             if line_types.is_other_heading(words) or self._leaves_example(line):
                 self.heading = None

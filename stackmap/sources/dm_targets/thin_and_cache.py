@@ -5,12 +5,12 @@ from __future__ import annotations
 from stackmap.model.device import Role
 from stackmap.sources.dm_targets.segment import (
     Below,
+    DmStatus,
     Segment,
-    Told,
+    counted_words,
+    fraction,
     is_device,
-    options,
-    sectors,
-    share,
+    sectors_to_bytes,
 )
 from stackmap.sources.progress import percent
 
@@ -25,10 +25,10 @@ _BROKEN = {
 }
 
 
-def broken(status: Segment) -> Told | None:
+def failure(status: Segment) -> DmStatus | None:
     """Return what the one-word forms of a status mean, None for a line with figures."""
     word = status.words[0] if status.words else ""
-    return Told(_BROKEN[word]) if word in _BROKEN else None
+    return DmStatus(_BROKEN[word]) if word in _BROKEN else None
 
 
 def thin_pool(segment: Segment) -> list[Below]:
@@ -38,23 +38,23 @@ def thin_pool(segment: Segment) -> list[Below]:
 
 def thin_pool_facts(segment: Segment) -> dict[str, str]:
     """Return the size of a block, and the features that were asked for."""
-    chosen, _ = options((*segment.words[4:], "0"))
-    facts = {"block": str(sectors(segment.words[2]))}
+    chosen, _ = counted_words((*segment.words[4:], "0"))
+    facts = {"block": str(sectors_to_bytes(segment.words[2]))}
     return facts | ({"features": " ".join(chosen)} if chosen else {})
 
 
-def thin_pool_status(status: Segment) -> Told:
+def thin_pool_status(status: Segment) -> DmStatus:
     """``transaction used/total used/total root mode …``: metadata first, then data."""
-    if told := broken(status):
+    if told := failure(status):
         return told
     words = status.words
     facts = {
-        "metadata used": percent(*share(words[1])),
-        "data used": percent(*share(words[2])),
+        "metadata used": percent(*fraction(words[1])),
+        "data used": percent(*fraction(words[2])),
     }
     if "needs_check" in words:
-        return Told("needs check", facts=facts)
-    return Told(_MODES.get(words[4], words[4]), facts=facts)
+        return DmStatus("needs check", facts=facts)
+    return DmStatus(_MODES.get(words[4], words[4]), facts=facts)
 
 
 def thin(segment: Segment) -> list[Below]:
@@ -71,12 +71,12 @@ def thin_facts(segment: Segment) -> dict[str, str]:
     return {"thin id": segment.words[1]}
 
 
-def thin_status(status: Segment) -> Told:
+def thin_status(status: Segment) -> DmStatus:
     """``mapped highest``, in sectors."""
-    if told := broken(status):
+    if told := failure(status):
         return told
     mapped = int(status.words[0])
-    return Told("active", facts={"mapped": percent(mapped, sectors_of(status))})
+    return DmStatus("active", facts={"mapped": percent(mapped, length_in_sectors(status))})
 
 
 def snapshot(segment: Segment) -> list[Below]:
@@ -86,15 +86,15 @@ def snapshot(segment: Segment) -> list[Below]:
 
 def snapshot_facts(segment: Segment) -> dict[str, str]:
     """Return what is copied at a time."""
-    return {"block": str(sectors(segment.words[3]))}
+    return {"block": str(sectors_to_bytes(segment.words[3]))}
 
 
-def snapshot_status(status: Segment) -> Told:
+def snapshot_status(status: Segment) -> DmStatus:
     """``allocated/total metadata``, in sectors."""
-    if told := broken(status):
+    if told := failure(status):
         return told
     state = "merging" if status.target == "snapshot-merge" else "active"
-    return Told(state, facts={"used": percent(*share(status.words[0]))})
+    return DmStatus(state, facts={"used": percent(*fraction(status.words[0]))})
 
 
 def cache(segment: Segment) -> list[Below]:
@@ -109,35 +109,35 @@ def cache(segment: Segment) -> list[Below]:
 
 def cache_facts(segment: Segment) -> dict[str, str]:
     """Return mode, policy and the size of a block."""
-    features, rest = options(segment.words[4:])
+    features, rest = counted_words(segment.words[4:])
     modes = [word for word in features if word in ("writeback", "writethrough", "passthrough")]
     return {
         "mode": modes[0] if modes else "writeback",
         "policy": rest[0],
-        "block": str(sectors(segment.words[3])),
+        "block": str(sectors_to_bytes(segment.words[3])),
     }
 
 
-def cache_status(status: Segment) -> Told:
+def cache_status(status: Segment) -> DmStatus:
     """``block used/total block used/total hits…``: metadata, cache, six counters, dirty blocks."""
-    if told := broken(status):
+    if told := failure(status):
         return told
     words = status.words
-    used, total = share(words[3])
+    used, total = fraction(words[3])
     facts = {
-        "metadata used": percent(*share(words[1])),
+        "metadata used": percent(*fraction(words[1])),
         "cache used": percent(used, total),
         "dirty": percent(int(words[10]), total),
-        "read hits": hits(words[4], words[5]),
-        "write hits": hits(words[6], words[7]),
+        "read hits": hit_ratio(words[4], words[5]),
+        "write hits": hit_ratio(words[6], words[7]),
     }
     facts = {name: value for name, value in facts.items() if value}
     if words[-1] == "needs_check":
-        return Told("needs check", facts=facts)
-    return Told("read-only" if "ro" in words[-2:] else "active", facts=facts)
+        return DmStatus("needs check", facts=facts)
+    return DmStatus("read-only" if "ro" in words[-2:] else "active", facts=facts)
 
 
-def hits(hit: str, missed: str) -> str:
+def hit_ratio(hit: str, missed: str) -> str:
     """Return the share of *hit*; "" where nothing was asked."""
     total = int(hit) + int(missed)
     return percent(int(hit), total) if total else ""
@@ -153,14 +153,14 @@ def writecache_facts(segment: Segment) -> dict[str, str]:
     return {"block": segment.words[3]}
 
 
-def writecache_status(status: Segment) -> Told:
+def writecache_status(status: Segment) -> DmStatus:
     """``error blocks free writeback …``."""
     error, blocks, free, dirty = status.words[:4]
     facts = {
         "cache used": percent(int(blocks) - int(free), int(blocks)),
         "dirty": percent(int(dirty), int(blocks)),
     }
-    return Told("active" if error == "0" else "failed", facts=facts)
+    return DmStatus("active" if error == "0" else "failed", facts=facts)
 
 
 def era(segment: Segment) -> list[Below]:
@@ -178,14 +178,14 @@ def clone(segment: Segment) -> list[Below]:
     ]
 
 
-def clone_status(status: Segment) -> Told:
+def clone_status(status: Segment) -> DmStatus:
     """``block used/total region hydrated/total …``: regions copied so far."""
-    if told := broken(status):
+    if told := failure(status):
         return told
-    done, total = share(status.words[3])
-    return Told("active" if done >= total else f"hydrate {percent(done, total)}")
+    done, total = fraction(status.words[3])
+    return DmStatus("active" if done >= total else f"hydrate {percent(done, total)}")
 
 
-def sectors_of(status: Segment) -> int:
+def length_in_sectors(status: Segment) -> int:
     """Return the length of a segment in sectors, as a status line counts."""
-    return status.length // sectors("1")
+    return status.length // sectors_to_bytes("1")
