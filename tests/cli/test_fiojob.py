@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
@@ -34,6 +35,16 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
 MEDUSA = ROOT / "sample_topologies" / "raid5-raid10-medusa"
 LVS = topology(raid_volume("vm", "raid5", 8), raid_volume("other", "raid10", 17))
+
+
+@pytest.fixture
+def tmp_path(tmp_path):
+    """Return a directory outside ``/dev``, also where TMPDIR is in ``/dev/shm``."""
+    if not str(tmp_path).startswith("/dev/"):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir="/var/tmp") as directory:
+        yield Path(directory)
 
 
 def printed(*words):
