@@ -24,20 +24,22 @@ def section(rule):
 
 
 def printed(template):
-    """Return a template as the page prints it: the name of each placeholder, commands in bold."""
-    names = {name: name for _, name, _, _ in string.Formatter().parse(template) if name}
+    """Return a template as the page prints it: placeholders in capitals, commands in bold."""
+    names = {name: name.upper() for _, name, _, _ in string.Formatter().parse(template) if name}
     return template.replace("`", "").format_map(names)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=IDS)
 def test_each_id_has_its_section(rule):
-    """Name, severity, every sentence, every threshold and the source, to the letter."""
+    """Name, severity, what it reports and the caveat, every threshold and the source, to the letter."""
     text = section(rule)
 
     assert f"{rule.id} {rule.name}" in text
     assert rule.severity in text
-    for words in (rule.sentence, rule.caveat, rule.expected, rule.reason, rule.advice):
+    for words in (rule.sentence, rule.caveat, rule.expected, rule.reason):
         assert printed(words) in text
+    for other in rule.superseded_by:
+        assert other in text
     for name in rule.thresholds:
         assert threshold(rule, name) in text
     assert rule.source in text

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from stackmap.analysis.findings.parity import PARTIAL_STRIPE
-from stackmap.analysis.findings.request_sizes import SMALL_CHUNK
+from stackmap.analysis.findings.parity import partial_stripe
+from stackmap.analysis.findings.request_sizes import small_chunk
 from stackmap.analysis.findings.rule import Finding
-from stackmap.analysis.findings.state import UNSYNCED
+from stackmap.analysis.findings.state import never_synced
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Plan
 from stackmap.analysis.plan.strategies import Outcome, is_current_layout, outcomes, refusals
@@ -27,10 +27,10 @@ from stackmap.model.raid import Layout
 
 # The findings that are of a layout, and of which layouts they are not; no other layout mends the rest.
 MENDED_BY: Mapping[str, Callable[[Layout], bool]] = {
-    PARTIAL_STRIPE.id: lambda layout: not layout.parity,
+    partial_stripe.id: lambda layout: not layout.parity,
     # What is made anew is synced; in place LVM does nothing with what never was.
-    UNSYNCED.id: lambda _: True,
-    SMALL_CHUNK.id: lambda layout: (layout.chunk or 0) > SMALL_CHUNK.limits["chunk"],
+    never_synced.id: lambda _: True,
+    small_chunk.id: lambda layout: (layout.chunk or 0) > small_chunk.limits["chunk"],
 }
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.findings.boundaries import Boundaries, boundaries
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, check, observe
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge, Topology
 
@@ -20,7 +20,17 @@ START_NAMES = {
 }
 
 
-def misaligned(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM105",
+    Severity.WARNING,
+    sentence="{device} starts {past} past a boundary of {owner}'s {grain} {unit} (at {start} on "
+    "{below}). Its requests ({rate} of {size}) cross boundaries below and are split.",
+    caveat="Random requests far smaller than {grain} rarely cross a boundary.",
+    advice="Run `stackmap check`. Recreate {device} at a multiple of {grain} and copy the data.",
+    source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
+    thresholds={"requests": (50, "count")},
+)
+def misaligned(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield devices with load whose start is not on a boundary."""
     for edge, below in _known_starts(context):
         load = context.load(edge.above).total
@@ -30,13 +40,34 @@ def misaligned(context: Context, limits: Mapping[str, float]) -> Iterator[Observ
             )
 
 
-def starts(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM901",
+    Severity.WARNING,
+    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
+    good_sentence="{start_of} on {below}: {start}, a multiple of {grain}",
+    expected="a multiple of {grain}",
+    reason="requests that fit one unit above cross two below: more requests, read-modify-write",
+    advice="recreate it at a boundary (1 MiB, or a multiple of the stripe) and copy the data",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
+)
+def start(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield every known start, good if it is on a boundary."""
     for edge, below in _known_starts(context):
         yield _start(context, edge, below)
 
 
-def stripe_starts(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM902",
+    Severity.INFO,
+    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
+    expected="a multiple of {grain}, for sequential writes",
+    reason="large writes start and end with a partial stripe; LVM's 4 MiB extents are no multiple of "
+    "a stripe with 3, 5 or 6 data disks",
+    advice="use `vgcreate --physicalextentsize` and `pvcreate --dataalignment` with multiples of the "
+    "stripe, or 2, 4 or 8 data disks",
+    source="Linux ABI/stable/sysfs-block, optimal_io_size",
+)
+def stripe_start(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield starts on a chunk boundary that are not on a boundary of full stripes."""
     for edge in context.topology.edges:
         chunks = boundaries(context.topology, edge.below)
@@ -48,7 +79,16 @@ def stripe_starts(context: Context, _: Mapping[str, float]) -> Iterator[Observat
             yield _start(context, edge, stripes)
 
 
-def offsets(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM903",
+    Severity.WARNING,
+    sentence="alignment_offset is {offset}",
+    expected="0",
+    reason="the kernel reports that this device does not start on a physical sector of its disk",
+    advice="start the partition at a multiple of 1 MiB",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
+)
+def alignment_offset(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield devices that the kernel reports as misaligned."""
     for device in context.topology:
         reported = device.queue.get("alignment_offset", "0")
@@ -93,60 +133,3 @@ def _start(
         weight=past,
         severity=None if past else Severity.GOOD,
     )
-
-
-MISALIGNED = Rule(
-    "SM105",
-    "misaligned",
-    Severity.WARNING,
-    misaligned,
-    sentence="{device} starts {past} past a boundary of {owner}'s {grain} {unit} (at {start} on "
-    "{below}). Its requests ({rate} of {size}) cross boundaries below and are split.",
-    caveat="Random requests far smaller than {grain} rarely cross a boundary.",
-    advice="Run `stackmap check` to see every start. Recreate {device} at a multiple of {grain} and "
-    "copy the data; a start cannot move under data.",
-    source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
-    thresholds={"requests": (50, "count")},
-)
-STARTS = Rule(
-    "SM901",
-    "start",
-    Severity.WARNING,
-    starts,
-    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
-    good_sentence="{start_of} on {below}: {start}, a multiple of {grain}",
-    expected="a multiple of {grain}",
-    reason="a request that fits one unit above crosses two below: twice the requests, and "
-    "read-modify-write",
-    advice="recreate it at a boundary (1 MiB, or a multiple of the stripe) and copy the data; a "
-    "start cannot move under data",
-    source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
-    needs_load=False,
-)
-STRIPE_STARTS = Rule(
-    "SM902",
-    "stripe-start",
-    Severity.INFO,
-    stripe_starts,
-    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
-    expected="a multiple of {grain}, for sequential writes",
-    reason="large writes start and end with a partial stripe; LVM's 4 MiB extents are no multiple of "
-    "a stripe with 3, 5 or 6 data disks",
-    advice="use vgcreate --physicalextentsize and pvcreate --dataalignment with multiples of the "
-    "stripe, or 2, 4 or 8 data disks",
-    source="Linux ABI/stable/sysfs-block, optimal_io_size",
-    needs_load=False,
-)
-OFFSETS = Rule(
-    "SM903",
-    "alignment-offset",
-    Severity.WARNING,
-    offsets,
-    sentence="alignment_offset is {offset}",
-    expected="0",
-    reason="the kernel reports that this device does not start on a physical sector of its disk",
-    advice="start the partition at a multiple of 1 MiB",
-    source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
-    needs_load=False,
-)
-CHECKS = (STARTS, STRIPE_STARTS, OFFSETS)

@@ -1,19 +1,28 @@
-"""Are the members of an array alike and on separate disks, and are its bitmap and stripe cache set up?"""
+"""Are the members of an array alike and on separate disks, and its bitmap and stripe cache set up?"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Severity, check, observe
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE
 
 REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10", "mirror")
 
 
-def mixed_media(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM911",
+    Severity.WARNING,
+    sentence="spinning disks ({spinning}) and flash ({flash}) in one array",
+    expected="one kind, or the slow members marked write-mostly",
+    reason="every write waits for the slowest member",
+    advice="use `mdadm --write-mostly` or `lvchange --writemostly`, or flash as a cache",
+    source="md(4); Linux admin-guide/md.rst: reads avoid write-mostly members",
+)
+def mixed_members(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield arrays of spinning disks and flash, good if the slow members are write-mostly."""
     for raid, disks in _member_disks(context):
         devices = [context.topology[name] for name in dict.fromkeys(disks)]
@@ -25,7 +34,16 @@ def mixed_media(context: Context, _: Mapping[str, float]) -> Iterator[Observatio
             yield observe(raid.name, words=words, severity=good)
 
 
-def shared_disks(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM912",
+    Severity.WARNING,
+    sentence="{disks} under more than one member",
+    expected="each member on its own disk",
+    reason="one disk failure takes several members, and the disk seeks between them",
+    advice="move a member to another disk with `pvmove` or `mdadm --replace`",
+    source="lvmraid(7)",
+)
+def same_disk_twice(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield arrays with a disk under several of their members, critical if that defeats redundancy."""
     for raid, disks in _member_disks(context):
         shared = [context.topology[n].title for n, count in Counter(disks).items() if count > 1]
@@ -34,7 +52,17 @@ def shared_disks(context: Context, _: Mapping[str, float]) -> Iterator[Observati
             yield observe(raid.name, words={"disks": ", ".join(shared)}, severity=critical)
 
 
-def bitmaps(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM913",
+    Severity.WARNING,
+    sentence="consistency policy: {policy}",
+    expected="bitmap, journal or ppl",
+    reason="after a crash md resyncs the whole array, which can take hours",
+    advice="add a bitmap: `mdadm --grow --bitmap=internal`",
+    source="md(4); stackmap-kernel(7), Bitmap",
+    thresholds={"size": (100 * 1024**3, "bytes")},
+)
+def no_bitmap(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield redundant md arrays, good if a crash needs no full resync."""
     for raid in context.topology:
         redundant = raid.layout is not None and raid.layout.level in REDUNDANT
@@ -48,24 +76,31 @@ def bitmaps(context: Context, limits: Mapping[str, float]) -> Iterator[Observati
         yield observe(raid.name, words={"policy": policy}, severity=severity)
 
 
-def stripe_caches(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM914",
+    Severity.INFO,
+    sentence="stripe cache of {rows} rows: {stripes} stripes, {memory} of memory",
+    expected="{least} stripes or more",
+    reason="with few stripes in the cache, md handles writes before they fill a stripe",
+    advice="`echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size`",
+    source="md(4); Linux drivers/md/raid5.c, setup_conf: 256 rows unless the chunk needs more",
+    thresholds={"stripes": (16, "count")},
+)
+def stripe_cache_size(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield md parity arrays, good if the stripe cache holds enough of their stripes."""
     for raid in context.topology:
         rows, layout = raid.facts.get("stripe cache", ""), raid.layout
         if not rows.isdecimal() or layout is None or not layout.chunk or not layout.parity:
             continue
         stripes = int(rows) * PAGE / layout.chunk
-        yield observe(
-            raid.name,
-            {
-                "rows": (float(rows), "count"),
-                "stripes": (stripes, "count"),
-                "memory": (float(int(rows) * PAGE * layout.members), "bytes"),
-                "least": (limits["stripes"], "count"),
-            },
-            {"kernel_name": raid.name},
-            severity=Severity.GOOD if stripes >= limits["stripes"] else None,
-        )
+        figures = {
+            "rows": (float(rows), "count"),
+            "stripes": (stripes, "count"),
+            "memory": (float(int(rows) * PAGE * layout.members), "bytes"),
+            "least": (limits["stripes"], "count"),
+        }
+        good = Severity.GOOD if stripes >= limits["stripes"] else None
+        yield observe(raid.name, figures, {"kernel_name": raid.name}, severity=good)
 
 
 def _member_disks(context: Context) -> Iterator[tuple[Device, list[str]]]:
@@ -78,57 +113,3 @@ def _member_disks(context: Context) -> Iterator[tuple[Device, list[str]]]:
         for member in context.below(raid.name, Role.DATA):
             disks += sorted({n for n in topology.with_all_below(member) if not topology.below(n)})
         yield raid, disks
-
-
-MIXED_MEDIA = Rule(
-    "SM911",
-    "mixed-members",
-    Severity.WARNING,
-    mixed_media,
-    sentence="spinning disks ({spinning}) and flash ({flash}) in one array",
-    expected="one kind, or the slow members marked write-mostly",
-    reason="every write waits for the slowest member",
-    advice="set `mdadm --write-mostly` or `lvchange --writemostly` for the slow members, or use the "
-    "flash as a cache",
-    source="md(4); Linux admin-guide/md.rst: reads avoid write-mostly members",
-    needs_load=False,
-)
-SHARED_DISKS = Rule(
-    "SM912",
-    "same-disk-twice",
-    Severity.WARNING,
-    shared_disks,
-    sentence="{disks} under more than one member",
-    expected="each member on its own disk",
-    reason="one disk failure takes several members, and the disk seeks between them",
-    advice="move a member to another disk with `pvmove` or `mdadm --replace`",
-    source="lvmraid(7)",
-    needs_load=False,
-)
-BITMAPS = Rule(
-    "SM913",
-    "no-bitmap",
-    Severity.WARNING,
-    bitmaps,
-    sentence="consistency policy: {policy}",
-    expected="bitmap, journal or ppl",
-    reason="after a crash md resyncs the whole array, which can take hours",
-    advice="add a bitmap: `mdadm --grow --bitmap=internal`",
-    source="md(4); stackmap-kernel(7), Bitmap",
-    thresholds={"size": (100 * 1024**3, "bytes")},
-    needs_load=False,
-)
-STRIPE_CACHES = Rule(
-    "SM914",
-    "stripe-cache-size",
-    Severity.INFO,
-    stripe_caches,
-    sentence="stripe cache of {rows} rows: {stripes} stripes, {memory} of memory",
-    expected="{least} stripes or more",
-    reason="with few stripes in the cache, md handles writes before they fill a stripe",
-    advice="`echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size`",
-    source="md(4); Linux drivers/md/raid5.c, setup_conf: 256 rows unless the chunk needs more",
-    thresholds={"stripes": (16, "count")},
-    needs_load=False,
-)
-CHECKS = (MIXED_MEDIA, SHARED_DISKS, BITMAPS, STRIPE_CACHES)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.findings.boundaries import Boundaries, boundaries, queue_number
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Severity, check, observe
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Topology
@@ -15,7 +15,16 @@ XFS_UNIT = 512  # bytes: the unit of sunit and swidth in XFS mount options
 EXT4_BLOCKS = (4096, 2048, 1024)  # bytes: ext4 counts its stripe in blocks of unknown size
 
 
-def crypt_sectors(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM921",
+    Severity.INFO,
+    sentence="encryption sector of {logical}; the disk's physical sector is {physical}",
+    expected="{physical}",
+    reason="each small sector is encrypted separately; writes below a physical sector are possible",
+    advice="`cryptsetup luksFormat --sector-size 4096` for new devices, or `cryptsetup reencrypt`",
+    source="cryptsetup(8)",
+)
+def crypt_sector(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield encrypted devices, good if their sectors are no smaller than the disk's physical ones."""
     for device in context.topology:
         logical = queue_number(device, "logical_block_size")
@@ -30,7 +39,16 @@ def _largest_physical_sector(topology: Topology, name: str) -> int:
     return max((queue_number(disk, "physical_block_size") or 0 for disk in disks), default=0)
 
 
-def thin_chunks(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM922",
+    Severity.WARNING,
+    sentence="thin chunks of {chunk} on {what} of {unit} ({owner})",
+    expected="a multiple of {unit}",
+    reason="the first write to a chunk zeroes part of a stripe, so old data and parity are read",
+    advice="recreate the pool with `lvcreate --chunksize` and a multiple of {unit}",
+    source="harvester issue 1083: read-modify-write on first touch",
+)
+def thin_chunk(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield thin pools on an array, good if their chunk is a multiple of its stripe or chunk."""
     for pool in context.topology:
         chunk, data = pool.facts.get("block", ""), context.below(pool.name, Role.DATA)
@@ -49,7 +67,16 @@ def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
     return None if found is None or found.unit == "physical sectors" else found
 
 
-def file_systems(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM923",
+    Severity.INFO,
+    sentence="{fs} assumes stripes of {width}; {array} has stripes of {stripe}",
+    expected="{stripe}",
+    reason="the file system cannot fill stripes or spread its metadata over the disks",
+    advice="ext4: `tune2fs -E stripe_width`; XFS: `mount -o sunit=,swidth=` (in 512-byte sectors)",
+    source="ext4(5), xfs(5); mount options in /proc/self/mountinfo",
+)
+def file_system_stripe(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield mounted file systems on arrays, good if they know the stripe."""
     for name, options in context.mounted.items():
         array, widths = _array_below(context.topology, name), _stripe_widths(options)
@@ -72,7 +99,16 @@ def _stripe_widths(options: Mapping[str, str]) -> list[int]:
     return [count * unit for unit in ((XFS_UNIT,) if kind == "xfs" else EXT4_BLOCKS)]
 
 
-def optimal_sizes(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@check(
+    "SM924",
+    Severity.INFO,
+    sentence="optimal_io_size is {told}; {array} below has {wanted}",
+    expected="{wanted}",
+    reason="mkfs and LVM take their alignment from optimal_io_size",
+    advice="set it by hand: `mkfs.xfs -d su=,sw=` or `mkfs.ext4 -E stride=,stripe_width=`",
+    source="Linux drivers/md/raid5.c, raid5_run: optimal_io_size = chunk × data disks",
+)
+def optimal_size(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield tops above a striped array, good if they have its optimal_io_size."""
     for top in context.topology.tops:
         array = _array_below(context.topology, top.name)
@@ -100,56 +136,3 @@ def _compare(
 ) -> Observation:
     figures = {name: (float(size), "bytes") for name, size in sizes.items()}
     return observe(device, figures, words, severity=Severity.GOOD if good else None)
-
-
-CRYPT_SECTORS = Rule(
-    "SM921",
-    "crypt-sector",
-    Severity.INFO,
-    crypt_sectors,
-    sentence="encryption sector of {logical}; the disk's physical sector is {physical}",
-    expected="{physical}",
-    reason="each small sector is encrypted separately, which costs CPU time and permits writes "
-    "smaller than a physical sector",
-    advice="use `cryptsetup luksFormat --sector-size 4096` for the next device; `cryptsetup "
-    "reencrypt` changes this one",
-    source="cryptsetup(8)",
-    needs_load=False,
-)
-THIN_CHUNKS = Rule(
-    "SM922",
-    "thin-chunk",
-    Severity.WARNING,
-    thin_chunks,
-    sentence="thin chunks of {chunk} on {what} of {unit} ({owner})",
-    expected="a multiple of {unit}",
-    reason="the first write to a chunk zeroes part of a stripe, so old data and parity are read",
-    advice="recreate the pool with `lvcreate --chunksize` and a multiple of {unit}",
-    source="harvester issue 1083: read-modify-write on first touch",
-    needs_load=False,
-)
-FILE_SYSTEMS = Rule(
-    "SM923",
-    "file-system-stripe",
-    Severity.INFO,
-    file_systems,
-    sentence="{fs} assumes stripes of {width}; {array} has stripes of {stripe}",
-    expected="{stripe}",
-    reason="the file system cannot fill stripes or spread its metadata over the disks",
-    advice="ext4: `tune2fs -E stripe_width`; XFS: `mount -o sunit=,swidth=` (in 512-byte sectors)",
-    source="ext4(5), xfs(5); mount options in /proc/self/mountinfo",
-    needs_load=False,
-)
-OPTIMAL_SIZES = Rule(
-    "SM924",
-    "optimal-size",
-    Severity.INFO,
-    optimal_sizes,
-    sentence="optimal_io_size is {told}; {array} below has {wanted}",
-    expected="{wanted}",
-    reason="mkfs and LVM take their alignment from optimal_io_size",
-    advice="set it by hand: `mkfs.xfs -d su=,sw=` or `mkfs.ext4 -E stride=,stripe_width=`",
-    source="Linux drivers/md/raid5.c, raid5_run: optimal_io_size = chunk × data disks",
-    needs_load=False,
-)
-CHECKS = (CRYPT_SECTORS, THIN_CHUNKS, FILE_SYSTEMS, OPTIMAL_SIZES)

@@ -44,36 +44,20 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
     None if they are unknown: a start is unknown, or several devices lie below.
     """
     device = topology[name]
-    own = _stripe(device) if stripes else _chunk(device)
-    if own is not None:
-        return own
+    layout = device.layout
+    if stripes and layout is not None and layout.parity and layout.stripe is not None:
+        return Boundaries(layout.stripe, 0, "full stripes", name)
+    if not stripes and layout is not None and layout.chunk and RAID_LEVELS[layout.level].stripes:
+        return Boundaries(layout.chunk, 0, "chunks", name)
     if not topology.below(name):
-        return None if stripes else _physical_sector(device)
+        physical = queue_number(device, "physical_block_size") or 0
+        size = max(SMALLEST_PHYSICAL_SECTOR, physical)
+        return None if stripes else Boundaries(size, 0, "physical sectors", name)
     edges = [edge for edge in topology.below(name) if edge.role == Role.DATA]
     if len(edges) != 1 or edges[0].start is None or not is_passthrough(device):
         return None
     below = boundaries(topology, edges[0].below, stripes=stripes)
     return None if below is None else below.shifted(edges[0].start)
-
-
-def _chunk(device: Device) -> Boundaries | None:
-    layout = device.layout
-    if layout is None or not layout.chunk or not RAID_LEVELS[layout.level].stripes:
-        return None
-    return Boundaries(layout.chunk, 0, "chunks", device.name)
-
-
-def _stripe(device: Device) -> Boundaries | None:
-    layout = device.layout
-    if layout is None or not layout.parity or layout.stripe is None:
-        return None
-    return Boundaries(layout.stripe, 0, "full stripes", device.name)
-
-
-def _physical_sector(device: Device) -> Boundaries:
-    reported = queue_number(device, "physical_block_size") or 0
-    size = max(SMALLEST_PHYSICAL_SECTOR, reported)
-    return Boundaries(size, 0, "physical sectors", device.name)
 
 
 def queue_number(device: Device, name: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -84,16 +84,14 @@ class Context:
         """
         groups: dict[tuple[str, ...], Device] = {}
         for raid in self.topology:
-            if raid.layout is not None and raid.layout.members > 1:
-                for names in self._peer_layers(raid):
-                    groups.setdefault(names, raid)
+            members = set(self.below(raid.name, Role.DATA))
+            if raid.layout is None or raid.layout.members < 2 or len(members) < 2:
+                continue
+            for layer in reversed(layers(self.topology, raid.name)[1:]):
+                known = self.loads.keys() >= set(layer.devices)
+                if len(layer.devices) == len(members) and known:
+                    groups.setdefault(layer.devices, raid)
         return tuple((raid, names) for names, raid in groups.items())
-
-    def _peer_layers(self, raid: Device) -> Iterator[tuple[str, ...]]:
-        members = set(self.below(raid.name, Role.DATA))
-        for layer in reversed(layers(self.topology, raid.name)[1:]):
-            if len(layer.devices) == len(members) > 1 and self.loads.keys() >= set(layer.devices):
-                yield layer.devices
 
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import sum_flows
 
 
-def misses(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM503",
+    Severity.WARNING,
+    sentence="{missed} of the reads of {device} miss its cache: {slow} of {asked} come from the slow "
+    "{origin}. Read await is {took}.",
+    caveat="A new or enlarged cache misses until it is warm.",
+    advice="If `stackmap tree` shows a full cache, enlarge it. Sequential reads bypass the cache.",
+    source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/cache.rst",
+    thresholds={"missed": (0.7, "share"), "requests": (100, "count")},
+)
+def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield caches whose reads mostly go to the slow device."""
     for device in context.measured:
         origin = context.below(device.name, Role.ORIGIN)[-1:]
@@ -21,20 +31,27 @@ def misses(context: Context, limits: Mapping[str, float]) -> Iterator[Observatio
             continue
         missed = min(1.0, slow.bytes / read.bytes)
         if missed >= limits["missed"] and context.enough(read.ios, limits["requests"]):
-            yield observe(
-                device.name,
-                {
-                    "missed": (missed, "share"),
-                    "asked": (read.bytes, "bytes/s"),
-                    "took": (read.await_ms, "ms"),
-                    "slow": (slow.bytes, "bytes/s", origin[0]),
-                },
-                {"origin": context.topology[origin[0]].title},
-                weight=missed,
-            )
+            figures: dict[str, Figure] = {
+                "missed": (missed, "share"),
+                "asked": (read.bytes, "bytes/s"),
+                "took": (read.await_ms, "ms"),
+                "slow": (slow.bytes, "bytes/s", origin[0]),
+            }
+            words = {"origin": context.topology[origin[0]].title}
+            yield observe(device.name, figures, words, weight=missed)
 
 
-def snapshot_copies(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM504",
+    Severity.WARNING,
+    sentence="Writes to the origin of snapshot {device} copy old data: {copied} for {written} "
+    "written, {ratio} bytes per byte.",
+    caveat="Each chunk is copied once, so this ends when all written chunks are copied.",
+    advice="Remove the snapshot with `lvremove` when you no longer need it, or use thin snapshots.",
+    source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/snapshot.rst",
+    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
+)
+def snapshot_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield snapshots that store old data of their origin while it is written."""
     for device in context.topology:
         roles = {edge.role: edge.below for edge in context.topology.below(device.name)}
@@ -48,19 +65,27 @@ def snapshot_copies(context: Context, limits: Mapping[str, float]) -> Iterator[O
             continue
         ratio = copied.bytes / written
         if ratio >= limits["share"]:
-            yield observe(
-                device.name,
-                {
-                    "copied": (copied.bytes, "bytes/s", store),
-                    "copies": (copied.ios, "requests/s", store),
-                    "written": (written, "bytes/s"),
-                    "ratio": (ratio, "times"),
-                },
-                weight=ratio,
-            )
+            figures: dict[str, Figure] = {
+                "copied": (copied.bytes, "bytes/s", store),
+                "copies": (copied.ios, "requests/s", store),
+                "written": (written, "bytes/s"),
+                "ratio": (ratio, "times"),
+            }
+            yield observe(device.name, figures, weight=ratio)
 
 
-def first_touch(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM505",
+    Severity.WARNING,
+    sentence="First writes to chunks of {device} cost extra: its volumes wrote {written} ({size} per "
+    "request), its disks {done}, {ratio}× as much. New chunks are zeroed, snapshot chunks copied.",
+    caveat="This happens once per chunk and ends when a volume is fully written.",
+    advice="Fill new volumes with large writes, or use smaller chunks. Disable zeroing (`lvchange "
+    "--zero n`) only where exposing old data is harmless.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst, skip_block_zeroing",
+    thresholds={"ratio": (1.5, "times"), "requests": (50, "count")},
+)
+def thin_first_touch(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield thin pools that write far more data than their volumes."""
     for device in context.topology:
         if device.target != "thin-pool":
@@ -75,56 +100,11 @@ def first_touch(context: Context, limits: Mapping[str, float]) -> Iterator[Obser
         if not written.bytes or done is None:
             continue
         ratio = done / written.bytes
-        if ratio >= limits["more"] and context.enough(written.ios, limits["requests"]):
-            yield observe(
-                device.name,
-                {
-                    "written": (written.bytes, "bytes/s"),
-                    "done": (done, "bytes/s"),
-                    "ratio": (ratio, "times"),
-                    "size": (written.size, "bytes"),
-                },
-                weight=ratio,
-            )
-
-
-MISSES = Rule(
-    "SM503",
-    "cache-misses",
-    Severity.WARNING,
-    misses,
-    sentence="{missed} of the reads of {device} miss its cache: {slow} of {asked} come from the slow "
-    "{origin}. Read await is {took}.",
-    caveat="A new or enlarged cache misses until it is warm.",
-    advice='Check "cache used" in `stackmap tree`: a full cache that still misses is too small. '
-    "Sequential reads bypass the cache on purpose.",
-    source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/cache.rst",
-    thresholds={"missed": (0.7, "share"), "requests": (100, "count")},
-)
-SNAPSHOT_COPIES = Rule(
-    "SM504",
-    "snapshot-copies",
-    Severity.WARNING,
-    snapshot_copies,
-    sentence="Writes to the origin of snapshot {device} copy old data: {copied} for {written} written, "
-    "{ratio} bytes per byte.",
-    caveat="Each chunk is copied once, so this ends when all written chunks are copied.",
-    advice="Remove the snapshot with `lvremove` when you no longer need it, or use thin snapshots.",
-    source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/snapshot.rst",
-    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
-)
-FIRST_TOUCH = Rule(
-    "SM505",
-    "thin-first-touch",
-    Severity.WARNING,
-    first_touch,
-    sentence="First writes to chunks of {device} cost extra: its volumes wrote {written} ({size} per "
-    "request), its disks {done}, {ratio}× as much. New chunks are zeroed, and snapshot chunks copied.",
-    caveat="This happens once per chunk, so it ends when a volume is fully written.",
-    advice="Fill a new volume with large writes, or use smaller chunks. Disable zeroing (`lvchange "
-    "--zero n`) only where exposing old data is harmless.",
-    source="stackmap-kernel(7), Device-mapper targets; Linux "
-    "admin-guide/device-mapper/thin-provisioning.rst, skip_block_zeroing",
-    thresholds={"more": (1.5, "times"), "requests": (50, "count")},
-)
-RULES = (MISSES, SNAPSHOT_COPIES, FIRST_TOUCH)
+        if ratio >= limits["ratio"] and context.enough(written.ios, limits["requests"]):
+            figures = {
+                "written": (written.bytes, "bytes/s"),
+                "done": (done, "bytes/s"),
+                "ratio": (ratio, "times"),
+                "size": (written.size, "bytes"),
+            }
+            yield observe(device.name, figures, weight=ratio)

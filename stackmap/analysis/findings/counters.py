@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.corrections import RULES as CORRECTIONS
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 
 STUCK = "stuck-in-flight"
 
 
-def stuck(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM801",
+    Severity.INFO,
+    sentence="The in-flight counter of {device} is stuck: always busy, nothing completed. Its queue "
+    "depth and utilisation are meaningless.",
+    caveat="A hanging device looks the same: check the kernel log.",
+    advice="Recreate the device, or reboot, to reset the counter.",
+    source="stackmap-kernel(7), Corrections; Linux drivers/md/md.c",
+)
+def stuck_counter(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield devices whose in-flight counter never drops."""
     for name in _corrected_devices(context).get(STUCK, ()):
         yield observe(name)
 
 
-def corrected(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM802",
+    Severity.INFO,
+    sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
+    caveat="Other tools show the counters uncorrected, so their figures differ.",
+    advice="Nothing to do.",
+    source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
+)
+def counters_corrected(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield one observation per other correction, with all its devices."""
     why = {rule.name: rule.why for rule in CORRECTIONS}
     for rule, names in _corrected_devices(context).items():
@@ -35,28 +52,3 @@ def _corrected_devices(context: Context) -> dict[str, list[str]]:
         if name in context.topology:
             devices.setdefault(rule, []).append(name)
     return devices
-
-
-STUCK_COUNTER = Rule(
-    "SM801",
-    "stuck-counter",
-    Severity.INFO,
-    stuck,
-    sentence="The in-flight counter of {device} is stuck: it is always busy and completes nothing. Its "
-    "queue depth and utilisation are meaningless.",
-    caveat="A hanging device looks the same: check the kernel log.",
-    advice="Recreate the device, or reboot, to reset the counter.",
-    source="Linux drivers/md/md.c (md: fix md io stats accounting broken); stackmap-kernel(7), "
-    "Corrections",
-)
-CORRECTED = Rule(
-    "SM802",
-    "counters-corrected",
-    Severity.INFO,
-    corrected,
-    sentence="stackmap corrected the kernel's counters of {devices} ({rule}): {why}.",
-    caveat="Other tools show the counters uncorrected, so their figures differ.",
-    advice="Nothing to do.",
-    source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
-)
-RULES = (STUCK_COUNTER, CORRECTED)

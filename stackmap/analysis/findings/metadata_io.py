@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Role
 
 
-def metadata(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM501",
+    Severity.WARNING,
+    sentence="{device} causes {ratio} metadata writes per write: {metadata_rate} to {metadata} for "
+    "{writes} of {size}. Each write waits {took} for its metadata.",
+    caveat="A burst of writes to new areas does this only briefly.",
+    advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`) or "
+    "other disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
+    source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
+    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
+)
+def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield devices that write metadata nearly as often as data."""
     for device in context.measured:
         below = context.below(device.name, Role.METADATA)
@@ -22,21 +33,28 @@ def metadata(context: Context, limits: Mapping[str, float]) -> Iterator[Observat
             continue
         ratio = writes.ios / own.ios
         if ratio >= limits["share"]:
-            yield observe(
-                device.name,
-                {
-                    "writes": (own.ios, "requests/s"),
-                    "size": (own.size, "bytes"),
-                    "ratio": (ratio, "times"),
-                    "metadata_rate": (writes.ios, "requests/s", busiest),
-                    "took": (writes.await_ms, "ms", busiest),
-                },
-                {"metadata": context.topology[busiest].title},
-                weight=ratio,
-            )
+            figures: dict[str, Figure] = {
+                "writes": (own.ios, "requests/s"),
+                "size": (own.size, "bytes"),
+                "ratio": (ratio, "times"),
+                "metadata_rate": (writes.ios, "requests/s", busiest),
+                "took": (writes.await_ms, "ms", busiest),
+            }
+            words = {"metadata": context.topology[busiest].title}
+            yield observe(device.name, figures, words, weight=ratio)
 
 
-def flushes(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM502",
+    Severity.WARNING,
+    sentence="{device} spends {share} of its time on flushes: {flushes} with an await of {took}, for "
+    "{writes} of writes.",
+    caveat="A flush waits for earlier writes, so slow writes also slow it.",
+    advice="Commit (fsync) less often, or use a disk with a power-loss-protected cache.",
+    source="Linux admin-guide/iostats.rst, fields 16 and 17",
+    thresholds={"share": (0.3, "share"), "ms": (2.0, "ms"), "requests": (50, "count")},
+)
+def flush_bound(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks that spend much of their time on flushes."""
     for device in context.disks:
         flush, write = context.load(device.name).flush, context.load(device.name).write
@@ -45,42 +63,10 @@ def flushes(context: Context, limits: Mapping[str, float]) -> Iterator[Observati
             continue
         share = flush.ios * wait / 1000
         if share >= limits["share"] and wait >= limits["ms"]:
-            yield observe(
-                device.name,
-                {
-                    "flushes": (flush.ios, "requests/s"),
-                    "took": (wait, "ms"),
-                    "share": (share, "share"),
-                    "writes": (write.ios, "requests/s"),
-                },
-                weight=share,
-            )
-
-
-METADATA = Rule(
-    "SM501",
-    "metadata-writes",
-    Severity.WARNING,
-    metadata,
-    sentence="{device} causes {ratio} metadata writes per write: {metadata_rate} to {metadata} for "
-    "{writes} of {size}. Each of its writes waits {took} for the metadata.",
-    caveat="A burst of writes to new areas does this for a short time only.",
-    advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`) or other "
-    "disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
-    source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
-    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
-)
-FLUSH_BOUND = Rule(
-    "SM502",
-    "flush-bound",
-    Severity.WARNING,
-    flushes,
-    sentence="{device} spends {share} of its time on flushes: {flushes} with an await of {took}, for "
-    "{writes} of writes.",
-    caveat="A flush waits for earlier writes, so a slow write also makes it slow.",
-    advice="Commit (fsync) less often and more at once, or use a disk with a power-loss-protected "
-    "cache.",
-    source="Linux admin-guide/iostats.rst, fields 16 and 17",
-    thresholds={"share": (0.3, "share"), "ms": (2.0, "ms"), "requests": (50, "count")},
-)
-RULES = (METADATA, FLUSH_BOUND)
+            figures = {
+                "flushes": (flush.ios, "requests/s"),
+                "took": (wait, "ms"),
+                "share": (share, "share"),
+                "writes": (write.ios, "requests/s"),
+            }
+            yield observe(device.name, figures, weight=share)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
 from stackmap.analysis.share import flow_of
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
@@ -63,7 +63,27 @@ class PeerGroup:
         }
 
 
-def slow_member(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM202",
+    Severity.WARNING,
+    sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
+    "{others}) at a similar request rate ({rate}).",
+    caveat="A different model, firmware, port or use also slows a member; near saturation, slightly "
+    "more load is enough. Not reported when all peers are equally saturated.",
+    advice="Compare `smartctl -a` and the cable of {device} with a peer's. Requests to {array} wait "
+    "for {device}: replace it if it stays the slowest.",
+    source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
+    thresholds={
+        "slower": (1.5, "times"),
+        "ms": (5.0, "ms"),
+        "rate_difference": (0.25, "share"),
+        "requests": (50, "count"),
+        "slow_intervals": (0.6, "share"),
+        "cap_difference": (0.03, "share"),
+    },
+    superseded_by=("SM201",),
+)
+def slow_member(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield the slowest of some peers if the others are clearly faster."""
     reported: set[str] = set()
     for raid, names in context.peers:
@@ -76,44 +96,40 @@ def slow_member(context: Context, limits: Mapping[str, float]) -> Iterator[Obser
             yield observed
 
 
-def _slow(group: PeerGroup, limits: Mapping[str, float]) -> Observation | None:
+def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     context = group.context
     slowest = outlier(group.awaits(context.interval))
-    if slowest is None or not slowest.median or not _same_load(group, limits["load"]):
+    if slowest is None or not slowest.median or not _same_load(group, limits["rate_difference"]):
         return None
     if not context.enough(group.flows()[slowest.name].ios, limits["requests"]):
         return None
     if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["ms"]:
         return None
-    if _all_at_cap(group, limits["cap"]):
+    if _all_at_cap(group, limits["cap_difference"]):
         return None
     slow, judged = _slow_parts(group, slowest, limits["slower"])
-    if judged and slow / judged < limits["persistent"]:
+    if judged and slow / judged < limits["slow_intervals"]:
         return None
     return _slow_observation(group, slowest, slow, judged)
 
 
 def _slow_observation(group: PeerGroup, slowest: Outlier, slow: int, judged: int) -> Observation:
-    direction, titles = group.direction, (group.context.topology[n].title for n in slowest.peers)
-    return observe(
-        slowest.name,
-        {
-            "took": (slowest.value, "ms"),
-            "others": (slowest.median, "ms"),
-            "ratio": (slowest.ratio, "times"),
-            "rate": (group.flows()[slowest.name].ios, "requests/s"),
-            "queue": (group.context.load(slowest.name).aqu, "requests"),
-            "slow": (slow if judged else None, "count"),
-            "judged": (judged or None, "count"),
-            **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
-        },
-        {
-            "array": group.raid.title,
-            "peers": ", ".join(titles),
-            "what": "request" if direction == "total" else direction,
-        },
-        weight=slowest.ratio,
-    )
+    figures: dict[str, Figure] = {
+        "took": (slowest.value, "ms"),
+        "others": (slowest.median, "ms"),
+        "ratio": (slowest.ratio, "times"),
+        "rate": (group.flows()[slowest.name].ios, "requests/s"),
+        "queue": (group.context.load(slowest.name).aqu, "requests"),
+        "slow": (slow if judged else None, "count"),
+        "judged": (judged or None, "count"),
+        **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
+    }
+    words = {
+        "array": group.raid.title,
+        "peers": ", ".join(group.context.topology[name].title for name in slowest.peers),
+        "what": "request" if group.direction == "total" else group.direction,
+    }
+    return observe(slowest.name, figures, words, weight=slowest.ratio)
 
 
 def _all_at_cap(group: PeerGroup, tolerance: float) -> bool:
@@ -163,7 +179,17 @@ def _slow_parts(group: PeerGroup, slowest: Outlier, ratio: float) -> tuple[int, 
     return slow, judged
 
 
-def unequal(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM203",
+    Severity.WARNING,
+    sentence="{array} has uneven load: {device} gets {bytes} of {what}, its median peer {others_bytes}.",
+    caveat="A small hot file or a short measurement does this by chance.",
+    advice="Run `stackmap check`: hot blocks spaced by a multiple of the stripe, or a start inside a "
+    "chunk, load one member.",
+    source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate",
+    thresholds={"ratio": (2.0, "times"), "requests": (500, "count")},
+)
+def unequal_load(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield a member with far more load than its peers where the layout spreads data evenly."""
     reported: set[str] = set()
     for raid, names in context.peers:
@@ -180,10 +206,10 @@ def unequal(context: Context, limits: Mapping[str, float]) -> Iterator[Observati
             yield observed
 
 
-def _most_loaded(group: PeerGroup, limits: Mapping[str, float]) -> Observation | None:
+def _most_loaded(group: PeerGroup, limits: Limits) -> Observation | None:
     flows = group.flows()
     most = outlier({name: flow.bytes for name, flow in flows.items()})
-    if most is None or not most.value or most.ratio < limits["more"]:
+    if most is None or not most.value or most.ratio < limits["ratio"]:
         return None
     rate = flows[most.name].ios
     if not group.context.enough(rate, limits["requests"]):
@@ -196,41 +222,3 @@ def _most_loaded(group: PeerGroup, limits: Mapping[str, float]) -> Observation |
     what = "reads and writes" if group.direction == "total" else "writes"
     words = {"array": group.raid.title, "what": what}
     return observe(most.name, figures, words, weight=most.ratio if most.median else most.value)
-
-
-SLOW_MEMBER = Rule(
-    "SM202",
-    "slow-member",
-    Severity.WARNING,
-    slow_member,
-    sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
-    "{others}) at a similar request rate ({rate}).",
-    caveat="A different model, firmware, port or other use also makes a member slower. Near "
-    "saturation, the member with slightly more load queues first. Not reported when all peers are "
-    "equally saturated.",
-    advice="Compare `smartctl -a` and the cable of {device} with those of a peer. Replace {device} if "
-    "it stays the slowest: requests to {array} that use it wait for it.",
-    source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
-    thresholds={
-        "slower": (1.5, "times"),
-        "ms": (5.0, "ms"),
-        "load": (0.25, "share"),
-        "requests": (50, "count"),
-        "persistent": (0.6, "share"),
-        "cap": (0.03, "share"),
-    },
-    superseded_by=("SM201",),
-)
-UNEQUAL = Rule(
-    "SM203",
-    "unequal-load",
-    Severity.WARNING,
-    unequal,
-    sentence="The load on {array} is uneven: {device} has {bytes} of {what}, its peers have a median of "
-    "{others_bytes}.",
-    caveat="A small hot file or a short measurement does this by chance.",
-    advice="Run `stackmap check`. Hot blocks spaced by a multiple of the stripe, or a start inside a "
-    "chunk, load one member.",
-    source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate",
-    thresholds={"more": (2.0, "times"), "requests": (500, "count")},
-)

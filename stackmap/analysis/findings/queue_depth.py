@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from statistics import mean, pstdev
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.load import ratio
 
 
-def busy(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM402",
+    Severity.INFO,
+    sentence="{device} was busy {busy} of the time, which does not mean that it is full. On average "
+    "{queue} requests were in flight ({rate} × {await}).",
+    caveat="A single spinning disk serves one request at a time, so for it busy is nearly full.",
+    advice="Compare its await with that at a low queue depth (`--baseline`). Check whether more "
+    "requests in flight raise throughput.",
+    source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
+    thresholds={"busy": (0.9, "share")},
+    superseded_by=("SM201", "SM401"),
+)
+def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield the lowest devices that were busy nearly all the time, with their queue depth."""
     found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
     for name in sorted(found):
@@ -28,7 +40,22 @@ def busy(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]
         yield observe(name, figures, weight=load.aqu)
 
 
-def knee(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM403",
+    Severity.INFO,
+    sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} "
+    "at queue depth {deepest}. More requests only wait.",
+    caveat="The kind of load may have changed between these intervals.",
+    advice="Limit the queue depth (threads, iodepth) to about {knee}: same throughput, lower latency.",
+    source="Little's law: at a constant rate, await grows with the queue",
+    thresholds={
+        "intervals": (6, "count"),
+        "spread": (4.0, "times"),
+        "flat_share": (0.9, "share"),
+        "beyond": (2.0, "times"),
+    },
+)
+def knee(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks whose throughput stops growing at some queue depth."""
     for name in (disk.name for disk in context.disks):
         loads = [part.loads[name] for part in context.series if name in part.loads]
@@ -36,7 +63,7 @@ def knee(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]
         if len(points) < limits["intervals"] or points[-1][0] < limits["spread"] * points[0][0]:
             continue
         highest = max(rate for _, rate in points)
-        queue, rate = next(point for point in points if point[1] >= limits["flat"] * highest)
+        queue, rate = next(point for point in points if point[1] >= limits["flat_share"] * highest)
         deepest, deepest_rate = points[-1]
         if deepest >= limits["beyond"] * queue:
             figures = {
@@ -48,7 +75,18 @@ def knee(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]
             yield observe(name, figures, weight=deepest / queue)
 
 
-def coupled(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM404",
+    Severity.INFO,
+    sentence="Reads of {device} wait for its writes: the mix limits them to {reads}, not the device. "
+    "All {intervals} intervals have {mix} writes per read, within {spread}. Read await is "
+    "{read_await}, write await {write_await}.",
+    caveat="A steady load from many programs can have a constant mix too.",
+    advice="In a benchmark, set separate read and write rates (fio `rate_iops`, not `rwmixread`).",
+    source="Mixups with rwmixread (2023): 57 k reads/s in a fixed mix, 515 k without",
+    thresholds={"intervals": (5, "count"), "spread": (0.02, "share"), "slower": (2.0, "times")},
+)
+def coupled(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
     for stack in context.stacks:
         name = stack.top.name
@@ -69,52 +107,3 @@ def coupled(context: Context, limits: Mapping[str, float]) -> Iterator[Observati
                 "reads": (load.read.ios, "requests/s"),
             }
             yield observe(name, figures)
-
-
-BUSY = Rule(
-    "SM402",
-    "busy-is-not-full",
-    Severity.INFO,
-    busy,
-    sentence="{device} was busy {busy} of the time, which does not mean that it is full. On average it "
-    "had {queue} requests in flight ({rate} × {await}).",
-    caveat="A single spinning disk serves one request at a time, so for it busy is nearly full.",
-    advice="Compare its await with a baseline at a low queue depth (`--baseline`). Check whether a "
-    "higher queue depth still raises throughput.",
-    source="iostat(1); P. Zaitsev (2014); S. Garland, On Being Wrong (2024). Little: in flight = rate "
-    "× await",
-    thresholds={"busy": (0.9, "share")},
-    superseded_by=("SM201", "SM401"),
-)
-KNEE = Rule(
-    "SM403",
-    "knee",
-    Severity.INFO,
-    knee,
-    sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} at "
-    "queue depth {deepest}. The additional requests only wait.",
-    caveat="The kind of load may have changed between these intervals.",
-    advice="Keep the queue depth at about {knee} (threads, iodepth, nr_requests): same throughput, "
-    "lower latency.",
-    source="Little's law: at a constant rate, await grows with the queue",
-    thresholds={
-        "intervals": (6, "count"),
-        "spread": (4.0, "times"),
-        "flat": (0.9, "share"),
-        "beyond": (2.0, "times"),
-    },
-)
-COUPLED = Rule(
-    "SM404",
-    "coupled",
-    Severity.INFO,
-    coupled,
-    sentence="Reads of {device} wait for its writes: the mix limits them to {reads}, not the device. "
-    "All {intervals} intervals have {mix} writes per read, within {spread}. Read await is "
-    "{read_await}, write await {write_await}.",
-    caveat="A steady load from many programs can have a constant mix too.",
-    advice="In a benchmark, set separate read and write rates (fio `rate_iops`, not `rwmixread`).",
-    source="Mixups with rwmixread (2023): 57 k reads/s in a fixed mix, 515 k without",
-    thresholds={"intervals": (5, "count"), "spread": (0.02, "share"), "slower": (2.0, "times")},
-)
-RULES = (BUSY, KNEE, COUPLED)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
 from stackmap.model.raid import RAID_LEVELS
 
 
-def small_chunk(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM102",
+    Severity.WARNING,
+    sentence="{device} splits requests into {chunk} chunks ({rate}), so one request occupies several "
+    "of its {members} members. The disks serve {disk_rate} of {disk_size}.",
+    caveat="Requests that already have the size of a chunk look the same.",
+    advice="Copy the data to chunks of 64 KiB or more (`lvcreate --stripesize`, `mdadm --chunk`).",
+    source="stackmap-kernel(7), Merging and splitting; Linux drivers/md/dm.c, raid0.c, raid10.c",
+    thresholds={"chunk": (32768, "bytes"), "full": (0.98, "share"), "requests": (500, "count")},
+)
+def small_chunk(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays that split requests into pieces of a small chunk."""
     names: dict[str, StackFigures] = {}
     for stack in context.stacks:
@@ -23,9 +33,7 @@ def small_chunk(context: Context, limits: Mapping[str, float]) -> Iterator[Obser
             yield observed
 
 
-def _split(
-    context: Context, stack: StackFigures, name: str, limits: Mapping[str, float]
-) -> Observation | None:
+def _split(context: Context, stack: StackFigures, name: str, limits: Limits) -> Observation | None:
     layout, load = context.topology[name].layout, context.load(name).total
     if layout is None or not layout.chunk or not RAID_LEVELS[layout.level].stripes:
         return None
@@ -48,7 +56,23 @@ def _split(
     return observe(name, figures, {"members": str(layout.members)}, weight=load.ios or 0.0)
 
 
-def not_merged(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM103",
+    Severity.WARNING,
+    sentence="Large requests to {device} reach its disks as small ones: {size} above, {disk_size} at "
+    "the disks. The pieces hardly merge ({merged} into one).",
+    caveat="Random requests cannot merge; this matters for sequential load only.",
+    advice="Check the chunk, max_sectors_kb and the I/O scheduler. With `none`, requests merge only "
+    "while a program still submits.",
+    source="Linux admin-guide/iostats.rst, fields 2 and 6",
+    thresholds={
+        "large": (65536, "bytes"),
+        "small": (16384, "bytes"),
+        "merged": (1.5, "times"),
+        "requests": (200, "count"),
+    },
+)
+def not_merged(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops whose large requests reach the disks as small ones."""
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
         top, size = stack.layers[0].share.total, disks.own["total"].size
@@ -59,7 +83,17 @@ def not_merged(context: Context, limits: Mapping[str, float]) -> Iterator[Observ
             yield _sizes(stack, disks, merged, weight=top.ios or 0.0)
 
 
-def merged(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM104",
+    Severity.GOOD,
+    sentence="{merged} requests merge into one before the disks. {device} gets requests of {size}, "
+    "the disks serve {disk_rate} of {disk_size}.",
+    caveat="The disks' figures include all load on them.",
+    advice="Nothing to do: request counts at {device} overstate the work of the disks.",
+    source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
+    thresholds={"merged": (2.0, "times"), "requests": (100, "count")},
+)
+def merged(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
         ratio = disks.coalescing.get("total")
@@ -86,48 +120,3 @@ def _sizes(stack: StackFigures, disks: LayerFigures, ratio: float, weight: float
         "disk_rate": (below.ios, "requests/s"),
     }
     return observe(stack.top.name, figures, weight=weight)
-
-
-SMALL_CHUNK = Rule(
-    "SM102",
-    "small-chunk",
-    Severity.WARNING,
-    small_chunk,
-    sentence="{device} splits requests into {chunk} chunks ({rate}), so one request occupies several "
-    "of its {members} members. The disks serve {disk_rate} of {disk_size}.",
-    caveat="Requests that already have the size of a chunk look the same.",
-    advice="Copy the data to an array or volume with chunks of 64 KiB or more (`lvcreate --stripesize`, "
-    "`mdadm --chunk`).",
-    source="stackmap-kernel(7), Merging and splitting; Linux drivers/md/dm.c, raid0.c, raid10.c",
-    thresholds={"chunk": (32768, "bytes"), "full": (0.98, "share"), "requests": (500, "count")},
-)
-NOT_MERGED = Rule(
-    "SM103",
-    "not-merged",
-    Severity.WARNING,
-    not_merged,
-    sentence="Large requests to {device} reach its disks as small ones: {size} above, {disk_size} at the "
-    "disks. The pieces hardly merge ({merged} into one).",
-    caveat="Random requests cannot merge; this matters for sequential load only.",
-    advice="Check max_sectors_kb of the layers, the chunk of the array, and the I/O scheduler. With the "
-    "scheduler `none`, requests merge only while the program still submits.",
-    source="Linux admin-guide/iostats.rst, fields 2 and 6",
-    thresholds={
-        "large": (65536, "bytes"),
-        "small": (16384, "bytes"),
-        "merged": (1.5, "times"),
-        "requests": (200, "count"),
-    },
-)
-MERGED = Rule(
-    "SM104",
-    "merged",
-    Severity.GOOD,
-    merged,
-    sentence="{merged} requests merge into one before the disks. {device} gets requests of {size}, the "
-    "disks serve {disk_rate} of {disk_size}.",
-    caveat="The disks' figures include all load on them.",
-    advice="Nothing to do: request counts at {device} overstate the work of the disks.",
-    source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
-    thresholds={"merged": (2.0, "times"), "requests": (100, "count")},
-)

@@ -8,8 +8,9 @@ finding cannot state a number that was neither measured nor calculated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # A value and its unit; the third is the device it belongs to, where that is not the observed one.
 Figure = tuple[float | None, str] | tuple[float | None, str, str]
+Limits = Mapping[str, float]  # the thresholds of a rule
 
 
 class Severity(StrEnum):
@@ -76,12 +78,17 @@ def observe(
     return Observation(device, evidence, words or {}, weight, severity)
 
 
+def _never(_: Context, __: Limits) -> Iterator[Observation]:
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """
     A condition on a device and what to report when it holds.
 
-    ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
+    A rule decorates the function that looks for its condition and is named
+    after it. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
     templates. Rules of ``check`` (``needs_load`` false) say instead what is
     ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
     where all is well. ``thresholds``: value and unit by name. ``source``: where
@@ -90,9 +97,7 @@ class Rule:
     """
 
     id: str
-    name: str
     severity: Severity
-    find: Callable[[Context, Mapping[str, float]], Iterator[Observation]]
     sentence: str
     advice: str
     source: str
@@ -103,11 +108,20 @@ class Rule:
     thresholds: Mapping[str, tuple[float, str]] = field(default_factory=dict)
     needs_load: bool = True
     superseded_by: tuple[str, ...] = ()
+    find: Callable[[Context, Limits], Iterator[Observation]] = _never
+    name: str = ""
+
+    def __call__(self, find: Callable[[Context, Limits], Iterator[Observation]]) -> Rule:
+        """Return this rule with *find* as its condition."""
+        return replace(self, find=find, name=find.__name__.replace("_", "-"))
 
     @property
-    def limits(self) -> dict[str, float]:
+    def limits(self) -> Limits:
         """The values of the thresholds."""
         return {name: value for name, (value, _) in self.thresholds.items()}
+
+
+check = partial(Rule, needs_load=False)
 
 
 @dataclass(frozen=True, slots=True)

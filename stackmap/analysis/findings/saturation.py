@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.amplification import heads
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.expected_latency import medium
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.disk import medium
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 
 
-def overloaded(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM401",
+    Severity.WARNING,
+    sentence="{device} is overloaded: await is {await} at queue depth {queue}, {ratio}× the {before} "
+    "at queue depth {before_queue}.",
+    caveat="Random requests or more writes also raise await. Throughput was {before_rate}, is {rate}.",
+    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth: latency drops "
+    "and throughput barely changes. More throughput needs more or faster disks.",
+    source="P. Zaitsev, Why %util is meaningless (2014): three times the await of one thread",
+    thresholds={
+        "slower": (3.0, "times"),
+        "ms": (1.0, "ms"),
+        "low_queue": (2.0, "requests"),
+        "high_queue": (4.0, "requests"),
+        "requests": (10, "count"),
+        "size_ratio": (2.0, "times"),
+        "mix_difference": (0.2, "share"),
+        "trickle": (0.1, "share"),
+    },
+    superseded_by=("SM201",),
+)
+def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield the lowest disks or tops with far more await than at a low queue depth."""
     found: dict[str, Observation] = {}
     # Writeback fills a volume's queue at will, so a top is judged only against a baseline.
@@ -28,9 +49,7 @@ def overloaded(context: Context, limits: Mapping[str, float]) -> Iterator[Observ
             yield observed
 
 
-def _quiet_and_loaded(
-    context: Context, device: Device, limits: Mapping[str, float]
-) -> tuple[Load, Load] | None:
+def _quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[Load, Load] | None:
     """Return a load at a low queue depth and the load to judge; None if there is no such pair."""
     if context.baseline is not None:
         before = context.baseline.loads.get(device.name)
@@ -43,11 +62,11 @@ def _quiet_and_loaded(
         return None
     quiet = min(judged, key=lambda load: load.aqu or 0.0)
     loaded = max(judged, key=lambda load: load.aqu or 0.0)
-    low = (quiet.aqu or 0.0) <= limits["short"]
+    low = (quiet.aqu or 0.0) <= limits["low_queue"]
     return (quiet, loaded) if low and _comparable(quiet, loaded, limits) else None
 
 
-def _comparable(quiet: Load, loaded: Load, limits: Mapping[str, float]) -> bool:
+def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:
     """Whether two loads have a similar size and read share, and neither is a trickle."""
     sizes, rates = (quiet.total.size, loaded.total.size), (quiet.total.ios, loaded.total.ios)
     mixes = [ratio(load.read.ios, load.total.ios) for load in (quiet, loaded)]
@@ -56,19 +75,17 @@ def _comparable(quiet: Load, loaded: Load, limits: Mapping[str, float]) -> bool:
     smaller, larger = sorted(each or 0.0 for each in sizes)
     lower, higher = sorted(each or 0.0 for each in rates)
     return (
-        larger <= limits["size"] * smaller
+        larger <= limits["size_ratio"] * smaller
         and lower >= limits["trickle"] * higher
-        and abs((mixes[0] or 0.0) - (mixes[1] or 0.0)) <= limits["mix"]
+        and abs((mixes[0] or 0.0) - (mixes[1] or 0.0)) <= limits["mix_difference"]
     )
 
 
-def _slower(
-    device: Device, before: Load, now: Load, limits: Mapping[str, float]
-) -> Observation | None:
+def _slower(device: Device, before: Load, now: Load, limits: Limits) -> Observation | None:
     base, current = before.total.await_ms, now.total.await_ms
     if not base or current is None or now.aqu is None or before.aqu is None:
         return None
-    if now.aqu < max(limits["deep"], 2 * before.aqu):
+    if now.aqu < max(limits["high_queue"], 2 * before.aqu):
         return None  # the queue did not grow, so load is not the cause
     # Larger requests take longer without any queue.
     growth = max(0.0, (now.total.size or 0.0) - (before.total.size or 0.0))
@@ -85,30 +102,3 @@ def _slower(
         "before_rate": (before.total.ios, "requests/s"),
     }
     return observe(device.name, figures, weight=current / base)
-
-
-OVERLOADED = Rule(
-    "SM401",
-    "overloaded",
-    Severity.WARNING,
-    overloaded,
-    sentence="{device} is overloaded: await is {await} at queue depth {queue}, {ratio}× the {before} at "
-    "queue depth {before_queue}.",
-    caveat="Random requests or more writes also have a longer await. Throughput went from "
-    "{before_rate} to {rate}.",
-    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth: latency drops and "
-    "throughput barely changes. More throughput needs more or faster disks.",
-    source="P. Zaitsev, Why %util is meaningless (2014): three times the await of one thread",
-    thresholds={
-        "slower": (3.0, "times"),
-        "ms": (1.0, "ms"),
-        "short": (2.0, "requests"),
-        "deep": (4.0, "requests"),
-        "requests": (10, "count"),
-        "size": (2.0, "times"),
-        "mix": (0.2, "share"),
-        "trickle": (0.1, "share"),
-    },
-    superseded_by=("SM201",),
-)
-RULES = (OVERLOADED,)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.findings.boundaries import queue_number
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Kind
 
 KIB = 1024
 
 
-def stripe_cache(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM601",
+    Severity.INFO,
+    sentence="{device} has the smallest stripe cache ({rows} rows) and reads {extra_read} bytes per "
+    "byte written.",
+    caveat="Scattered writes never find their row in any cache. rmw_level is {rmw}.",
+    advice="Try `echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size` (4 KiB per row and member).",
+    source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, stripe_cache_size",
+    thresholds={"rows": (256, "count"), "read": (0.2, "times")},
+)
+def stripe_cache(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield md arrays with the smallest stripe cache that read old data for their writes."""
     for stack in context.stacks:
         raid, parity = stack.raid, stack.parity
@@ -28,7 +38,16 @@ def stripe_cache(context: Context, limits: Mapping[str, float]) -> Iterator[Obse
             )
 
 
-def scheduler(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM602",
+    Severity.INFO,
+    sentence="Spinning disk {device} has {queue} requests in flight and no I/O scheduler.",
+    caveat="A RAID controller or the host of a virtual machine may sort them.",
+    advice="Try mq-deadline (queue/scheduler).",
+    source="Linux block documentation: schedulers sort and merge for disks that seek",
+    thresholds={"queue": (4.0, "requests")},
+)
+def no_scheduler(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield spinning disks that queue requests without an I/O scheduler."""
     for device in context.disks:
         queue, text = context.load(device.name).aqu, device.queue.get("scheduler", "")
@@ -37,25 +56,44 @@ def scheduler(context: Context, limits: Mapping[str, float]) -> Iterator[Observa
             yield observe(device.name, {"queue": (queue, "requests")})
 
 
-def queue_full(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM603",
+    Severity.INFO,
+    sentence="The queue of {device} is nearly full: on average {queue} of {holds} requests are in "
+    "flight. More wait outside it, where no counter shows them.",
+    caveat="On a saturated device, a longer queue adds latency, not throughput.",
+    advice="If the device is not overloaded, try a larger queue/nr_requests.",
+    source="Linux ABI/stable/sysfs-block, nr_requests; block/blk-mq.c: await starts in the queue",
+    thresholds={"share": (0.9, "share")},
+)
+def queue_full(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks with nearly as many requests in flight as their queue holds."""
     for device in context.disks:
         capacity, depth = queue_number(device, "nr_requests"), context.load(device.name).aqu
         if capacity and (depth or 0.0) >= limits["share"] * capacity:
             yield observe(
-                device.name,
-                {"queue": (depth, "requests"), "holds": (float(capacity), "requests")},
+                device.name, {"queue": (depth, "requests"), "holds": (float(capacity), "requests")}
             )
 
 
-def read_ahead(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM604",
+    Severity.INFO,
+    sentence="Reads of {device} are {size}, like its read-ahead of {ahead}. A stripe is {stripe}, so "
+    "they do not use all disks.",
+    caveat="Programs that request exactly this size look the same.",
+    advice="Try a read-ahead of at least two stripes (`blockdev --setra`, queue/read_ahead_kb).",
+    source="Linux ABI/stable/sysfs-block, read_ahead_kb",
+    thresholds={"size_difference": (0.05, "share"), "requests": (100, "count")},
+)
+def read_ahead(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
     for device in context.measured:
         ahead = (queue_number(device, "read_ahead_kb") or 0) * KIB
         stripe, read = device.layout and device.layout.stripe, context.load(device.name).read
         if not ahead or not stripe or read.size is None or ahead >= stripe:
             continue
-        same_size = abs(read.size / ahead - 1) <= limits["near"]
+        same_size = abs(read.size / ahead - 1) <= limits["size_difference"]
         if same_size and context.enough(read.ios, limits["requests"]):
             yield observe(
                 device.name,
@@ -67,7 +105,17 @@ def read_ahead(context: Context, limits: Mapping[str, float]) -> Iterator[Observ
             )
 
 
-def write_through(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM605",
+    Severity.INFO,
+    sentence="The write cache of {device} is off (write through), so writes wait for the medium: "
+    "{writes}, await {took}.",
+    caveat="It may be off on purpose: a cache loses its contents at power failure.",
+    advice="Turn it on (`hdparm -W1`) if it is battery-backed or all layers above flush correctly.",
+    source="Linux block/writeback_cache_control.rst",
+    thresholds={"ms": (5.0, "ms"), "requests": (100, "count")},
+)
+def write_through(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield spinning disks that write a lot with their write cache off."""
     for device in context.disks:
         write = context.load(device.name).write
@@ -78,67 +126,3 @@ def write_through(context: Context, limits: Mapping[str, float]) -> Iterator[Obs
             yield observe(
                 device.name, {"took": (write.await_ms, "ms"), "writes": (write.ios, "requests/s")}
             )
-
-
-STRIPE_CACHE = Rule(
-    "SM601",
-    "stripe-cache",
-    Severity.INFO,
-    stripe_cache,
-    sentence="{device} has the smallest stripe cache ({rows} rows) and reads {extra_read} bytes per "
-    "byte written.",
-    caveat="Scattered writes never find their row in any cache. rmw_level is {rmw}.",
-    advice="Try `echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size`. It uses rows × 4 KiB × "
-    "members of memory.",
-    source="Linux admin-guide/md.rst, stripe_cache_size; stackmap-kernel(7), RAID write paths",
-    thresholds={"rows": (256, "count"), "read": (0.2, "times")},
-)
-SCHEDULER = Rule(
-    "SM602",
-    "no-scheduler",
-    Severity.INFO,
-    scheduler,
-    sentence="{device} is a spinning disk with {queue} requests in flight and no I/O scheduler to sort "
-    "them.",
-    caveat="A RAID controller or the host of a virtual machine may sort them.",
-    advice="Try mq-deadline (queue/scheduler).",
-    source="Linux block documentation: schedulers sort and merge for disks that seek",
-    thresholds={"queue": (4.0, "requests")},
-)
-QUEUE_FULL = Rule(
-    "SM603",
-    "queue-full",
-    Severity.INFO,
-    queue_full,
-    sentence="The queue of {device} is nearly full: on average {queue} of {holds} requests are in "
-    "flight. More requests wait outside the queue, where no counter shows them.",
-    caveat="On a saturated device, a longer queue adds latency, not throughput.",
-    advice="If the device is not overloaded, try a larger queue/nr_requests.",
-    source="Linux ABI/stable/sysfs-block, nr_requests; block/blk-mq.c: await starts in the queue",
-    thresholds={"share": (0.9, "share")},
-)
-READ_AHEAD = Rule(
-    "SM604",
-    "read-ahead",
-    Severity.INFO,
-    read_ahead,
-    sentence="Reads of {device} have the size of its read-ahead ({size}; read-ahead {ahead}). A stripe "
-    "is {stripe}, so they do not use all disks.",
-    caveat="Programs that request exactly this size look the same.",
-    advice="Try a read-ahead of at least two stripes (`blockdev --setra`, queue/read_ahead_kb).",
-    source="Linux ABI/stable/sysfs-block, read_ahead_kb",
-    thresholds={"near": (0.05, "share"), "requests": (100, "count")},
-)
-WRITE_THROUGH = Rule(
-    "SM605",
-    "write-through",
-    Severity.INFO,
-    write_through,
-    sentence="The write cache of {device} is off (write through), so writes wait for the medium: "
-    "{writes}, with an await of {took}.",
-    caveat="It may be off on purpose: a cache loses its contents at power failure.",
-    advice="Turn it on (`hdparm -W1`) if it is battery-backed or all layers above flush correctly.",
-    source="Linux block/writeback_cache_control.rst",
-    thresholds={"ms": (5.0, "ms"), "requests": (100, "count")},
-)
-RULES = (STRIPE_CACHE, SCHEDULER, QUEUE_FULL, READ_AHEAD, WRITE_THROUGH)

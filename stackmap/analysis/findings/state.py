@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.analysis.background_work import WORK
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
 
@@ -17,7 +17,16 @@ BROKEN = (
 )  # fmt: skip
 
 
-def broken(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM301",
+    Severity.CRITICAL,
+    sentence="{device} is {state}. Faulty below it: {below}.",
+    caveat="stackmap read the state once, at the start.",
+    advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
+    "RAID4/5/6 reads all other members in place of the missing one.",
+    source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
+)
+def broken(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
     topology = context.topology
     for device in topology:
@@ -34,7 +43,15 @@ def _is_broken(device: Device) -> bool:
     return any(word in (device.state or "") for word in BROKEN)
 
 
-def background_work(context: Context, _: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM302",
+    Severity.WARNING,
+    sentence="{device} does background work ({state}): {does}. Figures below it include this work.",
+    caveat="The counters do not separate it from the load.",
+    advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
+    source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
+)
+def background_work(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield devices whose state says that they copy, check or rebuild."""
     for device in context.topology:
         states = (device.state or "").replace(",", " ").split()
@@ -43,7 +60,18 @@ def background_work(context: Context, _: Mapping[str, float]) -> Iterator[Observ
             yield observe(device.name, words={"state": device.state or "", "does": WORK[work]})
 
 
-def unexplained_reads(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM303",
+    Severity.WARNING,
+    sentence="A sync or check of {device} runs or ran: its load does not explain {unasked} of reads. "
+    "Its members are read at {members}, {device} itself at {asked}.",
+    caveat="A program may read the members directly; run `stackmap blame` on them.",
+    advice="Do not judge the layout yet: check `stackmap tree` and measure again afterwards.",
+    source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
+    thresholds={"share": (0.05, "share"), "bytes": (102400, "bytes/s")},
+    superseded_by=("SM301", "SM302"),
+)
+def unexplained_reads(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose members are read more than their own reads and writes explain."""
     for raid in context.topology:
         members, load = _own_members(context, raid), context.load(raid.name)
@@ -56,16 +84,13 @@ def unexplained_reads(context: Context, limits: Mapping[str, float]) -> Iterator
             continue
         excess = read - explained
         if excess >= max(limits["share"] * total, limits["bytes"]):
-            yield observe(
-                raid.name,
-                {
-                    "members": (read, "bytes/s"),
-                    "asked": (load.read.bytes, "bytes/s"),
-                    "explained": (explained, "bytes/s"),
-                    "unasked": (excess, "bytes/s"),
-                },
-                weight=excess,
-            )
+            figures = {
+                "members": (read, "bytes/s"),
+                "asked": (load.read.bytes, "bytes/s"),
+                "explained": (explained, "bytes/s"),
+                "unasked": (excess, "bytes/s"),
+            }
+            yield observe(raid.name, figures, weight=excess)
 
 
 def _own_members(context: Context, raid: Device) -> list[str]:
@@ -87,7 +112,18 @@ def _explained(raid: Device, load: Load) -> float | None:
     return plus(read, caused)
 
 
-def never_synced(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM304",
+    Severity.WARNING,
+    sentence="{device} was created with --nosync: its parity may be wrong, and small writes with "
+    "{data} data chunks per stripe keep it wrong. If a disk fails, the array may return wrong data.",
+    caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
+    advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`, then "
+    "`lvchange --syncaction check`.",
+    source="stackmap-kernel(7), RAID write paths; Linux drivers/md/dm-raid.c, nosync",
+    thresholds={"data": (4, "count")},
+)
+def never_synced(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose parity was never calculated and that small writes do not correct."""
     for device in context.topology:
         layout = device.layout
@@ -95,55 +131,3 @@ def never_synced(context: Context, limits: Mapping[str, float]) -> Iterator[Obse
             continue
         if NEVER_SYNCED in device.facts:
             yield observe(device.name, {"data": (layout.data, "count")})
-
-
-BROKEN_DEVICE = Rule(
-    "SM301",
-    "broken",
-    Severity.CRITICAL,
-    broken,
-    sentence="{device} is {state}. Faulty below it: {below}.",
-    caveat="stackmap read the state once, at the start.",
-    advice="Repair it before you look at performance: see `lvs -a -o +devices,health_status` or `mdadm "
-    "--detail`. A degraded RAID4/5/6 reads all other members to replace the missing one.",
-    source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
-)
-BACKGROUND_WORK = Rule(
-    "SM302",
-    "background-work",
-    Severity.WARNING,
-    background_work,
-    sentence="{device} does background work ({state}): {does}. The figures below it include this work.",
-    caveat="The counters do not separate it from the load.",
-    advice="Measure again when it is done, or slow it down: `lvchange --maxrecoveryrate`, "
-    "md/sync_speed_max.",
-    source="Linux admin-guide/md.rst, sync_action; stackmap-kernel(7), RAID write paths",
-)
-UNEXPLAINED_READS = Rule(
-    "SM303",
-    "unexplained-reads",
-    Severity.WARNING,
-    unexplained_reads,
-    sentence="A sync or check of {device} runs, or ran during the measurement. Its members read "
-    "{members} while {device} read {asked}; its load does not explain {unasked}.",
-    caveat="A program may read the members directly: run `stackmap blame` on them.",
-    advice="Do not judge the layout by these figures. Check the state with `stackmap tree`, and "
-    "measure again when the work is done.",
-    source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
-    thresholds={"share": (0.05, "share"), "bytes": (102400, "bytes/s")},
-    superseded_by=("SM301", "SM302"),
-)
-UNSYNCED = Rule(
-    "SM304",
-    "never-synced",
-    Severity.WARNING,
-    never_synced,
-    sentence="{device} was created with --nosync, so its parity may be wrong. With {data} data chunks "
-    "per stripe, small writes keep it wrong. If a disk fails, the array may return wrong data.",
-    caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
-    advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`. Then verify "
-    "it with `lvchange --syncaction check`.",
-    source="Linux drivers/md/dm-raid.c, nosync; stackmap-kernel(7), RAID write paths",
-    thresholds={"data": (4, "count")},
-)
-RULES = (BROKEN_DEVICE, BACKGROUND_WORK, UNEXPLAINED_READS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from statistics import mean
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.analysis.share import flow_of
 from stackmap.model.io_limit import IoLimit
 
@@ -14,10 +14,19 @@ UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
 DIRECTIONS = {"read": "reads", "write": "writes"}
 
 
-def throttled(context: Context, limits: Mapping[str, float]) -> Iterator[Observation]:
+@Rule(
+    "SM701",
+    Severity.WARNING,
+    sentence="A cap limits {device}, not the disks: {user} may do {cap} of {what} and does {done}.",
+    caveat="A load that equals the cap by chance looks the same. Others may use the device too.",
+    advice="Raise the cap in {file} if needed. It counts requests to {device}, not those at the disks.",
+    source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
+    thresholds={"share_of_cap": (0.9, "share")},
+)
+def throttled(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield devices whose load reaches a cap."""
     for limit in context.limits:
-        found = (_at_cap(context, limit, *cap, limits["near"]) for cap in limit.caps)
+        found = (_at_cap(context, limit, *cap, limits["share_of_cap"]) for cap in limit.caps)
         observed = next(filter(None, found), None)
         if observed is not None:
             yield observed
@@ -36,32 +45,11 @@ def _at_cap(
         return None
     stack = next((s for s in context.stacks if s.top.name == limit.device), None)
     disks = None if stack is None or len(stack.layers) < 2 else stack.layers[-1].own["total"].ios
-    return observe(
-        limit.device,
-        {
-            "done": (done, UNITS[unit]),
-            "cap": (cap, UNITS[unit]),
-            "disks": (disks, "requests/s"),
-        },
-        {
-            "user": limit.owner,
-            "file": limit.source,
-            "what": DIRECTIONS.get(direction, "requests"),
-        },
-        weight=done / cap,
-    )
-
-
-THROTTLED = Rule(
-    "SM701",
-    "throttled",
-    Severity.WARNING,
-    throttled,
-    sentence="A cap limits {device}, not the disks: {user} may do {cap} of {what} and does {done}.",
-    caveat="A load that equals the cap by chance looks the same. Others may also use the device.",
-    advice="Raise the cap in {file} if the load may be larger. It counts requests to {device}, before "
-    "merging and without parity I/O.",
-    source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
-    thresholds={"near": (0.9, "share")},
-)
-RULES = (THROTTLED,)
+    figures = {
+        "done": (done, UNITS[unit]),
+        "cap": (cap, UNITS[unit]),
+        "disks": (disks, "requests/s"),
+    }
+    what = DIRECTIONS.get(direction, "requests")
+    words = {"user": limit.owner, "file": limit.source, "what": what}
+    return observe(limit.device, figures, words, weight=done / cap)
