@@ -20,10 +20,11 @@ from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, p
 from stackmap.cli.baseline import TARS
 from stackmap.cli.measuring import Wanted, at
 from stackmap.cli.output import width
+from stackmap.document.compare import document
 from stackmap.errors import InputError, NameNotFound
 from stackmap.find import find
-from stackmap.render.compare import compare_text
 from stackmap.render.compare_json import compare_json
+from stackmap.render.terminal import Style, render_text
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -105,7 +106,8 @@ def command(
     if as_json:
         click.echo(json.dumps(compare_json(found)))
     else:
-        click.echo(compare_text(found, heading=not no_heading, width=width()), nl=False)
+        style = Style(width(), headings=not no_heading)
+        click.echo(render_text(document(found), style), nl=False)
     sys.exit(status)
 
 

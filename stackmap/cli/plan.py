@@ -11,9 +11,11 @@ from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, out
 from stackmap.cli.output import width
 from stackmap.cli.plan_inputs import plan_context
 from stackmap.discover import discover
+from stackmap.document import plan
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import parse
-from stackmap.render.plan import plan_json, plan_text, refusal, same_text
+from stackmap.render.plan_json import plan_json
+from stackmap.render.terminal import Style, render_text
 
 if TYPE_CHECKING:
     from stackmap.cli import Session
@@ -59,13 +61,14 @@ def command(
     request = parse(wanted)
     context = plan_context(session.host, discover(session.host), name, request, onto)
     if is_current_layout(context):
-        same = f"{json.dumps(plan_json(context, [], same=True))}\n"
-        click.echo(same if as_json else same_text(context), nl=False)
+        same = json.dumps(plan_json(context, [], same=True))
+        click.echo(same if as_json else plan.unchanged(context))
         return
     found = [each for each in outcomes(context) if way in (None, each.strategy.name)]
     if as_json:
         click.echo(json.dumps(plan_json(context, found)))
     if not any(each.plan for each in found):
-        raise PlanRefused(refusal(context, found) if found else f"{way} is no way for {name}")
+        raise PlanRefused(plan.refusal(context, found) if found else f"{way} is no way for {name}")
     if not as_json:
-        click.echo(plan_text(context, found[0], found[1:], width=width()), nl=False)
+        blocks = plan.document(context, found[0], found[1:])
+        click.echo(render_text(blocks, Style(width())), nl=False)

@@ -19,6 +19,7 @@ from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.find import find_all
 from stackmap.host.capture_paths import encoded
 from stackmap.model.layout_request import LayoutRequest, parse
+from stackmap.render.report_data import report_data
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def command(
         for name in chosen
         for wish, request in asked.items()
     )
-    _write(out, _drawn(page_of(found, proposals), markdown=markdown))
+    page = page_of(found, proposals, report_data(found, proposals))
+    _write(out, _drawn(page, markdown=markdown))
     sys.exit(status)
 
 

@@ -14,9 +14,10 @@ from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
 from stackmap.cli.output import width
+from stackmap.document import whatif
 from stackmap.find import find_all
 from stackmap.model.layout_request import parse
-from stackmap.render.whatif import whatif_text
+from stackmap.render.terminal import Style, render_text
 from stackmap.render.whatif_json import whatif_json
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def command(
     wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
     wanted = wanted.near(topology, chosen)
     intervals = _repeatable(wanted, session, topology)
-    columns = width()
+    style = Style(width(), headings=not no_heading)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in chosen)
     for number, name in enumerate(devices):
@@ -79,7 +80,7 @@ def command(
             click.echo(json.dumps(whatif_json(projection)))
             continue
         gap = "\n" if number else ""
-        click.echo(gap + whatif_text(projection, heading=not no_heading, width=columns), nl=False)
+        click.echo(gap + render_text(whatif.document(projection), style), nl=False)
     sys.exit(status)
 
 

@@ -13,7 +13,7 @@ from stackmap.analysis.compare.comparison import (
 )
 from stackmap.analysis.compare.estimate import Estimate
 from stackmap.analysis.compare.recording import Recording
-from stackmap.document.compare_sentences import METHOD, sentences
+from stackmap.document.compare_sentences import METHOD, caveats, conclusions
 from stackmap.render.json import layout_json
 from stackmap.render.layers_json import layouts_json
 
@@ -58,7 +58,7 @@ def _stack_json(stack: StackComparison) -> dict[str, object]:
         "waits": _figures_json(stack.waits, batches),
         "comparable": stack.shared,
         "warnings": list(stack.warnings),
-        "sentences": sentences(stack),
+        "sentences": [*conclusions(stack), *caveats(stack)],
     }
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from stackmap.document.times import is_instant
 from stackmap.model.interval import Interval
-
-LAST_INSTANT = 253402300800.0  # 10000-01-01
 
 
 def span(interval: Interval) -> str:
@@ -36,24 +35,7 @@ def interval_json(interval: Interval) -> dict[str, object]:
     }
 
 
-def instant(time: float | None) -> str | None:
-    """
-    Return an instant as people write it, in UTC; None for what is none.
-
-    >>> instant(1795257552.7860978)
-    '2026-11-21 10:39:12 UTC'
-    """
-    if not _is_instant(time):
-        return None
-    return datetime.fromtimestamp(time or 0.0, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _is_instant(time: float | None) -> bool:
-    # A capture without instants counts from 0; no datetime reaches beyond the year 9999.
-    return time is not None and 0 < time < LAST_INSTANT
-
-
 def _time(interval: Interval) -> str | None:
-    if not _is_instant(interval.time):
+    if not is_instant(interval.time):
         return interval.stamp or None
     return datetime.fromtimestamp(interval.time or 0.0, UTC).isoformat().replace("+00:00", "Z")

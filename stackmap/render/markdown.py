@@ -27,8 +27,8 @@ from stackmap.document.blocks import (
     Terms,
     Tiles,
 )
-from stackmap.document.report.names import with_band
 from stackmap.document.templates import literal
+from stackmap.document.wording import with_band
 from stackmap.render.text import safe
 
 BARS = "▁▂▃▄▅▆▇█"

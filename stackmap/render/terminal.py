@@ -26,7 +26,7 @@ from stackmap.document.blocks import (
     Terms,
     Tiles,
 )
-from stackmap.document.report.names import with_band
+from stackmap.document.wording import with_band
 from stackmap.render.table import aligned
 from stackmap.render.text import WIDTH, padded_to, safe
 from stackmap.render.text import width as columns_of
@@ -177,7 +177,7 @@ def _tiles(block: Tiles, style: Style) -> list[str]:
 
 def _card(block: Card, style: Style) -> list[str]:
     label = _painted(safe(block.label).upper(), block.tone, style)
-    return [f"{label}: {safe(block.title)}", *_card_blocks(block, style, HANG)]
+    return [*_wrapped(block.title, style, f"{label}: ", HANG), *_card_blocks(block, style, HANG)]
 
 
 def _checklist(block: Checklist, style: Style) -> list[str]:

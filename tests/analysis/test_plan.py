@@ -12,12 +12,12 @@ from stackmap.analysis.plan.placement import disks, metadata_extents, place
 from stackmap.analysis.plan.plan_context import Mount
 from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, outcomes
 from stackmap.analysis.plan.target import target
+from stackmap.document.plan import redundancy
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
 from stackmap.model.topology import Edge, Topology
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
-from stackmap.render.plan import endurance
 from tests.plans import CHUNK, EXTENT, MIB, disk_names, lv_context, md_context
 
 MOUNT = (Use("mount", "/srv", "/proc/self/mountinfo"),)
@@ -224,14 +224,14 @@ def test_dropping_parity_says_what_is_lost():
         (lv_context("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 9 on", 2),
         (lv_context("raid1", 3, "linear"), "mirror", "WITHOUT REDUNDANCY from step 1 on", 1),
         (lv_context("raid5", 4, "raid10", count=7), "convert", "WITHOUT REDUNDANCY in steps", 3),
-        (lv_context("raid6", 5, "raid5"), "convert", "1 disk may die then, not 2", 0),
-        (lv_context("raid1", 3, "raid1:copies=2"), "mirror", "1 disk may die then, not 2", 0),
-        (lv_context("raid1", 4, "raid1:copies=3"), "mirror", "2 disks may die then, not 3", 0),
+        (lv_context("raid6", 5, "raid5"), "convert", "survives 1 failed disk, not 2", 0),
+        (lv_context("raid1", 3, "raid1:copies=2"), "mirror", "survives 1 failed disk, not 2", 0),
+        (lv_context("raid1", 4, "raid1:copies=3"), "mirror", "survives 2 failed disks, not 3", 0),
         (lv_context("raid5", 4, "raid6"), "convert", "as redundant as before throughout", 0),
         (lv_context("striped", 3, "raid5"), "convert", "as redundant as before throughout", 0),
         (lv_context("linear", 1, "striped"), "copy", "as redundant as before throughout", 0),
         (md_context("raid5", 3, "raid0"), "grow", "WITHOUT REDUNDANCY from step 3 on", 3),
-        (md_context("raid6", 4, "raid5"), "grow", "1 disk may die then, not 2", 0),
+        (md_context("raid6", 4, "raid5"), "grow", "survives 1 failed disk, not 2", 0),
     ],
 )
 def test_what_may_die_is_said(context, strategy, said, marked):
@@ -239,7 +239,7 @@ def test_what_may_die_is_said(context, strategy, said, marked):
     found = plan(context, strategy)
     bare = [step.redundant for step in found.steps].count(False)
 
-    assert said in endurance(found, context)
+    assert said in redundancy(found, context)
     assert marked == bare
     assert found.redundant == (not marked)
 

@@ -6,13 +6,14 @@ import pytest
 
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.volume_context import volume_context
+from stackmap.document.whatif import document
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge
-from stackmap.render.whatif import whatif_text
+from stackmap.render.terminal import render_text
 from tests.drawn import DISKS, did, moved, passing, raid_volume, topology
 
 PAGE = 4096
@@ -105,7 +106,9 @@ def test_lvm_has_no_other_raid10_than_near(variant):
 
 def test_a_volume_that_did_nothing_has_no_table():
     """A table of zeros says less."""
-    text = whatif_text(projected(topology(raid_volume("r", "raid5", 1)), "r", load=moved()))
+    text = render_text(
+        document(projected(topology(raid_volume("r", "raid5", 1)), "r", load=moved()))
+    )
 
-    assert "r did nothing: there is no load to project." in text
+    assert "r was idle: there is no load to project." in text
     assert "members" not in text

@@ -318,7 +318,7 @@ def test_the_projection_is_that_of_whatif():
     assert json.loads("".join(found.code["whatif-0.json"])) == whatif
     assert len(rows) > 8
     assert [row for row in rows if " ".join(row.split()) not in " ".join(table.split())] == []
-    assert f"between {band['low']:.0f} and {band['high']:.0f}, where they do" in words_of(found)
+    assert f"(range {band['low']:.0f} to {band['high']:.0f}) instead of" in words_of(found)
 
 
 def test_the_plan_is_that_of_plan():
@@ -351,12 +351,12 @@ def test_the_disks_that_are_named_are_those_of_the_plan():
 @pytest.mark.parametrize(("wish", "mended"), [("raid10", True), ("raid6", False)])
 def test_what_a_layout_does_not_mend_is_said(wish, mended):
     """A slow disk stays slow; what parity costs goes where there is none, and stays where there is."""
-    told = words_of(proposed(tuple(VGHDD), wish)).partition("What it mends:")[2]
-    told = told.partition("What it risks:")[0]
+    told = words_of(proposed(tuple(VGHDD), wish)).partition("Fixes:")[2]
+    told = told.partition("Risks:")[0]
 
-    assert ("It mends partial-stripe (vghdd/vm-disk1 (dm-8))." in told) == mended
-    assert ("It mends none of the findings." in told) != mended
-    assert "slow-member (sda)" in told.partition("It mends")[2].partition(".")[2]
+    assert ("It fixes partial-stripe (vghdd/vm-disk1 (dm-8))." in told) == mended
+    assert ("It fixes none of the findings." in told) != mended
+    assert "slow-member (sda)" in told.partition("It fixes")[2].partition(".")[2]
 
 
 def test_a_proposal_for_what_a_text_says():
@@ -366,11 +366,9 @@ def test_a_proposal_for_what_a_text_says():
     told = words_of(Read(result.stdout))
 
     assert result.exit_code == 0
-    assert "Nothing was projected: vghdd/vm-disk1: its own reads and writes" in told
-    assert "It mends partial-stripe (vghdd/vm-disk1 (dm-89))." in told
-    assert (
-        "One request becomes 3.84 requests that are sent to the disks, before they merge." in told
-    )
+    assert "No projection: vghdd/vm-disk1: its own reads and writes" in told
+    assert "It fixes partial-stripe (vghdd/vm-disk1 (dm-89))." in told
+    assert "One request becomes 3.84 disk requests before merging." in told
     assert "A byte written costs 3.12 bytes at the disks" in told
 
 
@@ -382,7 +380,7 @@ def test_what_cannot_be_planned_says_why(tmp_path):
     told = words_of(proposed(("--from", str(capture)), "raid10"))
 
     assert "No plan: mirror, convert, copy: free space and placement are not known" in told
-    assert "There is no plan for it yet" in told
+    assert "There is no plan for it" in told
 
 
 @pytest.fixture(params=["idle disks", "disks that others use"])
@@ -409,14 +407,14 @@ def test_of_a_volume_that_did_nothing_nothing_is_projected(wish, idle):
     whatif = run([*VGHDD, "whatif", *asked])
     found = Read(run([*VGHDD, "report", *asked, "-o", "-"]).stdout)
     told = words_of(found)
-    said = "vghdd/vm-disk1 did nothing: there is no load to project."
+    said = "vghdd/vm-disk1 was idle: there is no load to project."
     figures = (
-        "would do about",
-        "With all else",
-        "projected for the disks",
+        "would serve about",
+        "With all other load",
+        "disk requests per second on",
         "Requests at the disks",
-        "which is off by what the last column says",
-        "How long a request will take is not projected",
+        "the last column is the error of the model",
+        "counts requests, not latency",
     )
 
     assert said in whatif.stdout
@@ -432,7 +430,10 @@ def test_layouts_stand_beside_each_other():
     assert found.wrong == []
     assert len(found.ids) == len(set(found.ids))
     assert {"projection-0", "projection-1", "projection-2"} <= set(found.tables)
-    assert "raid5 of 3 data members and one parity in chunks of 64 KiB is what" in words_of(found)
+    assert (
+        "raid5 with 3 data members and 1 parity member, 64 KiB chunks is the present layout"
+        in words_of(found)
+    )
 
 
 @pytest.mark.parametrize(
@@ -497,8 +498,8 @@ def test_averaged_intervals_are_said_to_be(hour, monkeypatch):
         Read(run([*VGHDD, "report", "vm-disk1", "--input", str(hour), "-o", "-"]).stdout)
     )
 
-    assert f"{HOUR} intervals were measured; each point is the mean of 8 (120 s)" in told
-    assert f"{HOUR} intervals were averaged in 30 stretches of 8" in told
+    assert f"{HOUR} intervals; each point is the mean of 8 (120 s)" in told
+    assert f"{HOUR} intervals were averaged in 30 groups of 8" in told
 
 
 def test_hours_are_told_apart(hour):

@@ -106,9 +106,18 @@ def test_a_text_will_do():
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        ("raid1", "takes 2 members of 600 MiB; as large as now would hold 200 MiB"),
-        ("linear", "hold 200 MiB in 1, where 600 MiB are now; as much takes 3, or larger ones"),
-        ("raid10", "hold 400 MiB in 4, where 600 MiB are now; as much takes 6"),
+        (
+            "raid1",
+            "needs larger members for 600 MiB: 2 × 600 MiB. With members of the present size it holds 200 MiB",
+        ),
+        (
+            "linear",
+            "linear needs 3 members for 600 MiB: 600 MiB of disks instead of 800 MiB. With 1 it holds 200 MiB",
+        ),
+        (
+            "raid10",
+            "raid10 needs 6 members for 600 MiB: 1.2 GiB of disks instead of 800 MiB. With 4 it holds 400 MiB",
+        ),
     ],
 )
 def test_what_the_layout_takes_is_said(wish, says):

@@ -17,7 +17,9 @@ from stackmap.model.topology import Edge, Topology
 from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
 
 PAGE = 4096
-SENTENCE = re.compile(r"With all else .* now; as one of the .* layout, it would be about .*")
+SENTENCE = re.compile(
+    r"With all other load, .* now. As one of the .* layout, a disk would serve about .*"
+)
 
 
 def said(where, name, loads, wish):
@@ -27,7 +29,7 @@ def said(where, name, loads, wish):
         taken.add(Interval(loads, 1000.0 + second, 1.0))
     proposed = proposal(taken, name, wish, parse(wish), "not asked")
     blocks = section(taken.report(), (proposed,)).blocks
-    texts = (b.text for b in blocks if isinstance(b, Paragraph) and b.lead == "What it will give:")
+    texts = (b.text for b in blocks if isinstance(b, Paragraph) and b.lead == "Effect:")
     disks = proposed.projection.projected.disks
     each = disks.requests.likely / disks.count
     return next((found[0] for text in texts if (found := SENTENCE.search(text))), ""), each
@@ -52,8 +54,10 @@ def test_of_more_members_each_gets_its_part():
     text, each = said(ONE, "dm-0", on_one(100.0, 59.0), "raid0:members=4")
 
     assert each == pytest.approx(25)
-    assert text.startswith("With all else that it serves, sda does 159 a second on average now;")
-    assert "as one of the 4 disks of the new layout, it would be about 84.0: 47 % fewer" in text
+    assert text.startswith("With all other load, sda serves 159 requests/s now.")
+    assert (
+        "As one of the 4 disks of the new layout, a disk would serve about 84.0: 47 % fewer" in text
+    )
 
 
 def test_where_a_disk_serves_nobody_else_nothing_is_said():
@@ -77,5 +81,5 @@ def test_of_as_many_members_each_has_less_of_all():
 
     text, each = said(where, "vm", loads, "raid10")
 
-    assert text.startswith("With all else that they serve, these 4 disks do 173 each a second")
+    assert text.startswith("With all other load, these 4 disks serve 173 requests/s each")
     assert float(re.search(r"about (\d+)", text)[1]) == pytest.approx(73 + each, abs=0.5)

@@ -1,4 +1,4 @@
-"""The section of what was found: is it the workload, the layout, or a sick disk?"""
+"""The section of the findings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.model.topology import Topology
 
 NOTHING = (
-    "No rule found anything wrong in what was measured. That is no proof that all is well: a rule "
-    "sees only what happened while it was measured."
+    "No rule found a problem in the measured interval. This does not prove that all is well: the "
+    "rules see only what happened in that time."
 )
 INTRO = (
-    "Each finding follows from a rule with a threshold (stackmap explain --rules lists them) and rests "
-    "on measured numbers; what speaks against it stands with it."
+    "Each finding comes from a rule with a threshold. Run `stackmap explain --rules` to list them. "
+    "Read the caveat (But) before you act."
 )
 
 
 def section(report: Report) -> Section:
-    """Return a card a finding, the worst first."""
+    """Return one card per finding, the worst first."""
     if not report.findings:
         return Section("findings", "Findings", (Paragraph(NOTHING),))
     cards = [_card(report.topology, number, each) for number, each in enumerate(report.findings)]
@@ -31,17 +31,13 @@ def _card(topology: Topology, number: int, finding: Finding) -> Card:
     blocks: list[Block] = [Paragraph(filled(rule.sentence, words))]
     if finding.severity is not Severity.GOOD:
         blocks.append(Paragraph(filled(rule.caveat, words), "But:"))
-        blocks.append(Paragraph(filled(rule.advice, words), "What to do:"))
+        blocks.append(Paragraph(filled(rule.advice, words), "Do:"))
     if finding.observed.evidence:
-        blocks.append(Folded("The numbers it rests on", (_evidence(topology, number, finding),)))
+        blocks.append(Folded("Evidence", (_evidence(topology, number, finding),)))
     where = title(topology, finding.device)
-    return Card(
-        str(finding.severity),
-        f"{rule.name} ({rule.id}): {where}",
-        tuple(blocks),
-        f"finding-{number}",
-        str(finding.severity),
-    )
+    severity = str(finding.severity)
+    heading = f"{rule.name} ({rule.id}): {where}"
+    return Card(severity, heading, tuple(blocks), f"finding-{number}", severity)
 
 
 def _evidence(topology: Topology, number: int, finding: Finding) -> Table:

@@ -1,4 +1,4 @@
-"""The section on how all this is known: what was measured, put right, estimated, left out, not proved."""
+"""The section on methods: what was measured, corrected, estimated, left out and not proved."""
 
 from __future__ import annotations
 
@@ -8,78 +8,75 @@ from stackmap.analysis.corrections import RULES
 from stackmap.analysis.parity import Parity
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Listing, Part, Section, Terms
-from stackmap.document.report.names import plural, sentence
-from stackmap.render.intervals import instant
+from stackmap.document.times import instant
+from stackmap.document.wording import plural, sentence
 
-ENDS = 0.02  # a range no wider is a figure
-SHORT = 3600.0  # seconds; less says nothing of the busy hour
+ENDS = 0.02  # a narrower range is shown as one figure
+SHORT = 3600.0  # seconds; a shorter measurement may miss the busiest hour
 SOURCE = (
-    "The figures come from the kernel's own counters of each block device (requests, merges, bytes and "
-    "milliseconds), taken at the beginning and the end of each interval. Nothing was written to any "
-    "device, and no setting was changed."
+    "The figures are differences of the kernel's counters per block device: requests, merges, bytes "
+    "and milliseconds. stackmap wrote to no device and changed no setting."
 )
 PASTED = (
-    "The figures come from a text of statistics (iostat, sar or a copy of /proc/diskstats), to the digits "
-    "it has; what it does not print is unknown here."
+    "The figures come from a text of statistics (iostat, sar or a copy of /proc/diskstats), with the "
+    "digits printed there. Figures that the text does not have are unknown."
 )
 UNITS = (
-    "KiB, MiB and GiB are powers of 1024 bytes; rates are per second; waits are in milliseconds. "
-    "A - is what cannot be known, never 0; ~ marks an estimate."
+    "KiB, MiB and GiB are powers of 1024 bytes; rates are per second; await is in milliseconds. "
+    "- means unknown, never 0; ~ marks an estimate."
 )
-BUSY = "How busy a device was is used for no verdict: a device that is 100 % busy may be far from its limit."
-
+BUSY = "Utilisation is used for no verdict: a device that is busy 100 % of the time may be far from its limit."
 
 WORDS = (
-    ("request", "one read or write, whatever its size; IOPS are requests a second"),
-    ("member", "one of the parts that an array or a RAID volume spreads its data over"),
-    ("chunk, stripe", "a chunk is what one member gets before the next; one on each is a stripe"),
-    ("parity", "what is written beside the data so that a lost member can be worked out again"),
-    ("merge", "requests next to each other become one, before a disk gets them"),
+    ("request", "one read or write of any size; IOPS are requests per second"),
+    ("await", "mean time of a request, queueing included"),
+    ("member", "a device that holds part of an array's data"),
+    ("chunk", "consecutive bytes on one member"),
+    ("stripe", "one chunk on every data member"),
+    ("parity", "redundant data from which md rebuilds a failed member"),
+    ("merge", "adjacent requests become one before they reach the disk"),
     (
         "bitmap",
-        "where an array keeps which parts may be out of step; writes dirty it, and cost more",
+        "marks the regions of an array that a crash may leave out of sync; costs extra writes",
     ),
-    (
-        "LV, VG, PV",
-        "LVM's volumes, the group they are made in, and the disks that group is made of",
-    ),
-    ("top", "a device that nothing else stands on: what is used, a file system, a VM"),
+    ("LV, VG, PV", "LVM's logical volume, volume group and physical volume"),
+    ("top", "a device with nothing above it, as a file system or a VM uses it"),
 )
 
 
 def section(report: Report) -> Section:
-    """Return lists, each on one question."""
+    """Return one list per question."""
     parts = (
         ("How it was measured", _measured(report)),
         ("What was left out", _left_out(report)),
         ("What was corrected", _corrected(report)),
-        ("What is an estimate", _estimates(report)),
-        ("What was not proved", _doubts(report)),
-        ("What is not known", report.topology.unknown),
+        ("What is estimated", _estimates(report)),
+        ("What was not proved", _caveats(report)),
+        ("What is unknown", report.topology.unknown),
     )
     lists = ((title, tuple(items)) for title, items in parts)
-    blocks = tuple(Part(title, (Listing(items),)) for title, items in lists if items)
+    blocks = (Part(title, (Listing(items),)) for title, items in lists if items)
     return Section("methods", "Methods and caveats", (*blocks, Part("Words", (Terms(WORDS),))))
 
 
 def when(report: Report) -> str:
-    """Return when it was measured and how long."""
+    """Return when and how long it was measured."""
     period = report.period
     start, end = instant(period.start), instant(period.end)
-    long = "" if period.seconds is None else f", {duration(period.seconds)} in all"
+    long = "" if period.seconds is None else f", {duration(period.seconds)}"
     intervals = f"{plural(period.count, 'interval')}{long}"
     if report.interval.since_boot:
-        return f"Averages since boot{f' until {end}' if end else ''}{long}: no current rate."
+        return f"Averages since boot{f' until {end}' if end else ''}{long}: not a current rate."
     if start is not None and end is not None:
         return f"Measured from {start} to {end}: {intervals}."
     if period.first:
         span = period.first if period.first == period.last else f"{period.first} to {period.last}"
-        return f"Reports stamped {span} (the text's own time, its zone not told): {intervals}."
-    return f"Measured at no known time: {intervals}."
+        return f"Reports of {span} (the text's own time, unknown time zone): {intervals}."
+    return f"Measured at an unknown time: {intervals}."
 
 
 def is_short(report: Report) -> bool:
-    """Whether so little was measured that it says nothing of other hours."""
+    """Whether the measurement is too short to represent other hours."""
     return report.period.seconds is not None and report.period.seconds < SHORT
 
 
@@ -106,15 +103,15 @@ def _measured(report: Report) -> Iterator[str]:
     yield SOURCE if report.period.seconds is not None else PASTED
     if is_short(report):
         yield (
-            f"{duration(report.period.seconds or 0.0)} is short: it says nothing of other hours, and a change that "
-            "costs money should rest on a day with its busiest hour (stackmap record)."
+            f"{duration(report.period.seconds or 0.0)} may not represent other hours. Before a costly "
+            "change, record a day with the busiest hour: `stackmap record`."
         )
     each = report.course[0].count
     if each > 1:
         yield (
-            f"{plural(report.period.count, 'interval')} were averaged in {len(report.course)} stretches of "
-            f"{each}: what asks how things went over time (the charts, rules about what lasts, the "
-            "percentiles of a projection) looks at these, and what asks for the most at each interval."
+            f"{plural(report.period.count, 'interval')} were averaged in {len(report.course)} groups "
+            f"of {each}. Charts, percentiles and rules about time use the groups; peaks use the "
+            "intervals."
         )
     yield UNITS
     yield BUSY
@@ -125,7 +122,7 @@ def _left_out(report: Report) -> Iterator[str]:
     yield from report.left_out
     if report.idle:
         names = ", ".join(device.full_title for device in report.idle)
-        yield f"Nothing was read from or written to these, so they have no section: {names}."
+        yield f"Idle devices have no section: {names}."
 
 
 def _corrected(report: Report) -> Iterator[str]:
@@ -139,22 +136,22 @@ def _corrected(report: Report) -> Iterator[str]:
 def _estimates(report: Report) -> Iterator[str]:
     for stack in report.stacks:
         name = stack.top.full_title
-        divided = [f.layer.role for f in stack.layers if f.share.divided]
-        if divided:
+        shared = [f.layer.role for f in stack.layers if f.share.divided]
+        if shared:
             yield (
-                f"{name}: requests after merging at the {' and the '.join(divided)}, which serve others "
-                "too; they are divided in proportion to what each sent."
+                f"{name}: the {' and the '.join(shared)} have other users. Completed requests there "
+                "are divided in proportion to what each user sent."
             )
         loose = [f.layer.role for f in stack.layers if any(p.loose for p in f.share.parts.values())]
         if loose:
             yield (
-                f"{name}: what belongs to it at the {' and the '.join(loose)} is known within a range, whose "
-                "ends the JSON under Raw numbers has."
+                f"{name}: its part at the {' and the '.join(loose)} is known within a range. The JSON "
+                "under Raw numbers has its ends."
             )
         if stack.parity is not None and _is_range(stack.parity):
             yield (
-                f"{name}: the share of writes that filled their stripe is a range, for counters do not fix "
-                "it; what parity cost is exact."
+                f"{name}: counters give only a range for the share of full-stripe writes. The cost of "
+                "parity is exact."
             )
 
 
@@ -163,8 +160,8 @@ def _is_range(cost: Parity) -> bool:
     return low is not None and high is not None and high - low > ENDS
 
 
-def _doubts(report: Report) -> Iterator[str]:
-    """Yield what speaks against the figures; what speaks against a finding stands with it."""
+def _caveats(report: Report) -> Iterator[str]:
+    """Yield what weakens the figures; caveats of findings are in their cards."""
     for stack in report.stacks:
         for figures in stack.layers:
             where = f"{stack.top.full_title}, {figures.layer.role}"
@@ -173,11 +170,11 @@ def _doubts(report: Report) -> Iterator[str]:
             if figures.background:
                 yield f"{where}: not rated: {figures.background}."
             if figures.doubt:
-                yield f"{where}: the account does not close: {figures.doubt}."
+                yield f"{where}: requests not accounted for: {figures.doubt}."
         if stack.parity is not None and stack.parity.reason:
-            yield f"{stack.top.full_title}: what parity cost cannot be told: {stack.parity.reason}."
+            yield f"{stack.top.full_title}: unknown cost of parity: {stack.parity.reason}."
     if report.findings:
         yield (
-            "A finding is what the counters suggest. That a change will help follows from the measured "
-            "load, and only for as long as the load stays as it was."
+            "A finding is what the counters suggest. A change helps only as long as the load stays "
+            "as measured."
         )

@@ -1,38 +1,38 @@
-"""A report → its page: every section in its order."""
+"""The report as a page: its sections in order."""
 
 from __future__ import annotations
 
 from stackmap import __version__
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
-from stackmap.document.blocks import Page
+from stackmap.document.blocks import Block, Page
 from stackmap.document.report import (
-    course,
+    drawings,
     findings,
+    load_over_time,
     methods,
+    per_layer,
     plan,
     projection,
-    ratios,
-    raw,
-    sizes,
-    stacks,
+    raw_numbers,
+    request_sizes,
     summary,
 )
 
 
-def page_of(report: Report, proposals: tuple[Proposal, ...] = ()) -> Page:
-    """Return the page."""
+def page_of(report: Report, proposals: tuple[Proposal, ...], data: tuple[Block, ...]) -> Page:
+    """Return the page; *data* is the machine-readable part of its last section."""
     sections = (
         summary.section(report, proposals),
-        stacks.section(report),
-        ratios.section(report),
+        drawings.section(report),
+        per_layer.section(report),
         findings.section(report),
-        course.section(report),
-        sizes.section(report),
+        load_over_time.section(report),
+        request_sizes.section(report),
         projection.section(report, proposals),
         plan.section(report, proposals),
         methods.section(report),
-        raw.section(report, proposals),
+        raw_numbers.section(report, data),
     )
     return Page(_title(report), (methods.when(report), _made(report)), sections)
 
@@ -47,4 +47,4 @@ def _title(report: Report) -> str:
 def _made(report: Report) -> str:
     machine = report.topology.machine
     system = f"Linux {machine.kernel}. " if machine.kernel else ""
-    return f"{system}Made by stackmap {__version__}, which reads counters and changes nothing."
+    return f"{system}Made by stackmap {__version__}, which only reads."

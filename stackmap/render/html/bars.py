@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackmap.document.blocks import Bar, Bars
-from stackmap.document.report.names import with_band
+from stackmap.document.wording import with_band
 from stackmap.render.html.markup import Markup, tag
 
 WIDE, ROW, HIGH = 760, 34, 20

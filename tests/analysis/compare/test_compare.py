@@ -10,12 +10,13 @@ import pytest
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.load_matching import classes
 from stackmap.analysis.compare.recording import MAX_BATCHES, RecordingBuilder
-from stackmap.document.compare_sentences import sentences
+from stackmap.document.compare import document
+from stackmap.document.compare_sentences import conclusions
 from stackmap.model.interval import Interval
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
-from stackmap.render.compare import compare_text
 from stackmap.render.compare_json import compare_json
+from stackmap.render.terminal import render_text
 from tests.drawn import DISKS, did, moved, raid_volume, topology
 
 RAID5 = topology(raid_volume("vm", "raid5", 8, label="vg/vm", size=700 << 20))
@@ -95,9 +96,7 @@ def test_what_changed_is_significant_and_what_did_not_is_not():
     assert stack.find("write_cost", "disks", "write").significant
     assert stack.find("await", "top", "write").significant
     assert not stack.find("requests", "members", "write").significant
-    assert "Significant: requests done by the disks for a request 4.000 → 2.000" in " ".join(
-        sentences(stack)
-    )
+    assert "Significant: disk requests per request 4.000 → 2.000" in " ".join(conclusions(stack))
 
 
 def test_reads_that_went_are_gone():
@@ -125,10 +124,10 @@ def test_who_sets_the_pace():
     after = recorded(RAID10, "new", raid10, rates(mean=400), wait=10.0)
 
     assert any(
-        "4.00 times as many were done" in each
-        for each in sentences(figure_comparison(before, after))
+        "4.00 times as many requests completed" in each
+        for each in conclusions(figure_comparison(before, after))
     )
-    assert not any("pace" in each for each in sentences(figure_comparison()))
+    assert not any("limits the rate" in each for each in conclusions(figure_comparison()))
 
 
 def test_waits_are_weighted_alike():
@@ -278,7 +277,7 @@ def test_a_week_is_some_hundred_batches():
 
 def test_text_and_json_say_the_same():
     found = compare(BEFORE, AFTER, [("vm", "new")])
-    text, words = compare_text(found), compare_json(found)
+    text, words = render_text(document(found)), compare_json(found)
 
     (stack,) = words["stacks"]
     cost = next(e for e in stack["ratios"] if e["figure"] == "write_cost")

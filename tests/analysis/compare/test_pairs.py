@@ -8,13 +8,14 @@ from stackmap.analysis.amplification import stack_figures
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.recording import RecordingBuilder
 from stackmap.analysis.compare.volume_pairs import Unmatched, pairs_of
+from stackmap.document.compare import document
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.compare import compare_text
 from stackmap.render.compare_json import compare_json
 from stackmap.render.layers_json import layers_json
+from stackmap.render.terminal import Style, render_text
 from tests.drawn import DISKS, did, disk, moved, passing
 
 
@@ -84,7 +85,7 @@ def found(before=BEFORE, after=AFTER):
 
 def test_a_layout_below_the_top_is_named_with_what_has_it():
     """The LV is linear; what became another is the array that it stands on."""
-    assert "vg/lv (dm-0)  raid1 ×2 of md7 → raid0 ×2 of md9\n" in compare_text(found())
+    assert "vg/lv (dm-0)  raid1 ×2 of md7 → raid0 ×2 of md9\n" in render_text(document(found()))
 
 
 def test_layouts_in_json_have_their_device():
@@ -114,7 +115,7 @@ def test_no_raid_is_said_where_there_is_none():
     )
     said = found(plain, BEFORE)
 
-    assert "vg/lv (dm-0)  no RAID → raid1 ×2 of md7\n" in compare_text(said)
+    assert "vg/lv (dm-0)  no RAID → raid1 ×2 of md7\n" in render_text(document(said))
     assert compare_json(said)["stacks"][0]["before"]["layout"] is None
 
 
@@ -133,7 +134,7 @@ def test_each_way_down_has_its_layout():
         ],
     )
 
-    assert "  raid1 ×2 of md3, raid0 ×2 of md5\n" in compare_text(found(both, both))
+    assert "  raid1 ×2 of md3, raid0 ×2 of md5\n" in render_text(document(found(both, both)))
 
 
 def test_what_was_left_out_is_said_in_a_line():
@@ -141,8 +142,8 @@ def test_what_was_left_out_is_said_in_a_line():
     pairs, unmatched = pairs_of(BEFORE, tops(BEFORE), AFTER, tops(AFTER))
     said = replace(compare(recorded(BEFORE), recorded(AFTER), pairs), unmatched=unmatched)
 
-    text = compare_text(said, width=200)
+    text = render_text(document(said), Style(200))
 
-    line = "left out: sdc, sdd: a top before, below another after; sda, sdb: a top after, below another before"
+    line = "Left out: sdc, sdd: a top before, below another after; sda, sdb: a top after, below another before."
     assert text.splitlines()[2] == line
     assert {"top": "sdc", "below_another": "after"} in compare_json(said)["apart"]

@@ -1,4 +1,4 @@
-"""The section on how the load went: over time, and by hour of day."""
+"""The section with the load over time and by hour of day."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from stackmap.document.blocks import (
     Table,
     side_by_side,
 )
-from stackmap.document.report.names import REQUESTS, known_directions, plural, sentence
 from stackmap.document.templates import shown
 from stackmap.document.units import kib, number, rate
+from stackmap.document.wording import REQUESTS, known_directions, paragraph, plural, sentence
 
 CHARTS = (
-    ("ios", "requests/s", "Requests asked for"),
-    ("bytes", "bytes/s", "Bytes asked for"),
-    ("await_ms", "ms", "Mean wait of a request"),
+    ("ios", "requests/s", "Requests"),
+    ("bytes", "bytes/s", "Throughput"),
+    ("await_ms", "ms", "Mean await"),
 )
-DAY = 86400.0  # an earlier instant is a count from 0
+DAY = 86400.0  # a capture without a clock counts seconds from 0
 FEWEST_HOURS = 2
 
 
 def section(report: Report) -> Section:
-    """Return the charts of each stack; in a sentence, why there are none."""
+    """Return the charts of each stack, or a sentence if there is only one interval."""
     shares = _at_disks(report)
     parts = [
         Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
@@ -44,7 +44,7 @@ def section(report: Report) -> Section:
 
 
 def _at_disks(report: Report) -> list[tuple[Share, ...]]:
-    """Return each stack's share of its disks, in each stretch: of all stacks at once, for they share disks."""
+    """Return each stack's share of its disks per point; computed for all stacks, which may share disks."""
     tops = [stack.top.name for stack in report.stacks]
     if not report.course[1:]:  # no chart of one point
         return [()] * len(tops)
@@ -54,23 +54,21 @@ def _at_disks(report: Report) -> list[tuple[Share, ...]]:
 
 
 def _resolution(report: Report) -> str:
-    """Return what a point of the charts is."""
+    """Return what one point of the charts covers."""
     course, period = report.course, report.period
     if len(course) < 2:
-        return "There is one interval only, so there is no course to show: the tables have its figures."
-    each = course[0].count
-    axis = (
-        "Times are UTC."
-        if _axis(course) == "time"
-        else "The text tells no certain time: its reports are numbered."
-    )
+        return "Nothing to plot: only one interval. The tables have its figures."
+    axis = "Times are UTC."
+    if _axis(course) != "time":
+        axis = "The text has no full time stamps, so the axis counts its reports."
+    each, intervals = course[0].count, plural(period.count, "interval")
     if each == 1:
-        return f"Each point is one of {plural(period.count, 'interval')}. {axis}"
+        return f"Each point is one of {intervals}. {axis}"
     seconds = course[0].interval.seconds
     long = f" ({number(seconds, 0)} s)" if seconds else ""
     return (
-        f"{plural(period.count, 'interval')} were measured; each point is the mean of {each}{long}, and "
-        f"the shade behind a line reaches from the least to the most of any interval. {axis}"
+        f"{intervals}; each point is the mean of {each}{long}. The shaded band spans the lowest and "
+        f"highest interval. {axis}"
     )
 
 
@@ -107,23 +105,19 @@ def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
 
 
 def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> Line | None:
-    """Return the means with their extremes; None where nothing was ever done."""
+    """Return the means with their extremes; None without any load."""
     means = tuple(each.mean(name, direction, figure) for each in course)
     if not any(means):
         return None
-    ends = [each.extremes.get((name, direction, figure)) for each in course]
     if all(each.count == 1 for each in course):
         return Line(REQUESTS[direction], means)
-    return Line(
-        REQUESTS[direction],
-        means,
-        tuple(end[0] if end else None for end in ends),
-        tuple(end[1] if end else None for end in ends),
-    )
+    ends = (each.extremes.get((name, direction, figure)) or (None, None) for each in course)
+    low, high = zip(*ends, strict=True)
+    return Line(REQUESTS[direction], means, low, high)
 
 
 def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit: str) -> str:
-    """Return "reads 12 to 60, 33 on average" of each direction."""
+    """Return "Reads 12/s to 60/s, mean 33/s; …"."""
     parts = []
     for direction in known_directions(stack.layers[0]):
         ends = extremes_of(course, (stack.top.name, direction, figure))
@@ -134,35 +128,37 @@ def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit:
 
 
 def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) -> str:
-    least, most, middle = (shown(value, unit) for value in (*ends, mean))
-    return f"{REQUESTS[direction]} {least} to {most}, {middle} on average"
+    low, high, middle = (shown(value, unit) for value in (*ends, mean))
+    return f"{REQUESTS[direction]} {low} to {high}, mean {middle}"
 
 
 def _disks(
     report: Report, stack: StackFigures, x: tuple[float, ...], shares: tuple[Share, ...]
 ) -> Iterator[Block]:
-    """Yield what the disks did for the stack, where that can be told."""
+    """Yield the disk requests that belong to the stack, if known."""
     lines = tuple(
         Line(REQUESTS[direction], values)
         for direction in known_directions(stack.layers[0])
         if any(values := tuple(share.part(direction).ios for share in shares))
     )
     if lines:
-        words = f"{_extent_at_disks(report, stack, shares)} It is what belongs to this stack, after merging"
-        words += ": an estimate, for its disks serve others too." if shares[0].estimated else "."
+        belongs = "Requests of this stack only, after merging."
+        if shares[0].estimated:
+            belongs += " An estimate: other volumes use these disks."
+        words = paragraph((_extent_at_disks(report, stack, shares), belongs))
         yield Chart(
             f"disks-{stack.top.name}",
-            "Requests at its disks",
+            "Disk requests",
             "requests/s",
             _axis(report.course),
             x,
             lines,
-            words.lstrip(),
+            words,
         )
 
 
 def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:
-    """Return "Reads 12 to 60, 33 on average." of the points: no more than those is kept of what is below a top."""
+    """Return the same for the disks, from the points: the extremes of intervals are kept for tops only."""
     parts = []
     for direction in known_directions(stack.layers[0]):
         known = [ios for share in shares if (ios := share.part(direction).ios) is not None]
@@ -170,18 +166,18 @@ def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, .
         if any(known) and mean is not None:
             parts.append(_between(direction, (min(known), max(known)), mean, "requests/s"))
     if parts and any(each.count > 1 for each in report.course):
-        parts[-1] += ", a point being a mean itself"
+        parts[-1] += ", each a mean of intervals"
     return sentence("; ".join(parts))
 
 
 def _by_hour(report: Report, stack: StackFigures) -> Iterator[Block]:
     hours = report.hours
-    clock = "UTC" if hours.utc else "the text's own time"
+    clock = "UTC" if hours.utc else "local time of the text"
     covered = sorted(hours.by_hour)
     if len(covered) < FEWEST_HOURS:
         when = f"in the hour from {covered[0]:02}:00 {clock}" if covered else "at no known hour"
         yield Paragraph(
-            f"All was measured {when}: how the load differs by hour of day cannot be told from it.",
+            f"Unknown: everything was measured {when}.",
             "By hour of day:",
         )
         return
@@ -197,7 +193,7 @@ def _by_hour(report: Report, stack: StackFigures) -> Iterator[Block]:
         "hour",
         tuple(map(float, covered)),
         lines,
-        "The mean of all that was measured in that hour, whatever the day.",
+        "The mean of everything measured in that hour, over all days.",
     )
     yield _hours_table(report, name, directions, clock)
 
@@ -219,6 +215,6 @@ def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: 
         "Measured, min",
         *(f"{REQUESTS[d].capitalize()}/s" for d in directions),
         *(f"KiB/s, {REQUESTS[d]}" for d in directions),
-        "Most requests/s",
+        "Highest requests/s",
     )
     return Table(f"by-hour-{name}", headings, (Rows(rows),))

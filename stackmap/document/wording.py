@@ -1,8 +1,10 @@
-"""What devices and directions are called on a page, and figures in its sentences."""
+"""Counts, lists and figures as they appear in sentences."""
 
 from __future__ import annotations
 
-from stackmap.analysis.amplification import LayerFigures, StackFigures
+from collections.abc import Iterable, Sequence
+
+from stackmap.analysis.amplification import LayerFigures
 from stackmap.document.blocks import Bar
 from stackmap.document.units import number, size
 
@@ -10,7 +12,7 @@ REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
 
 def known_directions(head: LayerFigures) -> tuple[str, ...]:
-    """Return the directions that can be told apart: reads and writes, or both together."""
+    """Return ("read", "write"), or ("total",) where the counters do not separate them."""
     if head.share.read.ios is None and head.share.write.ios is None:
         return ("total",)
     return ("read", "write")
@@ -18,7 +20,7 @@ def known_directions(head: LayerFigures) -> tuple[str, ...]:
 
 def sentence(words: str) -> str:
     """
-    Return *words* as a sentence begins and ends.
+    Return *words* with a capital letter and a full stop.
 
     >>> sentence("reads 12 to 60"), sentence("")
     ('Reads 12 to 60.', '')
@@ -27,9 +29,14 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}{stop}"
 
 
+def paragraph(sentences: Iterable[str]) -> str:
+    """Return *sentences* separated by spaces; empty ones are skipped."""
+    return " ".join(filter(None, sentences))
+
+
 def short(value: float) -> str:
     """
-    Return a rate or a ratio as it is said in a sentence.
+    Return a rate or a ratio with about three significant digits.
 
     >>> short(173.61), short(5.4183), short(0.0651), short(18841.6)
     ('174', '5.42', '0.07', '18,842')
@@ -41,7 +48,7 @@ def short(value: float) -> str:
 
 def amount(value: float, unit: str) -> str:
     """
-    Return a figure as it is said in a sentence, with its unit where that is short.
+    Return a figure, with its unit for bytes per second only.
 
     >>> amount(173.61, "requests/s"), amount(1536, "bytes/s")
     ('174', '1.5 KiB/s')
@@ -50,31 +57,39 @@ def amount(value: float, unit: str) -> str:
 
 
 def with_band(unit: str, bar: Bar) -> str:
-    """Return a bar's figure, and its band where it has one."""
+    """Return a bar's figure, followed by its range if it has one."""
     if bar.low is None or bar.high is None:
         return amount(bar.value, unit)
     return f"{amount(bar.value, unit)} ({amount(bar.low, unit)} to {amount(bar.high, unit)})"
 
 
 def rate_of_bytes(value: float | None) -> str:
-    """Return bytes a second."""
+    """Return bytes per second; "-" if unknown."""
     return "-" if value is None else f"{size(value)}/s"
 
 
-def listed(words: list[str]) -> str:
+def change(now: float, then: float, less: str = "less") -> str:
     """
-    Return words as a sentence lists them.
+    Return the relative change from *now* to *then*; *less* may be "fewer".
+
+    >>> change(774.1, 356.0, "fewer"), change(100, 100.2), change(100, 250)
+    ('54 % fewer', 'no change', '150 % more')
+    """
+    if not now:
+        return "previously 0" if then else "no change"
+    share = round(100 * (then / now - 1))
+    return "no change" if not share else f"{abs(share)} % {'more' if share > 0 else less}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """
+    Return *words* as a list in a sentence.
 
     >>> listed(["sda", "sdb", "sdc"])
     'sda, sdb and sdc'
     """
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def disks_of(stack: StackFigures) -> tuple[str, ...]:
-    """Return the kernel names of the stack's last layer."""
-    return stack.layers[-1].layer.devices
 
 
 def plural(count: float, one: str, many: str = "") -> str:

@@ -16,8 +16,8 @@ from stackmap.document.blocks import (
     Terms,
     side_by_side,
 )
-from stackmap.document.report.names import known_directions, sentence
 from stackmap.document.stack_sentences import findings
+from stackmap.document.wording import known_directions, sentence
 from stackmap.render.layers import COLUMNS, layer_rows
 
 TITLES = {"read": "Reads", "write": "Writes", "total": "Reads and writes"}

@@ -1,0 +1,133 @@
+"""What a plan says: the way, what it risks, and the commands one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stackmap.analysis.plan.plan_context import PlanContext
+from stackmap.analysis.plan.step import NOTHING, Plan, Step
+from stackmap.analysis.plan.strategies import Outcome, refusals
+from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
+from stackmap.document.describe import layout as described
+from stackmap.document.templates import title
+from stackmap.document.wording import plural
+from stackmap.model.raid import Layout
+
+
+def document(context: PlanContext, chosen: Outcome, others: Sequence[Outcome]) -> Iterator[Block]:
+    """Yield what ``plan`` prints: the change of layout, and how to make it."""
+    if chosen.plan is None:
+        return
+    now, then = _layout(context.target.layout), _layout(chosen.plan.result)
+    yield Headline((f"{_title(context)}: {now} → {then}",))
+    yield from blocks(context, chosen, others, "step")
+
+
+def blocks(
+    context: PlanContext, chosen: Outcome, others: Sequence[Outcome], key: str
+) -> Iterator[Block]:
+    """Yield the chosen way in full and the others in short; *key* begins the anchors of the steps."""
+    plan = chosen.plan
+    if plan is None:
+        return
+    yield Paragraph(_way(chosen, plan, context), f"Way {chosen.strategy.name}:")
+    yield Listing(
+        (
+            *(f"Checked: {each}." for each in plan.checked),
+            *(f"NOT CHECKED: {each}." for each in plan.unchecked),
+        )
+    )
+    for number, step in enumerate(plan.steps, 1):
+        yield _card(step, number, key)
+    if others:
+        yield Folded("Other ways", (Listing(tuple(_other(each, context) for each in others)),))
+
+
+def unchanged(context: PlanContext) -> str:
+    """Return the sentence for a device that has the wanted layout already."""
+    return f"Nothing to do: {_title(context)} is already {_layout(context.target.layout)}."
+
+
+def refusal(context: PlanContext, found: Sequence[Outcome]) -> str:
+    """Return in one line why there is no plan."""
+    return f"{_title(context)} to {context.request.level}: {refusals(found)}"
+
+
+def _title(context: PlanContext) -> str:
+    return title(context.topology, context.target.name)
+
+
+def _layout(layout: Layout | None) -> str:
+    return described(layout) if layout else "linear"
+
+
+def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
+    """Return what a way does, in how many steps, and how safe it is."""
+    return f"{outcome.strategy.summary}, {plural(len(plan.steps), 'step')}. {safety(plan, context)}"
+
+
+def _other(outcome: Outcome, context: PlanContext) -> str:
+    """Return one line about a way that was not chosen."""
+    if outcome.plan is None:
+        return f"{outcome.strategy.name}: not possible: {outcome.refused}."
+    return f"{outcome.strategy.name}: {_way(outcome, outcome.plan, context)}"
+
+
+def safety(plan: Plan, context: PlanContext) -> str:
+    """Return when the volume is offline, and when one failed disk loses data."""
+    offline = numbers([not step.online for step in plan.steps])
+    online = f"OFFLINE in {offline}" if offline else "online throughout"
+    return f"The volume is {online} and {redundancy(plan, context)}."
+
+
+def redundancy(plan: Plan, context: PlanContext) -> str:
+    """Return how many failed disks the volume survives during the steps and afterwards."""
+    after = plan.result.survivable_failures if plan.result else 0
+    marked = [not step.redundant for step in plan.steps]
+    if any(marked) and not after:
+        return f"WITHOUT REDUNDANCY from step {marked.index(True) + 1} on, as requested"
+    if any(marked):
+        return f"WITHOUT REDUNDANCY in {numbers(marked)}"
+    if after < context.survivable_failures:
+        disks = plural(after, "failed disk")
+        return f"as redundant as before up to its end: then it survives {disks}, not {context.survivable_failures}"
+    return "as redundant as before throughout"
+
+
+def numbers(marked: Sequence[bool]) -> str:
+    """
+    Return the first and the last of the *marked* steps.
+
+    >>> numbers([False, True, True, False]), numbers([True]), numbers([False])
+    ('steps 2 to 3', 'step 1', '')
+    """
+    places = [number for number, mark in enumerate(marked, 1) if mark]
+    if len(places) < 2:
+        return f"step {places[0]}" if places else ""
+    return f"steps {places[0]} to {places[-1]}"
+
+
+def _card(step: Step, number: int, key: str) -> Card:
+    """Return a step: what it does, its command alone on a line, the risk and the way back."""
+    blocks: list[Block] = [Command(step.line)]
+    if step.risks != NOTHING:
+        blocks.append(Paragraph(step.risks, "Risk:"))
+    if step.undo != NOTHING:
+        blocks.append(Paragraph(step.undo, "Roll back:"))
+    marks = ", ".join(_marks(step)) or "online"
+    return Card(_tone(step), step.does, tuple(blocks), f"{key}-{number}", f"{number}. {marks}")
+
+
+def _tone(step: Step) -> str:
+    if step.is_final:
+        return "critical"
+    return "info" if step.online and step.redundant else "warning"
+
+
+def _marks(step: Step) -> Iterator[str]:
+    if not step.online:
+        yield "offline"
+    if not step.redundant:
+        yield "no redundancy"
+    if step.later:
+        yield "days later"

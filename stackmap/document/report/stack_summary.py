@@ -1,0 +1,173 @@
+"""A stack in sentences: what it is, its load, and what that costs at the disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.parity import Parity
+from stackmap.document import describe
+from stackmap.document.templates import shown
+from stackmap.document.units import number, size
+from stackmap.document.wording import (
+    REQUESTS,
+    known_directions,
+    listed,
+    paragraph,
+    plural,
+    rate_of_bytes,
+    short,
+)
+from stackmap.model.device import Device
+from stackmap.model.load import plus, ratio
+from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology
+
+MOST_DISKS = 8  # by name in a sentence
+WASTED = 0.02  # of the cost; a smaller saving is none
+
+
+def description(topology: Topology, stack: StackFigures) -> str:
+    """Return the stack's top, layout, disks and users."""
+    top, disks = stack.top, stack.layers[-1].layer.devices
+    parts = [f"{top.full_title}, {size(top.size)}, is {_what(top)}"]
+    if len(stack.layers) > 1:
+        array = _array_below(topology, stack)
+        parts += [f"on {array.full_title} ({_what(array)})"] if array is not None else []
+        names = [topology[name].title for name in disks]
+        noun = "disk" if len(names) == 1 else "disks"
+        few = len(names) <= MOST_DISKS
+        parts.append(f"on the {noun} {listed(names)}" if few else f"on {len(names)} disks")
+    users = describe.users(top)
+    return f"{', '.join(parts)}." + (f" It is used by {users}." if users else "")
+
+
+def _array_below(topology: Topology, stack: StackFigures) -> Device | None:
+    """Return the first device with several members, unless it is the top itself."""
+    devices = (topology[name] for name in topology.with_all_below(stack.top.name))
+    found = next((d for d in devices if d.layout is not None and d.layout.members > 1), None)
+    return None if found is stack.top else found
+
+
+def _what(device: Device) -> str:
+    return describe.what(device) if device.layout is None else layout_in_words(device.layout)
+
+
+def layout_in_words(layout: Layout) -> str:
+    """
+    Return a layout for readers who do not know "3+1".
+
+    >>> from stackmap.model.raid import layout as raid
+    >>> layout_in_words(raid("raid5", 4, 65536))
+    'raid5 with 3 data members and 1 parity member, 64 KiB chunks'
+    """
+    chunk = f", {size(layout.chunk)} chunks" if layout.chunk else ""
+    members = plural(layout.members, "member")
+    if layout.parity:
+        members = (
+            f"{plural(layout.data, 'data member')} and {plural(layout.parity, 'parity member')}"
+        )
+    elif layout.copies > 1:
+        members = f"{members} and {layout.copies} copies of each byte"
+    return f"{layout.level} with {members}{chunk}"
+
+
+def load(stack: StackFigures) -> str:
+    """Return the load at the top."""
+    head = stack.layers[0]
+    parts = [part for d in known_directions(head) if (part := _load(head, d))]
+    return f"On average {' and '.join(parts)}." if parts else "The device was idle."
+
+
+def _load(head: LayerFigures, direction: str) -> str:
+    flow = head.share.part(direction)
+    if not flow.ios:
+        return ""
+    await_ms = head.own[direction].await_ms
+    waited = f", await {shown(await_ms, 'ms')}" if await_ms is not None else ""
+    return (
+        f"{short(flow.ios)} {REQUESTS[direction]}/s of {size(flow.size)} "
+        f"({rate_of_bytes(flow.bytes)}{waited})"
+    )
+
+
+def cost(stack: StackFigures) -> str:
+    """Return what a request and a byte at the top cost at the disks; "" for a lone disk."""
+    if len(stack.layers) < 2:
+        return ""
+    directions = known_directions(stack.layers[0])
+    return paragraph((*(_requests(stack, each) for each in directions), _bytes(stack)))
+
+
+def _requests(stack: StackFigures, direction: str) -> str:
+    if direction == "read" and stack.parity is not None and not stack.parity.reason:
+        return ""  # the reads below include those that writes cause
+    word = REQUESTS[direction].removesuffix("s")
+    many = at_disks(stack, direction)
+    if many is not None:
+        estimate = " (estimate: other volumes use these disks)"
+        mark = estimate if stack.layers[-1].share.estimated else ""
+        return f"One {word} becomes {short(many)} requests at the disks{mark}."
+    sent = stack.layers[-1].iops_amplification.get(direction)
+    return "" if sent is None else f"One {word} becomes {short(sent)} disk requests before merging."
+
+
+def at_disks(stack: StackFigures, direction: str) -> float | None:
+    """
+    Return the requests that the disks complete per request at the top, after merging.
+
+    For writes with the reads that parity needs. None if unknown.
+    """
+    if direction == "write" and stack.requests_per_write is not None:
+        return stack.requests_per_write
+    disks = stack.layers[-1]
+    if disks.background:
+        return None
+    return ratio(disks.share.part(direction).ios, stack.layers[0].share.part(direction).ios)
+
+
+def _bytes(stack: StackFigures) -> str:
+    """Return the disk bytes per byte written."""
+    if stack.parity is not None:
+        return _parity_bytes(stack.parity)
+    moved = stack.layers[-1].byte_amplification.get("write")
+    return "" if moved is None else f"A byte written costs {number(moved, 2)} bytes at the disks."
+
+
+def _parity_bytes(parity: Parity) -> str:
+    if parity.cost_bytes_per_byte is None:
+        return f"The disk bytes per byte written are unknown: {parity.reason}."
+    return (
+        f"A byte written costs {number(parity.cost_bytes_per_byte, 2)} bytes at the disks: "
+        f"{number(parity.write_amplification, 2)} written and "
+        f"{number(parity.extra_read_bytes_per_byte, 2)} read for parity. Full-stripe writes would "
+        f"cost {number(parity.ideal_bytes_per_byte, 2)}."
+    )
+
+
+def savings(stack: StackFigures) -> float | None:
+    """Return the share of the disk bytes that full-stripe writes would avoid; None if unknown."""
+    parity = stack.parity
+    if parity is None or not parity.cost_bytes_per_byte or parity.ideal_bytes_per_byte is None:
+        return None
+    share = 1 - parity.ideal_bytes_per_byte / parity.cost_bytes_per_byte
+    return share if share > WASTED else 0.0
+
+
+def disk_requests(stack: StackFigures) -> float | None:
+    """Return the requests per second at the disks that belong to the stack; None if unknown."""
+    disks = stack.layers[-1]
+    if disks.background:
+        return None
+    # Estimated shares are divided per direction, as in the tables: so add the directions.
+    both = plus(disks.share.read.ios, disks.share.write.ios)
+    return disks.share.total.ios if both is None else both
+
+
+def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
+    """Yield each direction with its await at the top, in ms."""
+    head = stack.layers[0]
+    for direction in known_directions(head):
+        await_ms = head.own[direction].await_ms
+        if await_ms is not None:
+            yield ("request" if direction == "total" else direction), await_ms

@@ -1,0 +1,24 @@
+"""Instants as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+LAST_INSTANT = 253402300800.0  # 10000-01-01, beyond which there is no datetime
+
+
+def is_instant(time: float | None) -> bool:
+    """Whether *time* is seconds since the epoch: a capture without a clock counts from 0."""
+    return time is not None and 0 < time < LAST_INSTANT
+
+
+def instant(time: float | None) -> str | None:
+    """
+    Return an instant in UTC; None if *time* is not one.
+
+    >>> instant(1795257552.7860978)
+    '2026-11-21 10:39:12 UTC'
+    """
+    if not is_instant(time):
+        return None
+    return datetime.fromtimestamp(time or 0.0, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,216 @@
+"""What a projection says: the load now and on another layout, the range, and what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.analysis.whatif.projection import DeviceLoad, Projection
+from stackmap.analysis.whatif.quantities import Band, Stream, exact
+from stackmap.document.blocks import Block, Headline, Listing, Rows, Table, Terms
+from stackmap.document.describe import layout as described
+from stackmap.document.units import KIB, UNKNOWN, percent, rate, size
+from stackmap.document.wording import change, listed, paragraph, plural, short
+from stackmap.model.raid import Layout
+
+HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
+CHECK_HEADINGS = ("Per second", "measured", "model", "low", "high", "error")
+PERCENTILE_HEADINGS = ("Requests/s", "p50", "p95", "peak")
+NARROW = 0.005  # a band narrower than this has no visible width
+
+
+def document(projection: Projection) -> Iterator[Block]:
+    """Yield what ``whatif`` prints for one volume."""
+    yield Headline((projection.device.full_title, _measured(projection)))
+    yield from blocks(projection, "projection")
+
+
+def blocks(projection: Projection, key: str) -> Iterator[Block]:
+    """Yield the layouts, the load, the conclusion and the figures; *key* is unique on a page."""
+    yield Terms(
+        (
+            ("now:", _layout(projection.now.layout)),
+            ("projected:", _layout(projection.projected.layout)),
+            ("load:", _load(projection)),
+        )
+    )
+    yield Listing(conclusions(projection))
+    if not projection.idle:
+        yield comparison_table(projection, key)
+        if projection.intervals > 1:
+            yield percentile_table(projection, f"{key}-percentiles")
+        yield Listing(tuple(_caveats(projection)))
+
+
+def _measured(projection: Projection) -> str:
+    seconds = f"{projection.seconds:.1f} s in " if projection.seconds else ""
+    return f"{seconds}{plural(projection.intervals, 'interval')}"
+
+
+def _layout(layout: Layout | None) -> str:
+    return "on one device" if layout is None else described(layout)
+
+
+def _load(projection: Projection) -> str:
+    parts = [_stream(projection.read, "reads"), _stream(projection.write, "writes")]
+    if projection.flushes is None or round(projection.flushes, 2):
+        parts.append(f"{rate(projection.flushes)} flushes/s")
+    return ", ".join(parts)
+
+
+def _stream(stream: Stream, name: str) -> str:
+    mean = f" of {size(stream.size)}" if stream.requests else ""
+    return f"{rate(stream.requests)} {name}/s{mean}"
+
+
+def comparison_table(projection: Projection, key: str) -> Table:
+    """Return the requests and bytes of members and disks, now and projected."""
+    now, then = projection.now, projection.projected
+    rows = (*_rows("members", now.members, then.members), *_rows("disks", now.disks, then.disks))
+    return Table(key, CHECK_HEADINGS if projection.is_check else HEADINGS, (Rows(rows),))
+
+
+def _rows(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of one layer; the bitmap's requests count at the disks only."""
+    disks = name == "disks"
+    before, after = (at.requests if disks else at.data for at in (now, then))
+    moved, moving = (at.bytes if disks else at.data_bytes for at in (now, then))
+    yield _row(f"{name}: reads", now.read, then.read)
+    yield _row(" writes", now.write, then.write)
+    if disks:
+        yield _row(" of the bitmap", _bitmap_requests(now), _bitmap_requests(then))
+    yield _row(" requests", before, after)
+    yield _row(" each of them", _per_device(before, now), _per_device(after, then))
+    yield _row(" KiB", _kib(moved), _kib(moving))
+
+
+def _bitmap_requests(devices: DeviceLoad) -> Band | None:
+    return None if devices.metadata is None else devices.metadata.requests
+
+
+def _per_device(requests: Band | None, devices: DeviceLoad) -> Band | None:
+    return None if requests is None else requests.scaled(1 / max(1, devices.count))
+
+
+def _kib(value: float | None) -> Band | None:
+    return None if value is None else exact(value / KIB)
+
+
+def _row(title: str, now: Band | None, then: Band | None) -> tuple[str, ...]:
+    """Return the cells of a row; the ends of the band only if it has a visible width."""
+    before = None if now is None else now.likely
+    if then is None:
+        return (title, rate(before), UNKNOWN, "", "", UNKNOWN)
+    wide = then.high - then.low >= NARROW
+    ends = (rate(then.low), rate(then.high)) if wide else ("", "")
+    changed = f"{100 * (then.likely / before - 1):+.0f} %" if before else UNKNOWN
+    return (title, rate(before), rate(then.likely), *ends, changed)
+
+
+def percentile_table(projection: Projection, key: str) -> Table:
+    """Return the median, the 95th percentile and the highest of all intervals."""
+    rows = tuple(
+        (name.replace("_", " "), rate(each.p50), rate(each.p95), rate(each.peak))
+        for name, each in projection.levels.items()
+    )
+    return Table(key, PERCENTILE_HEADINGS, (Rows(rows),))
+
+
+def effect(projection: Projection) -> str:
+    """Return what the layout changes at the disks, in sentences."""
+    now, then = projection.now.disks, projection.projected.disks
+    if projection.idle:
+        return f"{projection.device.title} was idle: there is no load to project."
+    if now.requests is None or then.requests is None:
+        return "The disks' present load is unknown, so there is no projection for them."
+    before, band = now.requests.likely, then.requests
+    total = (
+        f"The disks would serve about {short(band.likely)} requests/s (range {short(band.low)} to "
+        f"{short(band.high)}) instead of {short(before)}: {change(before, band.likely, 'fewer')}."
+    )
+    each = (
+        f"Per disk: {short(band.likely / max(1, then.count))} on {plural(then.count, 'disk')} "
+        f"instead of {short(before / max(1, now.count))} on {now.count}."
+    )
+    return paragraph((total, each, _throughput(now, then)))
+
+
+def _throughput(now: DeviceLoad, then: DeviceLoad) -> str:
+    if not now.bytes or then.bytes is None:
+        return ""
+    changed = change(now.bytes, then.bytes)
+    return f"Disk throughput: {size(then.bytes)}/s instead of {size(now.bytes)}/s, {changed}."
+
+
+def capacity(projection: Projection) -> str:
+    """Return how many members the layout needs for the present data; "" if unknown."""
+    now, then, need = projection.now, projection.projected, projection.need
+    if need is None or then.usable is None or now.usable is None or then.layout is None:
+        return ""
+    count, each, level = then.members.count, size(need.member_bytes), then.layout.level
+    if projection.needs_larger:
+        return (
+            f"{level} needs larger members for {size(now.usable)}: {need.members} × {each}. With "
+            f"members of the present size it holds {size(then.usable)}."
+        )
+    if need.members <= count:
+        return (
+            f"{plural(count, 'member')} of {each} hold {size(then.usable)}, enough for the present "
+            f"{size(now.usable)}."
+        )
+    disks = size(need.members * need.member_bytes)
+    return (
+        f"At the present member size ({each}), {level} needs {need.members} members for "
+        f"{size(now.usable)}: {disks} of disks instead of "
+        f"{size(now.members.count * need.member_bytes)}. With {count} it holds {size(then.usable)}."
+    )
+
+
+def conclusions(projection: Projection) -> tuple[str, ...]:
+    """Return the effect and the needed space; for the present layout, what the figures check."""
+    if projection.is_check and not projection.idle:
+        return ("This is the present layout: the last column is the error of the model.",)
+    return tuple(filter(None, (effect(projection), capacity(projection))))
+
+
+def _caveats(projection: Projection) -> Iterator[str]:
+    """Yield the evidence for the pattern of writes, and what limits the figures."""
+    if projection.write.requests:
+        yield _sequential(projection)
+    yield from _bitmap(projection)
+    yield from (f"Not modelled: {each}." for each in projection.unmodelled)
+    yield from (f"Corrected: {each}." for each in projection.corrections)
+    yield from (f"Event: {each}." for each in projection.events)
+
+
+def _sequential(projection: Projection) -> str:
+    """Return which share of the written bytes is sequential, and the evidence for it."""
+    pattern = projection.pattern
+    shares = sorted({each.sequential for each in pattern.hypotheses})
+    known = percent(pattern.likely.sequential)
+    if shares[-1] - shares[0] > 0.05:
+        known += f" (range {percent(shares[0])} to {percent(shares[-1])})"
+    evidence = (
+        f"evidence: {listed(pattern.evidence)}"
+        if pattern.evidence
+        else "no evidence in the counters"
+    )
+    return f"Sequential writes: {known} of the bytes written ({evidence})."
+
+
+def _bitmap(projection: Projection) -> Iterator[str]:
+    """Yield what the bitmap costs with each region size; nothing if there is none."""
+    if len(projection.regions) < 2:
+        return
+    first, *others = projection.regions
+    yield (
+        f"The bitmap adds {percent(first.share)} of the disks' requests "
+        f"(region size {size(first.bytes)})."
+    )
+    for other in others:
+        if other.bytes is None:
+            yield "Without a bitmap: none; but a crash causes a full resync."
+        else:
+            yield (
+                f"With {size(other.bytes)} regions: {percent(other.share)}; "
+                "but a crash causes a resync of every dirty region."
+            )

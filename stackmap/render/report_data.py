@@ -1,0 +1,103 @@
+"""The figures of a report for programs: CSV and JSON, folded, each under a file name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.proposal import Proposal
+from stackmap.analysis.report import Report
+from stackmap.analysis.time_series import FIGURES, Stretch
+from stackmap.document.blocks import Block, Code, Folded
+from stackmap.document.times import instant
+from stackmap.document.wording import known_directions
+from stackmap.render.csv import Cell, csv
+from stackmap.render.layers_json import layers_json
+from stackmap.render.text import safe
+from stackmap.render.whatif_json import whatif_json
+
+LAYERS = (
+    "stack", "device", "layer", "devices", "direction", "requests_per_s", "arrivals_per_s",
+    "bytes_per_s", "mean_bytes", "await_ms", "iops_amplification", "byte_amplification", "shrink",
+    "coalescing", "closure",
+)  # fmt: skip
+SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")
+
+
+def report_data(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block, ...]:
+    """Return the figures of layers, of the time series if there is one, and of the projections."""
+    layers = layers_json(report.topology, report.stacks, report.interval, report.corrections)
+    parts = [("Each layer, CSV", "layers.csv", _layers(report))]
+    if len(report.course) > 1:
+        parts.append(("The load over time, CSV", "course.csv", _series(report)))
+    parts.append(("Each layer, JSON", "layers.json", json.dumps(layers, indent=1)))
+    parts += [
+        (f"The projection on {each.wish}, JSON", f"whatif-{n}.json", _json(each))
+        for n, each in enumerate(proposals)
+        if each.projection is not None
+    ]
+    return tuple(Folded(title, (Code(text, name),)) for title, name, text in parts)
+
+
+def _json(proposal: Proposal) -> str:
+    return json.dumps(proposal.projection and whatif_json(proposal.projection), indent=1)
+
+
+def _layers(report: Report) -> str:
+    rows = (
+        _layer(stack, figures, direction)
+        for stack in report.stacks
+        for figures in stack.layers
+        for direction in (*known_directions(stack.layers[0]), "total")
+    )
+    return csv(LAYERS, dict.fromkeys(rows))
+
+
+def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[Cell, ...]:
+    flow = figures.share.part(direction)
+    return (
+        safe(stack.top.title),
+        safe(stack.top.name),
+        figures.layer.role,
+        safe(" ".join(figures.layer.devices)),
+        direction,
+        flow.ios,
+        flow.arrivals,
+        flow.bytes,
+        flow.size,
+        figures.own[direction].await_ms,
+        figures.iops_amplification.get(direction),
+        figures.byte_amplification.get(direction),
+        figures.shrink.get(direction),
+        figures.coalescing.get(direction),
+        figures.closure.get(direction),
+    )
+
+
+def _series(report: Report) -> str:
+    headings = [*SERIES]
+    for figure in FIGURES:
+        headings += [figure, f"{figure}_least", f"{figure}_most"]
+    return csv(headings, _series_rows(report))
+
+
+def _series_rows(report: Report) -> Iterator[tuple[Cell, ...]]:
+    for stack in report.stacks:
+        for each in report.course:
+            for direction in known_directions(stack.layers[0]):
+                yield (
+                    safe(stack.top.title),
+                    safe(stack.top.name),
+                    instant(each.start) or each.interval.stamp,
+                    each.interval.seconds,
+                    each.count,
+                    direction,
+                    *_means(each, stack.top.name, direction),
+                )
+
+
+def _means(each: Stretch, name: str, direction: str) -> Iterator[Cell]:
+    for figure in FIGURES:
+        yield each.mean(name, direction, figure)
+        yield from each.extremes.get((name, direction, figure), (None, None))
