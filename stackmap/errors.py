@@ -9,6 +9,7 @@ StackmapError
 ├── ParseError           it answered in a form we do not know
 ├── CaptureError         a capture is damaged, hostile, or no capture at all
 ├── InputError           a file handed to us holds nothing that can be used
+├── UsageError           options or arguments that make no sense; exit status 2
 ├── LayoutError          a layout that was asked for cannot be
 ├── PlanRefused          no way to get there is known to be safe
 ├── TargetRefused        a device that shall be overwritten is in use
@@ -53,6 +54,12 @@ class CaptureError(StackmapError):
 
 class InputError(StackmapError):
     """A file handed to us holds nothing that can be used."""
+
+
+class UsageError(StackmapError):
+    """Options or arguments that make no sense; the exit status that click uses for them."""
+
+    exit_code = 2
 
 
 class LayoutError(StackmapError):

@@ -8,7 +8,7 @@ point, a user such as a VM. Two LVs may bear one name in two VGs: it means both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
@@ -36,8 +36,31 @@ def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
     wanted = list(names)
     found = dict.fromkeys(name for wish in wanted for name in find(topology, wish))
     if wanted and not found:
-        raise NameNotFound(f"no device is named {' or '.join(wanted)}")
+        raise NameNotFound(not_found(topology, wanted))
     return list(found)
+
+
+def not_found(topology: Topology, names: Sequence[str]) -> str:
+    """Return the message that none of *names* is found, with the most similar name there is."""
+    message = "no device named " + " or ".join(f"'{name}'" for name in names)
+    similar = next(filter(None, (_similar(topology, name) for name in names)), "")
+    return f"{message}; did you mean '{similar}'?" if similar else message
+
+
+def _similar(topology: Topology, name: str) -> str:
+    """Return the known name that is most like *name*, in any case; "" if none is."""
+    from difflib import get_close_matches  # 2 ms that only an unknown name costs
+
+    known = {each.lower(): each for device in topology for each in _names(device)}
+    found = get_close_matches(name.lower(), known, 1)
+    return known[found[0]] if found else ""
+
+
+def _names(device: Device) -> Iterator[str]:
+    """Yield the names that people use for *device*: what it is called, its VG, where it is mounted."""
+    group, _, volume = device.label.partition("/")
+    names = (device.name, device.label, group, volume, device.facts.get("alias", ""))
+    yield from filter(None, (*names, *(use.name for use in device.uses)))
 
 
 def find_existing(topology: Topology, names: Iterable[str]) -> list[str]:

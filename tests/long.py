@@ -16,7 +16,8 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-from stackmap.cli import main, tell
+from stackmap.cli import main
+from stackmap.cli.output import tell
 from stackmap.cli.record import samples
 from stackmap.errors import StackmapError
 from stackmap.host.capture import CapturedHost

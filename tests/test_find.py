@@ -3,7 +3,7 @@
 import pytest
 
 from stackmap.errors import NameNotFound
-from stackmap.find import find, find_all, unmatched
+from stackmap.find import find, find_all, not_found, unmatched
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.topology import Topology
 
@@ -59,9 +59,21 @@ def test_some_found():
 
 
 def test_none_found():
-    with pytest.raises(NameNotFound, match="nothing or no one"):
+    with pytest.raises(NameNotFound, match="'nothing' or 'no one'"):
         find_all(TOPOLOGY, ["nothing", "no one"])
 
 
 def test_no_names_is_no_wish():
     assert [] == find_all(TOPOLOGY, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [("home-dir", "home-dirs"), ("VG-MD", "vg-md"), ("/SRV", "/srv"), ("xyz", "")],
+)
+def test_a_similar_name_is_suggested(name, similar):
+    """In any case; nothing where nothing is like it."""
+    message = not_found(TOPOLOGY, [name])
+
+    assert message.partition("; ")[0] == f"no device named '{name}'"
+    assert message.partition("; ")[2] == (f"did you mean '{similar}'?" if similar else "")

@@ -20,6 +20,18 @@ MAY_IMPORT = {
     "discover": {"errors", "model", "host", "sources"},
     "find": {"errors", "model", "sources"},
     "sampling": {"errors", "model", "host", "sources"},
+    # Of analysis: averages of intervals, the devices that names in a text mean, corrected counters.
+    "measurement": {
+        "errors",
+        "model",
+        "host",
+        "sources",
+        "discover",
+        "find",
+        "sampling",
+        "analysis",
+    },
+    "api": {"errors", "model", "host", "find", "sampling", "analysis", "measurement"},
     "cli": {
         "errors",
         "model",
@@ -31,6 +43,7 @@ MAY_IMPORT = {
         "discover",
         "find",
         "sampling",
+        "measurement",
     },
 }
 TOPS = {"__init__", "__main__"}

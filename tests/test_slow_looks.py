@@ -251,7 +251,7 @@ def test_the_last_sample_waits_for_it(tmp_path, capsys):
         for _ in host.ticks(1.0, None):
             pass
         assert discover(host)["dm-0"].title == title
-    assert capsys.readouterr().err == f"{UNREAD}\n"
+    assert capsys.readouterr().err == f"stackmap: {UNREAD}\n"
 
 
 def test_what_goes_wrong_there_is_not_lost():

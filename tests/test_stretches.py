@@ -6,12 +6,12 @@ from dataclasses import astuple, replace
 import pytest
 
 from stackmap.analysis.averages import average
-from stackmap.cli.measuring import ends
 from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import TimeWindow
+from stackmap.measurement.machines import CaptureSource
 from stackmap.model.counters import MILLISECONDS_WRAP
 from stackmap.sampling.downsampling import downsample
 from stackmap.sampling.snapshots import only_same_devices
@@ -131,7 +131,7 @@ def test_a_recording(recording, window):
     if window:
         window = TimeWindow(*(START + bound for bound in window))
     host, topology = opened(recording, window)
-    quick = next(average(only_same_devices(topology, ends(host, topology, discover))))
+    quick = next(average(only_same_devices(topology, CaptureSource(host).ends())))
 
     assert same(quick, each(*opened(recording, window)))
 
@@ -151,9 +151,9 @@ def test_where_nothing_happens_little_is_read(tmp_path):
     with RecordingHost(Busy(7, 10**9), str(tmp_path / "c")) as host:
         for _ in samples(host, INTERVAL, COUNT):
             pass
-    host, topology = opened(tmp_path / "c", TimeWindow(START + 130, START + 4300))
+    host, _ = opened(tmp_path / "c", TimeWindow(START + 130, START + 4300))
     taken = list(host.interval_ends())
-    (one,) = ends(host, topology, discover)
+    (one,) = CaptureSource(host).ends()
 
     assert [round(time - START) // 60 for time, _ in taken] == [3, 71]
     assert one[1].count == sum(count for _, count in taken[1:]) == 68

@@ -1,4 +1,4 @@
-"""``stackmap annotate``: iostat, sar or sadf text in, the same text out with the names people use."""
+"""``stackmap annotate``: add LV names to iostat, sar or sadf output."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from stackmap.analysis.device_names import aliases
-from stackmap.cli.texts import Another, tell_strangers
+from stackmap.cli.output import tell
 from stackmap.discover import discover
 from stackmap.find import find_all
+from stackmap.measurement.text import ForeignText, tell_unknown_names
 from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.render.annotate import Annotator
 from stackmap.render.name_fields import Style
@@ -19,11 +20,11 @@ from stackmap.render.text import safe
 from stackmap.sources.statistics import line_types
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.session import Session
     from stackmap.model.topology import Topology
 
 CHUNK = 1 << 20
-BANNER = 1000  # bytes in which a text says of which machine it is
+BANNER = 1000  # bytes in which a text names its machine
 
 
 @click.command()
@@ -31,11 +32,13 @@ BANNER = 1000  # bytes in which a text says of which machine it is
 @click.option(
     "--append/--replace",
     default=True,
-    help="The printed name after the other one, in brackets, as is usual; or the other one alone.",
+    help="Add the name after the old one, or replace it.",
 )
-@click.option("--no-align", is_flag=True, help="Let a long name take the blanks after it.")
-@click.option("--only", metavar="NAME", multiple=True, help="Only rows of NAME and what it is on.")
-@click.option("--tree", is_flag=True, help="Put the rows of a report in the order of the stacks.")
+@click.option("--no-align", is_flag=True, help="Let long names shift columns.")
+@click.option(
+    "--only", metavar="NAME", multiple=True, help="Show only NAME and the devices below it."
+)
+@click.option("--tree", is_flag=True, help="Sort the rows of a report into stacks.")
 @click.pass_obj
 def command(
     session: Session,
@@ -46,10 +49,10 @@ def command(
     tree: bool,
 ) -> None:
     """
-    Put LV names on iostat, sar or sadf output: iostat -x 5 | stackmap annotate.
+    Add LV names to iostat, sar or sadf output: iostat -x 5 | stackmap annotate.
 
-    The same text comes out, each report as it arrives; lines that are no
-    device's pass untouched. sar's dev253-89 is found by its number.
+    Each report is printed as it arrives. Lines without a device are not
+    changed. Devices such as dev253-89 of sar are found by their number.
     """
     topology = discover(session.host)
     known = aliases(topology)
@@ -59,14 +62,16 @@ def command(
         _style(topology, known, append=append, aligned=not no_align, only=only, tree=tree),
     )
     out = sys.stdout.buffer
-    another = Another(topology.machine)
+    foreign = ForeignText(topology.machine, tell)
     while chunk := os.read(text.fileno(), CHUNK):
-        another.tell(line_types.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE)
+        foreign.check(
+            line_types.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE
+        )
         out.write(annotator.feed(chunk))
         out.flush()
     out.write(annotator.finish())
     out.flush()
-    tell_strangers(annotator.unresolved, " were left as they are")
+    tell_unknown_names(annotator.unresolved, tell, "unchanged")
 
 
 def _style(
@@ -78,7 +83,7 @@ def _style(
     only: tuple[str, ...],
     tree: bool,
 ) -> Style:
-    """Return the style; the devices that are shown, and their order, by every name of theirs."""
+    """Return the style; devices to show and their order are known by all their names."""
     shown = {device.name for device in topology.select(find_all(topology, only))} if only else None
     place = {device.name: rank for rank, (device, _) in enumerate(topology.rows())}
     return Style(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.measuring import Wanted, at, measuring, split_words
-from stackmap.find import find_all, find_existing
+from stackmap.cli.options import measuring
+from stackmap.cli.session import missing_status
+from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
 from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
 from stackmap.render.notes import notes
@@ -20,7 +21,8 @@ from stackmap.sources import cgroup
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stackmap.cli import Session
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
     from stackmap.host import Host
     from stackmap.model.cgroup_io import CgroupLoad
     from stackmap.model.interval import Interval
@@ -31,34 +33,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @measuring
-@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object an interval.")
-@click.option("-n", "--no-heading", is_flag=True, help="No headings.")
-@click.option("--why", is_flag=True, help="Say why counters were corrected.")
+@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object per interval.")
+@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@click.option("--why", is_flag=True, help="Explain corrected counters.")
 @click.pass_obj
 def command(
     session: Session,
     /,
-    words: tuple[str, ...],
-    text: BinaryIO | None,
-    report: str | None,
-    boot: bool,
+    options: MeasuringOptions,
     as_json: bool,
     no_heading: bool,
     why: bool,
 ) -> None:
     """
-    Show who loads a disk: each volume's share of its requests and bytes.
+    Show which volumes load a disk: their shares of its requests and bytes.
 
-    Of a NAME with nothing below it, a disk, those that load it; of any other,
-    the disks that it loads. Without NAME, all disks.
+    For a disk, show the volumes that load it. For any other device, show the
+    disks that it loads. Without NAME, show all disks.
     """
-    names, seconds, count = split_words(words)
-    topology, looked = at(session, text, repeated=seconds is not None)
-    find_all(topology, names)  # says that there is none before anything else
-    status = session.tell_missing(topology, names)
-    session.tell_unknown(topology)
-    wanted = Wanted(seconds, count, looked, report, boot).reports(session, topology)
-    for current, interval, groups in _with_groups(None if text or boot else session.host, wanted):
+    names = options.names
+    measured = session.measure(options)
+    observed = None if options.no_machine else measured.host
+    for current, interval, groups in _with_groups(observed, measured.reports()):
         right, done = corrected(current, interval)
         chosen, disks, volumes = _chosen(current, names)
         seen = [name for name in disks if names or not _idle(right.loads.get(name))]
@@ -72,7 +68,7 @@ def command(
         pages += [targets_table(current, *each, right, heading=look) for each in loading]
         pages += filter(None, [groups_table(current, chosen, groups, heading=look)])
         click.echo("\n".join(pages) + notes(right, done, why=why))
-    sys.exit(status)
+    sys.exit(missing_status(measured.missing))
 
 
 def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""``stackmap check``: do the layers fit each other?"""
+"""``stackmap check``: alignment, chunks, stripes and sector sizes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import checks
 from stackmap.cli.exit_status import exit_with
 from stackmap.cli.output import width
+from stackmap.cli.session import tell_missing, tell_unknown
 from stackmap.discover import discover
 from stackmap.errors import SourceError
 from stackmap.find import find_all
@@ -20,16 +21,16 @@ from stackmap.render.check import check_json, check_markdown, check_text
 from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.session import Session
     from stackmap.model.topology import Topology
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("-m", "--markdown", is_flag=True, help="A Markdown table, for a ticket.")
-@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object.")
-@click.option("-p", "--problems", is_flag=True, help="Only what is not as it should be.")
-@click.option("--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for worse.")
+@click.option("-m", "--markdown", is_flag=True, help="Print a Markdown table.")
+@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.option("-p", "--problems", is_flag=True, help="Show problems only.")
+@click.option("--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical.")
 @click.pass_obj
 def command(
     session: Session,
@@ -41,14 +42,14 @@ def command(
     exit_code: bool,
 ) -> None:
     """
-    Check each layer's starts, chunks, stripes and sectors against the one below.
+    Check alignment, chunks, stripes and sector sizes between layers.
 
-    No device is opened: what sysfs, tables and mounts tell is what is checked.
+    No device is opened: sysfs, device-mapper tables and mount options are read.
     """
     topology = discover(session.host, geometry=True)
     chosen = topology.select(find_all(topology, names)) if names else topology
-    status = session.tell_missing(topology, names)
-    session.tell_unknown(topology)
+    status = tell_missing(topology, names)
+    tell_unknown(topology)
     found = checks(Context(chosen, mounted=_mounted(session, chosen)))
     if problems:
         found = [line for line in found if line.severity is not Severity.GOOD]
@@ -61,7 +62,7 @@ def command(
 
 
 def _mounted(session: Session, topology: Topology) -> dict[str, dict[str, str]]:
-    """Return what each mounted file system was told of its stripes, by the device it is on."""
+    """Return the mount options of each mounted file system, by device."""
     numbers = {device.number: name for name, device in topology.devices.items()}
     try:
         mounts = mountinfo.read(session.host)

@@ -5,74 +5,79 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.measuring import Wanted, at, split_words
+from stackmap.cli.options import measuring
 from stackmap.cli.output import STDOUT, writing
-from stackmap.find import find_all, find_existing
+from stackmap.cli.session import missing_status
+from stackmap.errors import InputError
+from stackmap.find import find_existing
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
 
+HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
+
+
 @click.command()
-@click.argument("words", nargs=-1, metavar="[NAME...] [INTERVAL [COUNT]]")
-@click.option("--openmetrics", is_flag=True, help="OpenMetrics text, to OUT.")
-@click.option("--parquet", is_flag=True, help="Parquet, to OUT; needs pyarrow.")
+@measuring
+@click.option("--openmetrics", is_flag=True, help="Write OpenMetrics text.")
+@click.option("--parquet", is_flag=True, help="Write Parquet (needs pyarrow).")
 @click.option(
     "-o",
     "--output",
     "out",
     metavar="OUT",
     type=click.Path(dir_okay=False),
-    help="The file to write; standard output if not given, which Parquet does not go to.",
+    help="Output file [default: stdout, not for Parquet].",
 )
 @click.pass_obj
 def command(
     session: Session,
     /,
-    words: tuple[str, ...],
+    options: MeasuringOptions,
     openmetrics: bool,
     parquet: bool,
     out: str | None,
 ) -> None:
     """
-    Write the figures of each device, interval by interval, with instants.
+    Write the figures of each device over time.
 
-    Of a capture all its intervals (--since, --until and --every choose); of
-    this machine one second, or COUNT times INTERVAL.
+    A capture or FILE is read whole. On this machine one second is measured, or
+    COUNT times INTERVAL.
     """
     if openmetrics == parquet:
-        many = ", not both" if parquet else "?"
-        raise click.UsageError(f"export to what: --openmetrics or --parquet{many}")
+        raise click.UsageError("choose one format: --openmetrics or --parquet")
     if parquet and out is None:
-        raise click.UsageError("--parquet is written to a file: -o OUT")
-    names, seconds, count = split_words(words)
-    topology, _ = at(session, None, repeated=seconds is not None)
-    find_all(topology, names)  # says that there is none before anything else
-    status = session.tell_missing(topology, names)
-    session.tell_unknown(topology)
-    reports = Wanted(seconds, count, None, "all", boot=False).reports(session, topology)
+        raise click.UsageError("--parquet needs a file: -o OUT")
+    which = options.selection.which or "all"
+    options = replace(options, selection=replace(options.selection, which=which))
+    measured = session.measure(options)
+    reports = _corrected(measured.reports(), options.names)
     if openmetrics:
-        _openmetrics(out, _right(reports, names))
+        _openmetrics(out, reports)
     else:
-        _parquet(str(out), _right(reports, names))
-    sys.exit(status)
+        _parquet(str(out), reports)
+    sys.exit(missing_status(measured.missing))
 
 
 def _openmetrics(out: str | None, reports: Iterator[TopologyInterval]) -> None:
-    from stackmap.cli.spool import Spill
+    from tempfile import SpooledTemporaryFile
+
     from stackmap.render.openmetrics import courses, openmetrics
 
     out = None if out == "-" else out
-    # Beside what is written there is room for it; in a /tmp of memory there may be none.
+    # The output's file system has room for it; a /tmp in memory may have none.
     folder = None if out is None else os.path.dirname(out) or "."
-    with writing(out or STDOUT), Spill(folder) as store:
+    with writing(out or STDOUT), SpooledTemporaryFile(HELD, dir=folder) as store:
         found = courses(reports, store)
         with click.open_file(out or "-", "w", encoding="utf-8") as file:
             file.writelines(openmetrics(found, store))
@@ -86,14 +91,16 @@ def _parquet(out: str, reports: Iterator[TopologyInterval]) -> None:
     click.echo(f"{click.format_filename(out)}: {rows} rows", err=True)
 
 
-def _right(
+def _corrected(
     reports: Iterator[TopologyInterval], names: tuple[str, ...]
 ) -> Iterator[TopologyInterval]:
-    """Yield *reports* with their counters corrected, of what *names* mean at the time of each."""
+    """Yield *reports* with corrected counters, for the devices that *names* mean at the time of each."""
     last: Topology | None = None
     for topology, interval in reports:
         if interval.summary:  # the average that an interrupt ends a live report with
             continue
+        if interval.time is None:
+            raise InputError("the input has reports without date and time; use iostat -t")
         if topology is not last:
             last = topology
             part = topology.subset(find_existing(topology, names)) if names else topology

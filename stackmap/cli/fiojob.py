@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.analysis.fiojob.job import Job, job_of
 from stackmap.analysis.fiojob.load import DIRECTIONS, LoadMeasurement
 from stackmap.analysis.fiojob.sizes import Sizes, parse_sizes
-from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.options import measuring
+from stackmap.cli.output import tell
 from stackmap.cli.target import NONE, Target, target_of
 from stackmap.errors import InputError
-from stackmap.find import find_all
 from stackmap.render.fiojob import fiojob_json, fiojob_text
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
-    from stackmap.model.topology import Topology
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
+    from stackmap.measurement.measurement import Measurement
 
-COUNT = 60  # of a live machine
+COUNT = 60  # intervals of a second on a live machine
 
 
 def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, Sizes]:
@@ -28,7 +29,7 @@ def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     for value in values:
         direction, _sign, sizes = value.partition("=")
         if direction not in DIRECTIONS:
-            raise click.BadParameter(f"takes read=SIZES or write=SIZES, not {value}")
+            raise click.BadParameter(f"must be read=SIZES or write=SIZES, not {value}")
         try:
             found[direction] = parse_sizes(sizes)
         except ValueError as error:
@@ -41,30 +42,27 @@ def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @click.option(
     "--target",
     metavar="PATH|NAME",
-    help="What the job runs on: a volume that nobody uses, or a file; without it, ${TARGET}.",
+    help="Unused volume or file for the job [default: ${TARGET}].",
 )
 @click.option(
     "--runtime",
     metavar="SECONDS",
     type=click.IntRange(1, 31_536_000),
-    help="How long the job runs: else as long as was measured, an hour at most.",
+    help="Run time [default: as measured, at most one hour].",
 )
 @click.option(
     "--sizes",
     multiple=True,
     metavar="read|write=SIZES",
     callback=_given,
-    help="The sizes where they are known better than counters tell them: write=4k/70:64k/30.",
+    help="Request sizes, if known: write=4k/70:64k/30.",
 )
-@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object, with the job in it.")
+@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_obj
 def command(
     session: Session,
     /,
-    words: tuple[str, ...],
-    text: BinaryIO | None,
-    report: str | None,
-    boot: bool,
+    options: MeasuringOptions,
     target: str | None,
     runtime: int | None,
     sizes: dict[str, Sizes],
@@ -73,22 +71,16 @@ def command(
     """
     Print the measured load of NAME as a fio job for a test volume.
 
-    A minute is measured, or COUNT times INTERVAL; of a capture or FILE, all
-    there is. Short intervals tell more of the sizes. Nothing is run.
+    Measures one minute, or COUNT times INTERVAL; a capture or FILE is read
+    whole. Short intervals give better request sizes. Nothing is run.
     """
-    from stackmap.cli import tell
-
-    names, seconds, count = split_words(words)
-    if len(names) != 1:
-        raise click.UsageError("whose load? fiojob takes one NAME")
-    topology, looked = at(session, text, repeated=True)
-    name = _one(topology, names[0])
-    session.tell_unknown(topology)
-    onto = NONE if target is None else target_of(session, topology, name, target)
-    wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
-    wanted = wanted.near(topology, [name])
-    taken = LoadMeasurement(topology, name, sizes)
-    for interval in wanted.intervals(session, topology):
+    if len(options.names) != 1:
+        raise click.UsageError("fiojob needs one NAME: which volume?")
+    measured = session.measure(options, each=COUNT)
+    name = _one(measured, options.names[0])
+    onto = NONE if target is None else target_of(session, measured, name, target)
+    taken = LoadMeasurement(measured.topology, name, sizes)
+    for interval in measured.intervals():
         taken.add(interval)
     job = _job(taken, onto, runtime)
     for note in job.notes:
@@ -96,18 +88,18 @@ def command(
     click.echo(json.dumps(fiojob_json(job)) + "\n" if as_json else fiojob_text(job), nl=False)
 
 
-def _one(topology: Topology, name: str) -> str:
-    found = find_all(topology, [name])
+def _one(measured: Measurement, name: str) -> str:
+    found = measured.devices
     if len(found) > 1:
-        titles = ", ".join(topology[each].title for each in found[:5])
-        raise click.UsageError(f"{name} means {len(found)} devices ({titles}): name one")
+        titles = ", ".join(measured.topology[each].title for each in found[:5])
+        raise click.UsageError(f"{name} matches {len(found)} devices ({titles}): choose one")
     return found[0]
 
 
 def _job(taken: LoadMeasurement, onto: Target, runtime: int | None) -> Job:
     load = taken.result()
     if load is None:
-        raise InputError(f"{taken.topology[taken.name].title}: not among the counters")
+        raise InputError(f"{taken.topology[taken.name].title}: the input has no counters for it")
     if not load.streams:
-        raise InputError(f"{load.device.title} did nothing: there is no load to make again")
+        raise InputError(f"{load.device.title} was idle: there is no load to reproduce")
     return job_of(load, onto.path, runtime, onto.notes)

@@ -1,4 +1,4 @@
-"""Ctrl-C in a repeating report: the interval under way is given up, a page being written is not."""
+"""Ctrl-C in a repeating report: the current interval is dropped, output in progress is completed."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ if TYPE_CHECKING:
     from stackmap.sampling.snapshots import TopologyInterval
 
 
-class Interrupts:
+class InterruptHandler:
     """
-    Whether the user has had enough.
+    Handles SIGINT.
 
-    While ``waiting`` an interrupt is raised, to end the wait; else it is kept
-    in ``came`` until the next one would begin.
+    While ``waiting`` for an interval it is raised as ``KeyboardInterrupt``;
+    otherwise ``received`` is set, and the next interval does not begin.
     """
 
     def __init__(self) -> None:
-        self.came = False
+        self.received = False
         self.waiting = False
-        signal.signal(signal.SIGINT, self._take)
+        signal.signal(signal.SIGINT, self._handle)
 
-    def _take(self, _: int, __: FrameType | None) -> None:
-        if self.came:
-            signal.default_int_handler(signal.SIGINT, None)  # twice: now
-        self.came = True
+    def _handle(self, _: int, __: FrameType | None) -> None:
+        if self.received:
+            signal.default_int_handler(signal.SIGINT, None)  # the second one: at once
+        self.received = True
         if self.waiting:
             raise KeyboardInterrupt
 
 
 def until_interrupted(reports: Iterable[TopologyInterval]) -> Iterator[TopologyInterval]:
-    """Yield *reports* as they come; when interrupted, their average if there were several."""
-    interrupts = Interrupts()
+    """Yield *reports* as they arrive; after an interrupt, their average if there are several."""
+    handler = InterruptHandler()
     running = Average()
     source = iter(reports)
     topology: Topology | None = None
     try:
-        while not interrupts.came:
-            interrupts.waiting = True
+        while not handler.received:
+            handler.waiting = True
             report = next(source, None)
-            interrupts.waiting = False
+            handler.waiting = False
             if report is None:
                 return
             topology = report[0]
             running.add(report[1])
             yield report
     except KeyboardInterrupt:
-        interrupts.waiting = False
+        handler.waiting = False
     if topology is not None:
-        # One that was replaced was left out of an interval, and so it is of the average.
+        # A device that was replaced is not in that interval, and so not in the average.
         yield from ((topology, whole) for whole in running.closing())

@@ -7,17 +7,19 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.measuring import Wanted, at, measuring, split_words
+from stackmap.cli.options import measuring
 from stackmap.cli.output import width
-from stackmap.find import find_all, find_existing
+from stackmap.cli.session import missing_status
+from stackmap.find import find_existing
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
@@ -39,56 +41,38 @@ class Looks:
 
 @click.command()
 @measuring
-@click.option("-l", "--per-layer", is_flag=True, help="A row a layer: what it does to the I/O.")
-@click.option("-x", "--extended", is_flag=True, help="Merges, discards, flushes and busy% too.")
-@click.option("-z", "--skip-idle", is_flag=True, help="Leave out what did nothing.")
-@click.option("-t", "--time", is_flag=True, help="The time before each report, ISO 8601.")
-@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object an interval.")
-@click.option("-n", "--no-heading", is_flag=True, help="No headings.")
+@click.option("-l", "--per-layer", is_flag=True, help="Show one row per layer and its ratios.")
 @click.option(
-    "--totals",
-    is_flag=True,
-    help="Sums of the host, at the tops and at the disks: never of layers.",
+    "-x", "--extended", is_flag=True, help="Add merges, discards, flushes and utilisation."
 )
-@click.option("--why", is_flag=True, help="Say why counters were corrected.")
-@click.option(
-    "-y",
-    "skip_first",
-    is_flag=True,
-    help="Accepted as iostat's: here no report is since boot unless asked for.",
-)
+@click.option("-z", "--skip-idle", is_flag=True, help="Skip idle devices and stacks.")
+@click.option("-t", "--time", is_flag=True, help="Print the time of each report, ISO 8601.")
+@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object per interval.")
+@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
+@click.option("--why", is_flag=True, help="Explain corrected counters.")
+@click.option("-y", "skip_first", is_flag=True, help="Ignored; for iostat compatibility.")
 @click.pass_obj
 def command(
     session: Session,
     /,
-    words: tuple[str, ...],
-    text: BinaryIO | None,
-    report: str | None,
-    boot: bool,
-    skip_first: bool,  # noqa: ARG001 - nothing is since boot unless asked for; -y is for fingers
+    options: MeasuringOptions,
+    skip_first: bool,  # noqa: ARG001 - for iostat compatibility
     **looks: bool,
 ) -> None:
     """
-    Show the counters of each device, or with --per-layer what each layer of a stack does.
+    Show I/O statistics per device, or per layer of a stack.
 
-    NAME is a VG, an LV, a device, a mount point. One interval of a second is
-    measured; with INTERVAL one after another, COUNT of them or until
-    interrupted.
+    NAME is a VG, an LV, a device or a mount point. Without INTERVAL, one second
+    is measured. With INTERVAL, reports repeat COUNT times or until interrupted.
     """
     if looks["per_layer"] and (looks["extended"] or looks["totals"]):
-        raise click.UsageError(
-            "--extended and --totals are of devices, not of layers (--per-layer)"
-        )
-    names, seconds, count = split_words(words)
-    topology, looked = at(session, text, repeated=seconds is not None)
-    find_all(topology, names)  # says that there is none before anything else
-    status = session.tell_missing(topology, names)
-    session.tell_unknown(topology)
+        raise click.UsageError("--per-layer cannot be combined with --extended or --totals")
+    measured = session.measure(options)
     show = _layers if looks["per_layer"] else _devices
-    wanted = Wanted(seconds, count, looked, report, boot).reports(session, topology)
-    for page in _pages(partial(show, looks=Looks(**looks)), names, wanted):
+    for page in _pages(partial(show, looks=Looks(**looks)), options.names, measured.reports()):
         click.echo(page, nl=False)
-    sys.exit(status)
+    sys.exit(missing_status(measured.missing))
 
 
 Show = Callable[["Interval"], Iterator[str]]

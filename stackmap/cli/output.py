@@ -1,14 +1,22 @@
-"""Where a command's output goes: how wide that is, and what is said where it cannot be written."""
+"""Standard output and standard error: how wide, what is said, and errors in writing."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stackmap.render.text import WIDTH
+import click
+
+from stackmap.render.text import WIDTH, safe
 
 STDOUT = "standard output"
+
+
+def tell(message: str) -> None:
+    """Print *message* on stderr, in one line that cannot control a terminal."""
+    click.echo(f"stackmap: {safe(message)}", err=True)
 
 
 def width() -> int:
@@ -20,9 +28,14 @@ def width() -> int:
     return shutil.get_terminal_size().columns
 
 
+def discard_output() -> None:
+    """Discard what is still buffered for standard output: it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Have an ``OSError`` inside name *path*: a full disk is told without it."""
+    """Add *path* to an ``OSError`` that has none, such as that of a full disk."""
     try:
         yield
     except OSError as error:

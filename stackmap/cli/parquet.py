@@ -1,4 +1,4 @@
-"""Figures over time as Parquet, a row a device an interval; through pyarrow, where it is."""
+"""Figures over time as Parquet, one row per device and interval; needs pyarrow."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def write(path: str, reports: Iterable[TopologyInterval]) -> int:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise InputError("export: Parquet needs pyarrow: pip install stackmap[parquet]") from error
+        raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
     schema = _schema(pa)
     rows = _rows(reports)
     count = 0
-    # Not by its own: that one says nothing of what was wrong but a sentence of C++.
+    # Python opens the file: its errors are clearer than those of pyarrow.
     with (
         open(path, "wb") as file,
         parquet.ParquetWriter(file, schema, compression="zstd") as writer,
@@ -43,7 +43,7 @@ def write(path: str, reports: Iterable[TopologyInterval]) -> int:
 
 
 def _schema(pa: Any) -> Any:
-    """Return the columns; what a figure is, and its unit, is in its column's metadata."""
+    """Return the columns; the metadata of each has its meaning and unit."""
     fields = [pa.field("time", pa.timestamp("us", "UTC"), nullable=False)]
     fields.append(pa.field("seconds", pa.float64(), metadata={"help": "Length of the interval."}))
     fields += [pa.field(name, pa.dictionary(pa.int32(), pa.string())) for name in TEXTS]

@@ -1,4 +1,4 @@
-"""``stackmap plan``: the commands of a migration, printed and never run."""
+"""``stackmap plan``: the commands that convert a volume; printed, never run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stackmap.render.plan_json import plan_json
 from stackmap.render.terminal import Style, render_text
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.session import Session
 
 
 @click.command()
@@ -28,20 +28,18 @@ if TYPE_CHECKING:
     "wanted",
     required=True,
     metavar="LAYOUT",
-    help="LEVEL[:members=N,chunk=SIZE,copies=N,layout=NAME], as raid10 or raid5:chunk=128k.",
+    help="Target layout: raid10, raid5:members=5,chunk=128k.",
 )
 @click.option(
     "--onto",
     multiple=True,
     metavar="DEVICE",
-    help="A PV or an unused disk that the new layout shall stand on; once for each.",
+    help="PV or unused disk for the layout (repeatable).",
 )
 @click.option(
-    "--way",
-    type=click.Choice(list(STRATEGIES)),
-    help="This way, and no other; default: the safest.",
+    "--way", type=click.Choice(list(STRATEGIES)), help="Use this way [default: the safest]."
 )
-@click.option("-J", "--json", "as_json", is_flag=True, help="A JSON object, with all ways.")
+@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object with all ways.")
 @click.pass_obj
 def command(
     session: Session,
@@ -53,10 +51,10 @@ def command(
     as_json: bool,
 ) -> None:
     """
-    Print the commands that give NAME another layout; run none of them.
+    Print the commands that convert NAME to another layout; run none of them.
 
-    Each with what it does, what it risks, and how to go back. A way that is
-    not known to be safe for this very stack is refused, and why is said.
+    Each command comes with its effect, its risk and how to undo it. A way that
+    is not known to be safe for this stack is refused, with the reason.
     """
     request = parse(wanted)
     context = plan_context(session.host, discover(session.host), name, request, onto)
@@ -68,7 +66,9 @@ def command(
     if as_json:
         click.echo(json.dumps(plan_json(context, found)))
     if not any(each.plan for each in found):
-        raise PlanRefused(plan.refusal(context, found) if found else f"{way} is no way for {name}")
+        raise PlanRefused(
+            plan.refusal(context, found) if found else f"{name} cannot be converted by {way}"
+        )
     if not as_json:
         blocks = plan.document(context, found[0], found[1:])
         click.echo(render_text(blocks, Style(width())), nl=False)

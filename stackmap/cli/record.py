@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.measuring import listen
+from stackmap.cli.output import tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host.recording import RecordingHost
 from stackmap.host.unprivileged import UnprivilegedHost
+from stackmap.measurement.machines import listen
 from stackmap.render.text import safe
 from stackmap.sampling.downsampling import counted_on
 from stackmap.sampling.snapshots import Snapshot
@@ -24,12 +25,12 @@ from stackmap.sources import cgroup, diskstats, limits, uptime
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stackmap.cli import Session
+    from stackmap.cli.session import Session
     from stackmap.host import Host
     from stackmap.model.topology import Topology
 
-LINGER = 10.0  # seconds that the end waits for a topology that is being read
-UNREAD = "stackmap: devices changed, and what they are now was not read before the end: it is not recorded"
+LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
+UNREAD = "devices changed shortly before the end; their new state is not recorded"
 
 
 @click.command()
@@ -39,11 +40,12 @@ UNREAD = "stackmap: devices changed, and what they are now was not read before t
 @click.pass_obj
 def command(session: Session, out: str, interval: float, count: int | None) -> None:
     """
-    Record the topology, and the counters of COUNT intervals of INTERVAL seconds, or until interrupted.
+    Record topology and counters of this machine into a capture.
 
-    OUT is a new directory; ``stackmap --from OUT`` reads it back.
+    Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
+    interrupted. OUT is a new directory; stackmap --from OUT reads it.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a service is ended
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as systemd stops a service
     times: list[float] = []
     try:
         with RecordingHost(session.host, out) as host, contextlib.suppress(KeyboardInterrupt):
@@ -52,7 +54,7 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
                 _progress(out, times, host.frames)
     except CaptureError as error:
         _clear()
-        kept = f"; {host.frames} samples are kept" if times else ""
+        kept = f"; {host.frames} samples are saved" if times else ""
         raise CaptureError(f"{error}{kept}") from error
     _clear()
     spent = times[-1] - times[0] if times else 0.0
@@ -60,10 +62,10 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:
-    """Ask for everything, then for the counters again and again; yield the instant of each sample."""
+    """Ask for everything, then repeatedly for the counters; yield the time of each sample."""
     listen(host)
     watch = Watch(host, _everything(host), _everything)
-    host.read(diskstats.PATH)  # for those who look at the files
+    host.read(diskstats.PATH)  # for readers of the files
     before: Snapshot | None = None
     try:
         for moment in watch.snapshots(
@@ -78,21 +80,21 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
     finally:
         if watch.is_behind:
             _clear()
-            click.echo(UNREAD, err=True)
+            tell(UNREAD)
 
 
 def _everything(host: Host) -> Topology:
-    """Ask all that a command may want to know, as root and as anyone would ask it."""
+    """Ask all that any command asks, as root and without root."""
     topology = discover(host, metadata=True, geometry=True)
-    tuple(limits.read(host, topology))  # what explain asks besides
-    cgroup.read(host)  # and blame
-    ask(host, topology)  # and plan
-    discover(UnprivilegedHost(host))  # what a reader without dmsetup's answers would ask
+    tuple(limits.read(host, topology))  # for explain
+    cgroup.read(host)  # for blame
+    ask(host, topology)  # for plan
+    discover(UnprivilegedHost(host))  # for a reader without dmsetup's answers
     return topology
 
 
 def _progress(out: str, times: list[float], samples: int) -> None:
-    """Say how far it is, where people look on."""
+    """Show the progress on a terminal."""
     if sys.stderr.isatty():
         spent = times[-1] - times[0]
         click.echo(f"\r{safe(out)}: {samples + 1} samples, {spent:.0f} s\x1b[K", err=True, nl=False)

@@ -6,17 +6,17 @@ import os
 import stat
 import sys
 from importlib.resources import files
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
-from stackmap.cli.measuring import MOST, Wanted, at, measuring, split_words
+from stackmap.cli.options import MAX_SAMPLES, measuring
 from stackmap.cli.output import writing
+from stackmap.cli.session import missing_status
 from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
-from stackmap.find import find_all
 from stackmap.host.capture_paths import encoded
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.render.report_data import report_data
@@ -24,12 +24,13 @@ from stackmap.sources import limits
 
 if TYPE_CHECKING:
     from stackmap.analysis.plan.plan_context import PlanContext
-    from stackmap.cli import Session
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
     from stackmap.document.blocks import Page
-    from stackmap.model.topology import Topology
+    from stackmap.measurement.measurement import Measurement
     from stackmap.render.html.document import Assets
 
-COUNT = 60  # of a live machine
+COUNT = 60  # intervals of a second on a live machine
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
 STYLES = ("vendor/uPlot.min.css", "style.css")
@@ -45,83 +46,72 @@ SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
     "out",
     metavar="FILE",
     required=True,
-    help="The page to write: FILE.html, or FILE.md for Markdown; - for standard output.",
+    help="Write to FILE.html or FILE.md; - for stdout.",
 )
 @click.option(
     "--to",
     "wishes",
     metavar="LAYOUT",
     multiple=True,
-    help="Propose this layout for NAME, as whatif and plan take it; may be said again for another.",
+    help="Propose this layout for NAME (repeatable).",
 )
 @click.option(
     "--onto",
     multiple=True,
     metavar="DEVICE",
-    help="A PV or an unused disk that the proposed layout shall stand on, as for plan; once for each.",
+    help="PV or unused disk for the layout (repeatable).",
 )
-@click.option("-m", "--markdown", is_flag=True, help="Markdown, whatever FILE is called.")
+@click.option("-m", "--markdown", is_flag=True, help="Write Markdown, whatever the name of FILE.")
 @click.pass_obj
 def command(
     session: Session,
     /,
-    words: tuple[str, ...],
-    text: BinaryIO | None,
-    report: str | None,
-    boot: bool,
+    options: MeasuringOptions,
     out: str,
     wishes: tuple[str, ...],
     onto: tuple[str, ...],
     markdown: bool,
 ) -> None:
     """
-    Write one page for a change request: what is, what is wrong, and the numbers.
+    Write one page for a change request: the stack, the findings and the figures.
 
-    With --to also what another layout would give, and the way there. A minute
-    is measured, or COUNT times INTERVAL. NAME is a VG, an LV, a
-    device, a mount point; without one, the tops with a finding and the most
-    loaded ones are told of. The page needs no network and no other file.
+    Measures one minute, or COUNT times INTERVAL. Without NAME, volumes with
+    findings and the busiest ones are included. With --to, the page adds the
+    load on another layout and the commands to convert to it. The page is one
+    file and needs no network.
     """
     markdown = _is_markdown(out, markdown=markdown)
     _refuse(out)
-    names, seconds, count = split_words(words)
-    if wishes and not names:
-        raise click.UsageError("--to is proposed for a NAME")
+    if wishes and not options.names:
+        raise click.UsageError("--to needs a NAME: which volume?")
     if onto and not wishes:
-        raise click.UsageError("--onto is for a layout that --to proposes")
+        raise click.UsageError("--onto needs --to LAYOUT")
     asked = {wish: parse(wish) for wish in wishes}
-    session.most = MOST
-    topology, looked = at(session, text, repeated=True, geometry=True)
-    session.tell_apart()
-    chosen = find_all(topology, names)
-    status = session.tell_missing(topology, names)
-    session.tell_unknown(topology)
-    taken = Measuring(topology, tuple(chosen))
-    wanted = Wanted(seconds, count, looked, report, boot).apart(session, COUNT)
-    wanted = wanted.near(topology, chosen)
-    for interval in wanted.intervals(session, topology):
+    measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
+    taken = Measuring(measured.topology, tuple(measured.devices))
+    for interval in measured.intervals():
         taken.add(interval)
-    found = taken.report(limits.read(session.host, topology))
+    found = taken.report(limits.read(measured.host, measured.topology))
     if found is None or not found.stacks:
-        raise InputError("nothing was measured, so there is nothing to report")
+        raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(
-        proposal(taken, name, wish, request, _plan_context(session, topology, name, request, onto))
-        for name in chosen
+        proposal(taken, name, wish, request, _plan_context(measured, name, request, onto))
+        for name in measured.devices
         for wish, request in asked.items()
     )
     page = page_of(found, proposals, report_data(found, proposals))
     _write(out, _drawn(page, markdown=markdown))
-    sys.exit(status)
+    sys.exit(missing_status(measured.missing))
 
 
 def _plan_context(
-    session: Session, topology: Topology, name: str, asked: LayoutRequest, onto: tuple[str, ...]
+    measured: Measurement, name: str, asked: LayoutRequest, onto: tuple[str, ...]
 ) -> PlanContext | str:
-    """Return what a plan is made from; why there can be none."""
+    """Return what a plan is made from, or why there can be none."""
     from stackmap.cli.plan_inputs import plan_context
 
     try:
-        return plan_context(session.host, topology, name, asked, onto)
+        return plan_context(measured.host, measured.topology, name, asked, onto)
     except (PlanRefused, LayoutError) as refusal:
         return str(refusal)
 
@@ -153,11 +143,11 @@ def _is_markdown(out: str, *, markdown: bool) -> bool:
         return True
     if out == "-" or out.endswith(HTML):
         return False
-    raise click.BadParameter(f"{out}: name it .html or .md, or say --markdown", param_hint="-o")
+    raise click.BadParameter(f"{out}: use the ending .html or .md, or --markdown", param_hint="-o")
 
 
 def _refuse(out: str) -> None:
-    """Refuse what no page is written to: above all a block device, which would be lost."""
+    """Refuse to overwrite a block device, and a directory."""
     if out == "-":
         return
     try:
@@ -166,7 +156,7 @@ def _refuse(out: str) -> None:
         return
     if stat.S_ISBLK(mode) or stat.S_ISDIR(mode):
         what = "a block device" if stat.S_ISBLK(mode) else "a directory"
-        raise click.BadParameter(f"{out} is {what}: a page is written to a file", param_hint="-o")
+        raise click.BadParameter(f"{out} is {what}: give a file", param_hint="-o")
 
 
 def _write(out: str, page: str) -> None:

@@ -1,4 +1,4 @@
-"""What a job is to run on: a device or a file that nobody uses, on any machine that is looked at."""
+"""The target of a fio job: a device or file that is unused on every machine involved."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from stackmap.model.device import Use
 from stackmap.render.text import safe
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.session import Session
     from stackmap.host import Host
+    from stackmap.measurement.measurement import Measurement
     from stackmap.model.topology import Topology
 
 DEV = "/dev/"
-UNSEEN = "not known: whether some other user's process writes to {path}; root is told"
-WRITTEN = "{path} has {size} bytes already; what they hold is lost"
+UNSEEN = "not known: whether another user's process writes to {path}; run as root to find out"
+WRITTEN = "{path} has {size} bytes of data, which the job overwrites"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A path for a job, "" where the user is to say it, and what is to be known of it."""
+    """A path for a job, "" for the user to set, and notes on it."""
 
     path: str
     notes: tuple[str, ...] = ()
@@ -39,52 +40,55 @@ class Target:
 NONE = Target("")
 
 
-def target_of(session: Session, topology: Topology, source: str, target: str) -> Target:
+def target_of(session: Session, measured: Measurement, source: str, target: str) -> Target:
     """
-    Return what *target* means; ``TargetRefused`` where it is, or may be, in use.
+    Return the device or file of *target*; ``TargetRefused`` if it is, or may be, in use.
 
-    It is looked up where the load was measured, and on this machine, where
-    fio may be run: a path may mean another device there.
+    It is checked on the measured machine and on this one, where fio may run:
+    a path may mean another device there.
     """
     from stackmap.host.live import LiveHost
 
     here: Host = session.host if session.live else LiveHost()
-    machines = [topology] if session.live else [topology, discover(here)]
+    topology = measured.topology
+    machines = [topology]
+    if not session.live or measured.has_only_names:
+        machines.append(discover(here))
     paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
     path = next(filter(None, paths), "")
     found = Target(path) if path else _file(session.host, here, target)
     if safe(found.path) != found.path or " " in found.path:
-        raise TargetRefused(f"{safe(found.path)}: no name for a job file")
+        raise TargetRefused(f"{safe(found.path)}: a job file cannot name it")
     return found
 
 
 def _judged(machine: Topology, source: str, target: str, *, first: bool) -> str:
     found = find(machine, target)
     if len(found) > 1:
-        raise click.UsageError(f"--target {target} means {len(found)} devices: name one")
+        raise click.UsageError(f"--target {target} matches {len(found)} devices: choose one")
     if not found:
         return ""
     (name,) = found
     if first and is_source(machine, source, name):
-        raise TargetRefused(f"{target} is where the load comes from, or a part of it")
+        raise TargetRefused(f"{target} is, or is part of, the measured volume")
     reason = in_use(machine, name)
     if reason:
-        raise TargetRefused(f"{target} {reason}: a job is for a volume that nobody uses")
+        raise TargetRefused(f"{target} {reason}: choose an unused volume")
     return path_of(machine[name])
 
 
 def _file(there: Host, here: Host, target: str) -> Target:
-    """Return the file *target* of this machine, *here*; refused also where the recorded one, *there*, uses it."""
+    """Return the file *target* of this machine, *here*; refused if the measured one, *there*, uses it."""
     if target.startswith(DEV) or os.sep not in target:
-        raise NameNotFound(f"no device is named {target}")
+        raise NameNotFound(f"no device named '{target}'")
     if not os.path.isfile(target):
-        raise InputError(f"{target}: no file; make it first, as large as the test shall be")
+        raise InputError(f"{target}: no such file; create it first, in the size of the test")
     path = os.path.realpath(target)
     status = os.stat(path)
     reason = next(map(used_by, _uses(there, here, path)), "") or _content(path, status)
     if reason:
-        raise TargetRefused(f"{target} {reason}: a job is for a file that nobody needs")
-    written = status.st_size and status.st_blocks  # of a hole alone nothing is lost
+        raise TargetRefused(f"{target} {reason}: choose an unused file")
+    written = status.st_size and status.st_blocks  # a file of holes has nothing to lose
     notes = [WRITTEN.format(path=path, size=status.st_size)] if written else []
     if not sees_all_processes(here):
         notes.append(UNSEEN.format(path=path))
@@ -92,7 +96,7 @@ def _file(there: Host, here: Host, target: str) -> Target:
 
 
 def _uses(there: Host, here: Host, path: str) -> Iterator[Use]:
-    """Yield who uses the file at *path*, which has no link in it."""
+    """Yield the uses of the file at *path*, which has no link in it."""
     if number := guest_number(path):
         yield Use("vm", f"guest {number}", "file name")
     for host in (here,) if there is here else (here, there):
@@ -107,15 +111,15 @@ def _is_same(used: str, path: str) -> bool:
         return True
     try:
         return os.path.samefile(used, path)
-    except (OSError, ValueError):  # it is gone, is of the recorded machine, or is no path at all
+    except (OSError, ValueError):  # removed, of the recorded machine, or no path at all
         return False
 
 
 def _content(path: str, status: os.stat_result) -> str:
-    """Return why the file at *path* is none for tests; one that cannot be read may hold anything."""
+    """Return why the file at *path* is unfit for tests, "" if it is not; an unreadable one may hold anything."""
     try:
         with open(path, "rb") as file:
             head = file.read(HEAD)
     except OSError as error:
-        return f"cannot be read ({error.strerror}), so what it holds is not known"
+        return f"cannot be read ({error.strerror}), so its content is not known"
     return not_a_test_file(path, status.st_size, head, executable=bool(status.st_mode & 0o111))

@@ -1,18 +1,20 @@
-"""``stackmap tree``: the stacks, from what is used down to the disks."""
+"""``stackmap tree``: the stacks, from volumes down to disks."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.output import width
+from stackmap.cli.output import tell, width
+from stackmap.cli.session import tell_missing
 
 if TYPE_CHECKING:
-    from stackmap.cli import Session
+    from stackmap.cli.session import Session
     from stackmap.model.topology import Topology
     from stackmap.render.columns import Column
     from stackmap.render.tree_style import Look
@@ -27,30 +29,30 @@ def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def _columns(_: click.Context, __: click.Parameter, wish: str | None) -> list[Column]:
-    if not wish:
+def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[Column]:
+    if not value:
         return []
     from stackmap.render.columns import choose
 
     try:
-        return choose(wish)
+        return choose(value)
     except KeyError as error:
-        raise click.BadParameter(f"no column {error.args[0]}; -H lists them") from error
+        raise click.BadParameter(f"no column {error.args[0]}; -H lists the columns") from error
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("-s", "--inverse", is_flag=True, help="From the disks up.")
-@click.option("--expand", is_flag=True, help="A row for each of LVM's hidden LVs.")
+@click.option("-s", "--inverse", is_flag=True, help="Show the stacks from the disks up.")
+@click.option("--expand", is_flag=True, help="Show every hidden LV of LVM.")
 @click.option(
     "-o",
     "--output",
     "columns",
     metavar="LIST",
     callback=_columns,
-    help="Columns, by commas; +LIST adds to the usual ones.",
+    help="Columns, comma-separated; +LIST adds to the default.",
 )
-@click.option("-O", "--output-all", "everything", is_flag=True, help="All columns.")
+@click.option("-O", "--output-all", "everything", is_flag=True, help="Show all columns.")
 @click.option(
     "-H",
     "--list-columns",
@@ -58,24 +60,21 @@ def _columns(_: click.Context, __: click.Parameter, wish: str | None) -> list[Co
     is_eager=True,
     expose_value=False,
     callback=_list_columns,
-    help="List the columns, and stop.",
+    help="List the columns and exit.",
 )
-@click.option("-J", "--json", "form", flag_value="json", help="A JSON object.")
-@click.option("-P", "--pairs", "form", flag_value="pairs", help='Lines of NAME="value".')
-@click.option("-r", "--raw", "form", flag_value="raw", help="Lines of values, apart by blanks.")
-@click.option("--dot", "form", flag_value="dot", help="A diagram for Graphviz.")
-@click.option("--mermaid", "form", flag_value="mermaid", help="A diagram for Mermaid.")
-@click.option("--svg", "form", flag_value="svg", help="A diagram as an SVG file.")
-@click.option("--graphml", "form", flag_value="graphml", help="The graph, for other programs.")
+@click.option("-J", "--json", "form", flag_value="json", help="Print a JSON object.")
 @click.option(
-    "--diff",
-    "earlier",
-    metavar="CAPTURE",
-    help="What changed since CAPTURE was taken, in place of the tree.",
+    "-P", "--pairs", "form", flag_value="pairs", help='Print lines of NAME="value" pairs.'
 )
+@click.option("-r", "--raw", "form", flag_value="raw", help="Print space-separated values.")
+@click.option("--dot", "form", flag_value="dot", help="Print a diagram for Graphviz.")
+@click.option("--mermaid", "form", flag_value="mermaid", help="Print a diagram for Mermaid.")
+@click.option("--svg", "form", flag_value="svg", help="Print a diagram as SVG.")
+@click.option("--graphml", "form", flag_value="graphml", help="Print the graph as GraphML.")
+@click.option("--diff", "earlier", metavar="CAPTURE", help="Show what changed since CAPTURE.")
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
-@click.option("-n", "--no-heading", is_flag=True, help="No headings.")
-@click.option("-b", "--bytes", "exact", is_flag=True, help="Sizes in bytes.")
+@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@click.option("-b", "--bytes", "exact", is_flag=True, help="Print sizes in bytes.")
 @click.pass_obj
 def command(
     session: Session,
@@ -89,10 +88,10 @@ def command(
     **looks: bool,
 ) -> None:
     """
-    Show the stacks: what stands on what, from LVs and arrays down to the disks.
+    Show the storage stacks, from LVs and arrays down to disks.
 
-    NAME is a VG, an LV, an array, a device, a mount point: the stacks it is
-    part of. A device is drawn once; an arrow points back to it.
+    NAME is a VG, an LV, an array, a device or a mount point: all stacks that
+    contain it are shown. A device is drawn once; an arrow refers back to it.
     """
     _ahead(session)
     from stackmap.discover import discover
@@ -110,14 +109,16 @@ def command(
     look = _look(session, plain=plain)
     if earlier is not None:
         text = look.text(_changes(earlier, names, topology, as_json=form == "json"))
+    elif form:
+        text = _formatted(form, topology, columns, looks)
     else:
-        text = FORMS[form](topology, look, columns, looks)
+        text = _drawn(topology, look, columns, looks)
     click.echo(text, nl=False, color=look.colour)
-    sys.exit(session.tell_missing(whole, names))
+    sys.exit(tell_missing(whole, names))
 
 
 def _ahead(session: Session) -> None:
-    """Begin what is asked of mapped devices, so that it works while what reads it is imported."""
+    """Start the dmsetup commands, which run while the modules that read their output are imported."""
     if not session.live:
         return
     from stackmap.host.live import LiveHost
@@ -148,88 +149,48 @@ def _drawn(topology: Topology, look: Look, columns: list[Column], looks: Looks) 
     return text + look.text("".join(notes))
 
 
-def _json(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
-    import json
+def _formatted(form: str, topology: Topology, columns: list[Column], looks: Looks) -> str:
+    """Return *topology* in a *form* for programs; each imports only what it needs."""
+    if form == "json":
+        import json
 
-    from stackmap.render.json import tree_json
+        from stackmap.render.json import tree_json
 
-    return json.dumps(tree_json(topology)) + "\n"
+        return json.dumps(tree_json(topology)) + "\n"
+    if form in ("pairs", "raw"):
+        from stackmap.render.columns import choose
+        from stackmap.render.flat import render_pairs, render_raw
 
-
-def _pairs(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> str:
-    from stackmap.render.columns import choose
-    from stackmap.render.flat import render_pairs
-
-    return render_pairs(topology, columns or choose(""), exact=looks["exact"])
-
-
-def _raw(topology: Topology, _: Look, columns: list[Column], looks: Looks) -> str:
-    from stackmap.render.columns import choose
-    from stackmap.render.flat import render_raw
-
-    heading = not looks["no_heading"]
-    return render_raw(topology, columns or choose(""), heading=heading, exact=looks["exact"])
-
-
-def _dot(topology: Topology, _: Look, __: list[Column], looks: Looks) -> str:
-    from stackmap.render.dot import render_dot
+        columns = columns or choose("")
+        if form == "pairs":
+            return render_pairs(topology, columns, exact=looks["exact"])
+        return render_raw(topology, columns, heading=not looks["no_heading"], exact=looks["exact"])
     from stackmap.render.picture import picture
 
-    return render_dot(picture(topology, expand=looks["expand"]))
-
-
-def _mermaid(topology: Topology, _: Look, __: list[Column], looks: Looks) -> str:
-    from stackmap.render.mermaid import render_mermaid
-    from stackmap.render.picture import picture
-
-    return render_mermaid(picture(topology, expand=looks["expand"]))
-
-
-def _svg(topology: Topology, _: Look, __: list[Column], looks: Looks) -> str:
-    from stackmap.render.picture import picture
-    from stackmap.render.svg import render_svg
-
-    return render_svg(picture(topology, expand=looks["expand"]))
-
-
-def _graphml(topology: Topology, _: Look, __: list[Column], ___: Looks) -> str:
-    from stackmap.render.graphml import render_graphml
-
-    return render_graphml(topology)
+    drawn = topology if form == "graphml" else picture(topology, expand=looks["expand"])
+    render: Callable[[object], str] = getattr(
+        import_module(f"stackmap.render.{form}"), f"render_{form}"
+    )
+    return render(drawn)
 
 
 def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: bool) -> str:
     import json
 
     from stackmap.analysis.differences import differences
-    from stackmap.cli import tell
     from stackmap.discover import discover
     from stackmap.find import find
     from stackmap.host.capture import CapturedHost
     from stackmap.render.differences import differences_json, render_differences
 
     before = discover(CapturedHost(earlier, tell), counters=False)
-    found = [name for wish in names for name in find(before, wish)]
+    found = [name for each in names for name in find(before, each)]
     changes = differences(before.select(found) if names else before, after)
     return json.dumps(differences_json(changes)) + "\n" if as_json else render_differences(changes)
 
 
-Form = Callable[["Topology", "Look", list["Column"], Looks], str]
-
-FORMS: dict[str | None, Form] = {
-    None: _drawn,
-    "json": _json,
-    "pairs": _pairs,
-    "raw": _raw,
-    "dot": _dot,
-    "mermaid": _mermaid,
-    "svg": _svg,
-    "graphml": _graphml,
-}
-
-
 def _look(session: Session, *, plain: bool) -> Look:
-    """Return the look this terminal can show: ASCII where its encoding has no lines."""
+    """Return the style for this terminal: ASCII if its encoding has no lines."""
     from stackmap.render.tree_style import ASCII, UNICODE
 
     terminal = sys.stdout.isatty()

@@ -18,9 +18,7 @@ from stackmap.sources import dm, lvm_names
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.sysfs import Block
 
-NO_TOPOLOGY = (
-    "where LVs and arrays lie: the text's names are all there is, LVs are grouped by them alone"
-)
+NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
 
 KERNEL_NAME = re.compile(r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+")
 PARTITION = re.compile(r"([sv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+")

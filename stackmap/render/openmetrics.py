@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan
-from typing import Protocol
+from typing import IO
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
@@ -35,16 +35,6 @@ UNITS = {
 END = "# EOF\n"
 SIZE = 8  # bytes of a figure
 HELD = 2_000_000  # figures, until they are stored: 16 MB
-
-
-class Store(Protocol):
-    """Where figures wait: a file, or memory."""
-
-    def put(self, content: bytes) -> int:
-        """Keep *content*, and return its place."""
-
-    def get(self, place: int, size: int) -> bytes:
-        """Return *size* bytes from *place* on."""
 
 
 @dataclass(slots=True)
@@ -67,27 +57,30 @@ class Course:
             value = metric.value(load)
             values.append(nan if value is None else value)
 
-    def put(self, store: Store) -> None:
-        """Have *store* keep what is held."""
+    def put(self, store: IO[bytes]) -> None:
+        """Append the figures to *store*, and drop them here."""
         content = b"".join(column.tobytes() for column in (self.times, *self.values))
-        self.stored.append((store.put(content), len(self.times)))
+        end = store.seek(0, 2)
+        self.stored.append((end, len(self.times)))
+        store.write(content)
         for column in (self.times, *self.values):
             del column[:]
 
-    def of(self, metric: int, store: Store) -> Iterator[tuple[array[float], array[float]]]:
+    def of(self, metric: int, store: IO[bytes]) -> Iterator[tuple[array[float], array[float]]]:
         """Yield the instants and the values of a metric, in parts."""
         for place, count in self.stored:
             size = count * SIZE
-            found = array("d", store.get(place, size)), array("d")
-            found[1].frombytes(store.get(place + (1 + metric) * size, size))
-            yield found
+            store.seek(place)
+            times = array("d", store.read(size))
+            store.seek(place + (1 + metric) * size)
+            yield times, array("d", store.read(size))
         yield self.times, self.values[metric]
 
 
 Courses = dict[str, Course]  # by the labels of a device
 
 
-def courses(reports: Iterable[tuple[Topology, Interval]], store: Store) -> Courses:
+def courses(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) -> Courses:
     """Gather what *reports* say of each device; one that is renamed begins anew under its name."""
     found: Courses = {}
     held = 0
@@ -111,7 +104,7 @@ def courses(reports: Iterable[tuple[Topology, Interval]], store: Store) -> Cours
     return found
 
 
-def openmetrics(found: Courses, store: Store) -> Iterator[str]:
+def openmetrics(found: Courses, store: IO[bytes]) -> Iterator[str]:
     """Yield the text, a family at a time, to its end."""
     for place, metric in enumerate(METRICS):
         name, unit, factor = named(metric)

@@ -51,8 +51,8 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
     if empty:
         wanted = "" if which in ("all", "last") else f" number {which}"
         raise InputError(
-            f"{source}: no interval{wanted} to report: a rate takes two samples, or a report of "
-            "rates (of one sample, --since-boot shows averages)"
+            f"{source}: no interval{wanted}: need two samples to compute a rate "
+            "(--since-boot shows averages of one sample)"
         )
 
 

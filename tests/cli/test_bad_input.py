@@ -147,7 +147,7 @@ def test_a_closed_output_is_told():
 
     assert result.returncode == 1
     assert result.stderr == (
-        "stackmap: standard output is closed: send it to a file, or to /dev/null\n"
+        "stackmap: standard output is closed: redirect it to a file or to /dev/null\n"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.cli.compare import _again, _split
+from stackmap.cli.compare import _matches, _split
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.topology import Topology
 
@@ -85,7 +85,7 @@ def test_a_volume_is_found_again(before, after, name, again):
         for kernel, label in (before, after)
     )
 
-    assert {before[0]: again} == _again(old, new, name)
+    assert {before[0]: again} == _matches(old, new, name)
 
 
 def test_another_name_is_mapped():
@@ -121,23 +121,23 @@ def test_an_at_sign_in_a_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(SAMPLE, "monday@1..2")
 
-    assert _split("monday@1..2") == ("monday@1..2", (None, None))
-    assert _split("monday@1..") == ("monday", ("1", None))
-    assert _split("a@b") == ("a@b", (None, None))
+    assert _split("monday@1..2") == ("monday@1..2", {})
+    assert _split("monday@1..") == ("monday", {"since": "1"})
+    assert _split("a@b") == ("a@b", {})
 
 
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
         (["compare", SAMPLE, "nowhere.txt"], 1, "nowhere.txt"),
-        (["compare", SAMPLE, f"{SAMPLE}@soon.."], 2, "soon is no time"),
+        (["compare", SAMPLE, f"{SAMPLE}@soon.."], 2, "no time: 'soon'"),
         (["compare", SAMPLE, SAMPLE, "nothing"], 32, "no volume is in both"),
         (["compare", SAMPLE, SAMPLE, "-m", "vm-disk1"], 2, "BEFORE_NAME=AFTER_NAME"),
-        (["compare", SAMPLE, SAMPLE, "-m", "vghdd=vm-disk1"], 2, "means 2 devices"),
-        (["compare", SAMPLE, SAMPLE, "-m", "x=vm-disk1"], 32, "no device is named x before"),
+        (["compare", SAMPLE, SAMPLE, "-m", "vghdd=vm-disk1"], 2, "matches 2 devices"),
+        (["compare", SAMPLE, SAMPLE, "-m", "x=vm-disk1"], 32, "before: no device named 'x'"),
         (["compare", SAMPLE, str(MEDUSA)], 1, "no interval"),
         (["compare", SAMPLE, SAMPLE, "vm-disk1", "nothing"], 64, "not in both: nothing"),
-        (["compare", SAMPLE, f"{MEDUSA / 'input' / 'iostat-3.txt'}@1..2"], 2, "not of a text"),
+        (["compare", SAMPLE, f"{MEDUSA / 'input' / 'iostat-3.txt'}@1..2"], 2, "not a text"),
     ],
 )
 def test_wrong_words_are_told(words, status, said, monkeypatch):

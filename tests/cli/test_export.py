@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pyarrow import parquet
 
 from stackmap.cli import stackmap
-from stackmap.cli.spool import Spill
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.metrics import METRICS
@@ -88,7 +88,7 @@ def test_names_from_the_system_are_read_back(name):
     """No name ends its label, a line or the text."""
     load = Load(Flow(2.0, 0.0, 3.0, 5.0), Flow(7.0, 0.0, 11.0, 13.0), aqu=17.0, busy=0.19)
     topology = Topology([passing("dm-0", label=name)])
-    with Spill(None) as store:
+    with BytesIO() as store:
         found = courses([(topology, Interval({"dm-0": load}, time=23.5))], store)
         text = "".join(openmetrics(found, store))
     families = list(text_string_to_metric_families(text))
@@ -112,18 +112,18 @@ def test_what_is_not_held_is_the_same(monkeypatch, tmp_path):
 def test_memory_does_not_grow_with_the_recording(monkeypatch):
     """A store is given every figure but the last ones."""
 
-    class Counting(Spill):
+    class Counting(BytesIO):
         size = 0
 
-        def put(self, content):
+        def write(self, content):
             self.size += len(content)
-            return super().put(content)
+            return super().write(content)
 
     monkeypatch.setattr(rendering, "HELD", 10 * len(METRICS))
     topology = Topology([passing("dm-0", label="vg/lv")])
     load = Load(Flow(2.0, 0.0, 3.0, 5.0), Flow(7.0, 0.0, 11.0, 13.0), aqu=17.0, busy=0.19)
     reports = ((topology, Interval({"dm-0": load}, time=float(n))) for n in range(1000))
-    with Counting(None) as store:
+    with Counting() as store:
         (course,) = courses(reports, store).values()
         times = [time for part, _ in course.of(0, store) for time in part]
 
@@ -160,7 +160,7 @@ def test_without_pyarrow_it_is_said(tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    assert done.stderr == "stackmap: export: Parquet needs pyarrow: pip install stackmap[parquet]\n"
+    assert done.stderr == "stackmap: Parquet needs pyarrow: pip install stackmap[parquet]\n"
     assert not out.exists()
 
 
@@ -178,7 +178,7 @@ def test_one_file_is_of_one_form(forms, tmp_path):
     result = CliRunner().invoke(stackmap, [*COMMAND, "export", *forms, "-o", str(out)])
 
     assert result.exit_code == 2
-    assert "not both" in result.output
+    assert "choose one format" in result.output
     assert not out.exists()
 
 

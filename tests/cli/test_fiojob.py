@@ -167,7 +167,7 @@ def test_what_may_not_be_read_is_refused(tmp_path, monkeypatch):
     file.chmod(0o200)
     monkeypatch.setattr(target, "open", _denied, raising=False)
 
-    assert "cannot be read (Permission denied), so what it holds is not known" in refused(file)
+    assert "cannot be read (Permission denied), so its content is not known" in refused(file)
 
 
 def _denied(path, _mode):
@@ -188,14 +188,14 @@ def test_what_a_file_holds_is_said_to_be_lost(tmp_path):
     full.write_bytes(bytes([7]) * 5120)
     with hole.open("wb") as file:
         file.truncate(1 << 20)
-    said = f"{full} has 5120 bytes already; what they hold is lost"
+    said = f"{full} has 5120 bytes of data, which the job overwrites"
     words = ["--from", SAMPLE, "fiojob", "vm-disk1", "--target"]
 
     result = CliRunner().invoke(stackmap, [*words, str(full)])
     assert said in result.stdout.replace("\n# ", " ")
     assert f"stackmap: {said}\n" in result.stderr
     assert said in json.loads(printed("vm-disk1", "-J", "--target", str(full)))["notes"]
-    assert "bytes already" not in CliRunner().invoke(stackmap, [*words, str(hole)]).output
+    assert "bytes of data" not in CliRunner().invoke(stackmap, [*words, str(hole)]).output
 
 
 def test_a_job_that_only_reads_loses_nothing():
@@ -348,11 +348,11 @@ def test_a_text_has_no_length_and_no_certain_sizes():
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["vm-disk1", "--target", "vm-disk1"], 3, "where the load comes from"),
-        (["vm-disk1", "--target", "sda"], 3, "a part of it"),
-        (["vm-disk1", "--target", "/dev/nothing"], 32, "no device is named"),
-        (["vm-disk1", "--target", "./nothing"], 1, "no file"),
-        (["vm-disk1", "--target", "vghdd"], 2, "means 2 devices"),
+        (["vm-disk1", "--target", "vm-disk1"], 3, "is, or is part of, the measured volume"),
+        (["vm-disk1", "--target", "sda"], 3, "part of, the measured volume"),
+        (["vm-disk1", "--target", "/dev/nothing"], 32, "no device named '/dev/nothing'"),
+        (["vm-disk1", "--target", "./nothing"], 1, "no such file"),
+        (["vm-disk1", "--target", "vghdd"], 2, "matches 2 devices"),
         (["vm-disk1", "--target", "/etc/passwd"], 3, "is the system's"),
         (["vm-disk1", "--target", str(ROOT / "README.md")], 3, "no whole sectors"),
         (["vm-disk1", "--target", str(ROOT / "run")], 3, "is a script"),
@@ -360,11 +360,11 @@ def test_a_text_has_no_length_and_no_certain_sizes():
         (["vm-disk1", "--sizes", "write=4k/50:8k/40"], 2, "100 together"),
         (["vm-disk1", "--sizes", "write=100/100"], 2, "whole sectors"),
         (["vm-disk1", "--sizes", "write=4k"], 2, "no size with its share"),
-        (["vghdd"], 2, "means 2 devices"),
+        (["vghdd"], 2, "matches 2 devices"),
         (["vm-disk1", "vm-disk1-r10"], 2, "one NAME"),
         ([], 2, "one NAME"),
-        (["nothing"], 32, "no device is named nothing"),
-        (["fd0"], 1, "did nothing"),
+        (["nothing"], 32, "no device named 'nothing'"),
+        (["fd0"], 1, "was idle"),
     ],
 )
 def test_refusals(words, status, said, monkeypatch):

@@ -81,7 +81,7 @@ def test_the_present_layout_is_nothing_to_do():
     [
         (["vm-disk1", "--to", "raid6"], "PVs on disks of their own"),
         (["vm-disk1", "--to", "raid10:members=6"], "PVs on disks of their own"),
-        (["vm-disk1", "--to", "raid10", "--way", "grow"], "is no way for"),
+        (["vm-disk1", "--to", "raid10", "--way", "grow"], "cannot be converted by"),
         (["vghdd", "--to", "raid10"], "not for 2"),
         (["sda", "--to", "raid10"], "neither on an LV"),
         (["vm-disk1", "--to", "raid10", "--onto", "sda"], "are needed"),

@@ -439,9 +439,9 @@ def test_layouts_stand_beside_each_other():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--to", "raid10"], "--to is proposed for a NAME"),
+        (["--to", "raid10"], "--to needs a NAME"),
         (["vm-disk1", "--to", "raid7"], "no layout is named raid7"),
-        (["vm-disk1", "--onto", "sda"], "--onto is for a layout that --to proposes"),
+        (["vm-disk1", "--onto", "sda"], "--onto needs --to LAYOUT"),
     ],
 )
 def test_a_proposal_that_cannot_be_is_refused(words, said, tmp_path):

@@ -154,7 +154,7 @@ def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
         (line,) = Path(f"{out}.said").read_text().splitlines()
         assert line.startswith("stackmap: ")
         assert "No space left on device" in line
-        if kept := re.search(r"; (\d+) samples are kept", line):
+        if kept := re.search(r"; (\d+) samples are saved", line):
             assert read_back(out) == int(kept[1])
         else:
             with pytest.raises(CaptureError, match=BEFORE_THE_FIRST):

@@ -84,7 +84,7 @@ REFUSED = {
     "cache-reshape": (3, "raid6:layout=ls_6 needs none"),
     "thin-reshape": (3, "raid6:layout=ls_6 needs none"),
     "members": (3, "PVs on disks of their own"),
-    "size": (32, "no device is named nosuch"),
+    "size": (32, "no device named 'nosuch'"),
     "layout": (3, "no raid10 with the layout far"),
     "same": (0, ""),
     "group": (0, ""),

@@ -62,7 +62,7 @@ class Sizes:
         """
         Return the share of each size in whole per cent, which are 100 together.
 
-        >>> Sizes({4096: 2, 8192: 1}, Told.TWO).percents()
+        >>> Sizes({4096: 2, 8192: 1}, SizeSource.TWO).percents()
         {4096: 67, 8192: 33}
         """
         whole = sum(self.requests.values())
@@ -78,7 +78,7 @@ def parse_sizes(text: str) -> Sizes:
     """
     Return the sizes that *text* says as fio's bssplit does, ``ValueError`` if it does not.
 
-    >>> given("4k/70:64k/30").requests
+    >>> parse_sizes("4k/70:64k/30").requests
     {4096: 70.0, 65536: 30.0}
     """
     requests: dict[int, float] = {}

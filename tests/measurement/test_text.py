@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from stackmap.discover.names_only import NO_TOPOLOGY
+
 ROOT = Path(__file__).parent.parent.parent
 SAMPLE = ROOT / "sample_topologies" / "vghdd"
 TABLE = "Device            r/s     w/s     rkB/s     wkB/s   await  %util\n"
@@ -39,7 +41,7 @@ def test_a_text_of_another_machine_is_warned_of_once(command):
     told = said(command, text + text)
 
     assert told.count("the text is of host web1, not lab; kernel 6.12.3, not 6.1.0-56-amd64") == 1
-    assert "of 1 names that no device bears" in told
+    assert "1 device name in the text is unknown here" in told
     assert "vdx" in told
 
 
@@ -78,4 +80,44 @@ def test_where_no_topology_is_at_hand_names_group_the_rows():
     assert stack["layers"][1]["devices"] == ["vg--a-lv_rimage_0", "vg--a-lv_rimage_1"]
     assert stack["layers"][1]["metadata"] == ["vg--a-lv_rmeta_0", "vg--a-lv_rmeta_1"]
     assert stack["layers"][1]["amplification"]["bytes"]["write"] == 2
-    assert "the text's names are all there is" in result.stderr
+    assert "no topology for this text; devices are shown by their own names" in result.stderr
+
+
+UNKNOWN_HOST = (
+    BANNER.format("6.12.3", "web1")
+    + "2026-11-21T07:43:44+0000\n"
+    + TABLE
+    + "vg--a-lv 2.00 13.00 5.00 52.00 11.00 13.00\n\n"
+)
+EVERY_COMMAND = {
+    "iostat": ["iostat", "vg--a-lv"],
+    "layers": ["iostat", "--per-layer", "vg--a-lv"],
+    "blame": ["blame", "vg--a-lv"],
+    "explain": ["explain", "vg--a-lv"],
+    "whatif": ["whatif", "vg--a-lv", "--to", "raid10"],
+    "report": ["report", "-m", "-o", "-", "vg--a-lv"],
+    "fiojob": ["fiojob", "vg--a-lv"],
+    "export": ["export", "--openmetrics", "vg--a-lv"],
+}
+
+
+@pytest.mark.parametrize("name", EVERY_COMMAND)
+def test_every_command_reads_a_text_of_an_unknown_host_by_its_names(name):
+    """The LV of the text is found, no command takes it for a device of the sample, and each says so once."""
+    words = ["--from", str(SAMPLE), *EVERY_COMMAND[name], "--input", "-"]
+    result = subprocess.run(
+        [sys.executable, "-m", "stackmap", *words],
+        cwd=ROOT,
+        input=UNKNOWN_HOST,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        text=True,
+    )
+
+    notes = result.stderr.splitlines()
+    assert notes.count(f"stackmap: {NO_TOPOLOGY}") == 1
+    assert "no device named" not in result.stderr
+    assert "names may mean other devices" not in result.stderr
+    assert result.returncode == 0
+    assert name == "explain" or "vg-a/lv" in result.stdout  # nothing is wrong with it

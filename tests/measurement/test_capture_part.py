@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-import click
 import pytest
 
-from stackmap.cli.window import instant, length
+from stackmap.errors import UsageError
+from stackmap.measurement.capture_part import instant, length
 
 
 def local(*when):
@@ -53,11 +53,11 @@ def test_until(text, near, expected):
     "text", ["", "noon", "25:00", "2026-13-01", "-1x", "-", "@x", "9" * 400, "-" + "9" * 400 + "d"]
 )
 def test_what_is_no_time_says_so(text):
-    with pytest.raises(click.UsageError, match=r"no time|no length"):
+    with pytest.raises(UsageError, match=r"no time|no length"):
         instant(text, (BEGIN, END), END, later=False)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-5", "1e3", "five", "5 parsecs", "1_0"])
 def test_what_is_no_length_says_so(text):
-    with pytest.raises(click.UsageError, match="no length"):
+    with pytest.raises(UsageError, match="no length"):
         length(text)

@@ -1,4 +1,4 @@
-"""Who names a volume is told the same, whether what has no part in it is looked at or not."""
+"""A named volume has the same figures, whether unconnected devices are read or not."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from click.testing import CliRunner
 
 from stackmap.analysis import time_series
 from stackmap.cli import stackmap
-from stackmap.cli.measuring import Wanted
 from stackmap.cli.record import samples
 from stackmap.host.recording import RecordingHost
+from stackmap.measurement.measurement import Measurement
 from stackmap.model.device import Role
 from stackmap.model.topology import Edge, Topology
 from tests.drawn import disk, passing
@@ -45,7 +45,7 @@ def test_what_has_no_part_in_it_changes_nothing(name, minute, monkeypatch):
     """No figure, no finding, no sentence; a report's points may be finer, so they are held as coarse here."""
     monkeypatch.setattr(time_series, "ROOM", (24, 24))
     near = said(minute, name)
-    monkeypatch.setattr(Wanted, "near", lambda wanted, *_: wanted)
+    monkeypatch.setattr(Topology, "connected", lambda *_: None)
 
     assert near == said(minute, name)
 
@@ -53,14 +53,14 @@ def test_what_has_no_part_in_it_changes_nothing(name, minute, monkeypatch):
 def test_what_is_not_near_is_not_counted(minute, monkeypatch):
     """Of thirty volumes and their disks, one and its own."""
     seen = set()
-    real = Wanted.intervals
+    real = Measurement.intervals
 
     def watched(*words):
         for interval in real(*words):
             seen.update(interval.loads)
             yield interval
 
-    monkeypatch.setattr(Wanted, "intervals", watched)
+    monkeypatch.setattr(Measurement, "intervals", watched)
     said(minute, "whatif")
 
     assert seen == {"dm-0", "sda"}

@@ -1,0 +1,108 @@
+"""
+The Python API: ``import stackmap``; see stackmap-api(7).
+
+>>> import stackmap
+>>> machine = stackmap.open("sample_topologies/vghdd")
+>>> topology, interval = next(machine.intervals(which="average"))
+>>> (stack,) = stackmap.layers(topology, interval, "vm-disk1")
+>>> round(stack.layers[1].iops_amplification["write"], 2)
+4.0
+>>> [finding.rule.name for finding in stackmap.findings(machine.intervals(), "vm-disk1")]
+['slow-member', 'partial-stripe', 'overloaded', 'busy-is-not-full']
+"""
+
+from __future__ import annotations
+
+import logging
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from stackmap.analysis import blame as blaming
+from stackmap.analysis.amplification import figures_of, heads, stack_tops
+from stackmap.analysis.corrections import corrected as corrected_with_notes
+from stackmap.analysis.findings import rules
+from stackmap.analysis.findings.measured import measured_context
+from stackmap.analysis.whatif.project import project
+from stackmap.errors import InputError
+from stackmap.find import find_all
+from stackmap.host.capture import CapturedHost
+from stackmap.host.live import LiveHost
+from stackmap.host.text_file import is_capture, open_text
+from stackmap.measurement.capture_part import CapturePart
+from stackmap.measurement.machines import CaptureSource, LiveSource
+from stackmap.measurement.text import TextSource
+from stackmap.model.layout_request import parse
+from stackmap.sampling.snapshots import only_same_devices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stackmap.analysis.amplification import StackFigures
+    from stackmap.analysis.blame import Blame
+    from stackmap.analysis.findings.rule import Finding
+    from stackmap.analysis.whatif.projection import Projection
+    from stackmap.measurement.source import Source
+    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+
+note = logging.getLogger("stackmap").warning
+
+
+def live() -> Source:
+    """Return this machine as a source of figures."""
+    return LiveSource(LiveHost(), geometry=True)
+
+
+def open(path: str, machine: Source | None = None, **part: str) -> Source:
+    """
+    Open a capture (a directory or a tar) or a statistics text.
+
+    *part* of a capture: ``since``, ``until`` and ``every``, as on the command line. The names in a text
+    are those of *machine*; without it, they are all that is known.
+    """
+    if is_capture(path):
+        return CaptureSource(CapturedHost(path, note), CapturePart(**part), geometry=True)
+    return TextSource(open_text(path), machine, note)
+
+
+def corrected(topology: Topology, interval: Interval) -> Interval:
+    """Return *interval* without the known errors of the kernel's counters; the functions below do so themselves."""
+    return corrected_with_notes(topology, interval)[0]
+
+
+def layers(topology: Topology, interval: Interval, *names: str) -> list[StackFigures]:
+    """Return the figures of each layer, for the stacks of *names*; by default for all stacks."""
+    loads = corrected(topology, interval).loads
+    tops = find_all(topology, names) or heads(topology, loads)
+    return figures_of(topology, loads, stack_tops(topology, loads, tops), interval.seconds)
+
+
+def blame(topology: Topology, interval: Interval, name: str) -> list[Blame]:
+    """Return which volumes load each of the devices that *name* means."""
+    loads = corrected(topology, interval).loads
+    return [blaming.blame(topology, loads, each) for each in find_all(topology, [name])]
+
+
+def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> list[Finding]:
+    """Return what is slow and why, worst first; with *names*, only in their stacks."""
+    topology, steady = _steady(intervals)
+    part = topology.select(find_all(topology, names)) if names else topology
+    found = rules.findings(measured_context(topology, list(steady)))
+    return [each for each in found if each.device in part]
+
+
+def whatif(intervals: Iterable[tuple[Topology, Interval]], name: str, layout: str) -> Projection:
+    """Return the measured load of the volume *name* on another *layout*, such as "raid10"."""
+    topology, steady = _steady(intervals)
+    return project(topology, steady, find_all(topology, [name])[0], parse(layout))
+
+
+def _steady(
+    intervals: Iterable[tuple[Topology, Interval]],
+) -> tuple[Topology, Iterator[Interval]]:
+    """Return the first topology, and the intervals with figures only for devices that are still those of it."""
+    given = iter(intervals)
+    first = next(given, None)
+    if first is None:
+        raise InputError("no interval was measured")
+    return first[0], only_same_devices(first[0], chain([first], given))

@@ -1,0 +1,108 @@
+"""The options that say what to measure, the same for every command that shows figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, BinaryIO
+
+import click
+
+from stackmap.measurement.selection import IntervalSelection
+
+LONGEST = 366  # days
+DAY = 86400  # seconds
+MAX_SAMPLES = 7200  # of a recording whose intervals are all examined: two hours of seconds
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringOptions:
+    """The NAMEs, the intervals, and the text of ``--input``; None without it."""
+
+    names: tuple[str, ...]
+    selection: IntervalSelection
+    text: BinaryIO | None
+
+    @property
+    def no_machine(self) -> bool:
+        """Whether the figures are not those of a machine while it is observed."""
+        return self.text is not None or self.selection.since_boot
+
+
+def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, int | None]:
+    """
+    Return the names, the interval and the count in ``[NAME...] [INTERVAL [COUNT]]``.
+
+    >>> split_words(("vghdd", "5", "3"))
+    (('vghdd',), 5.0, 3)
+    """
+    names = list(words)
+    numbers: list[str] = []
+    while names and len(numbers) < 2 and _is_number(names[-1]):
+        numbers.insert(0, names.pop())
+    if not numbers:
+        return tuple(names), None, None
+    interval, *count = numbers
+    if not 0 < float(interval) <= LONGEST * DAY:
+        raise click.UsageError(f"INTERVAL must be between 0 and {LONGEST} days, not {interval}")
+    if count and not _is_count(count[0]):
+        raise click.UsageError(f"COUNT must be a whole number above 0, not {count[0]}")
+    return tuple(names), float(interval), int(count[0]) if count else None
+
+
+def _is_number(word: str) -> bool:
+    # Not all that float() takes: 1_0 and digits of other scripts are names.
+    return re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[0-9]+)?|nan|[-+]?inf", word) is not None
+
+
+def _is_count(word: str) -> bool:
+    return re.fullmatch(r"0*[1-9][0-9]{0,8}", word) is not None
+
+
+def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is None or value in ("last", "average", "all") or _is_count(value):
+        return value
+    raise click.BadParameter(f"must be last, average, all or a number from 1, not {value}")
+
+
+OPTIONS = (
+    click.argument("words", nargs=-1, metavar="[NAME...] [INTERVAL [COUNT]]"),
+    click.option(
+        "--input",
+        "text",
+        metavar="FILE",
+        type=click.File("rb"),
+        help="Read iostat, sar or /proc/diskstats text; - for stdin.",
+    ),
+    click.option(
+        "--report",
+        metavar="N|last|average|all",
+        callback=_check_report,
+        help="Choose intervals of FILE or CAPTURE.",
+    ),
+    click.option("--since-boot", is_flag=True, help="Show averages since boot."),
+)
+
+
+def measuring(command: Callable[..., None]) -> Callable[..., None]:
+    """Give *command* the options of what to measure, as one ``MeasuringOptions``: its argument ``options``."""
+
+    @wraps(command)
+    def run(
+        *,
+        words: tuple[str, ...],
+        text: BinaryIO | None,
+        report: str | None,
+        since_boot: bool,
+        **more: Any,
+    ) -> None:
+        names, seconds, count = split_words(words)
+        selection = IntervalSelection(seconds, count, report, since_boot)
+        command(options=MeasuringOptions(names, selection, text), **more)
+
+    decorated: Callable[..., None] = run
+    for option in reversed(OPTIONS):
+        decorated = option(decorated)
+    return decorated

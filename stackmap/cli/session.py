@@ -1,0 +1,123 @@
+"""What every command is given: the machine, what to measure on it, and where messages go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from stackmap.cli.output import tell
+
+if TYPE_CHECKING:
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.host import Host
+    from stackmap.host.capture import CapturedHost
+    from stackmap.measurement.machines import CaptureSource, LiveSource
+    from stackmap.measurement.measurement import Measurement
+    from stackmap.model.topology import Topology
+
+SOME_MISSING = 64  # exit status, as lsblk has it: some names are found, and some are not
+
+
+class Session:
+    """The options before COMMAND: *capture*, None for this machine, and the colour; None: as the terminal has it."""
+
+    def __init__(
+        self, capture: str | None, part: Mapping[str, str | None], color: str = "auto"
+    ) -> None:
+        self._capture = capture
+        self._part = part  # since, until, every
+        self.color = {"always": True, "never": False}.get(color)
+
+    @property
+    def live(self) -> bool:
+        """Whether the host is this machine, now."""
+        return self._capture is None
+
+    @cached_property
+    def host(self) -> Host:
+        """The machine; a capture as it was at the beginning of the chosen part."""
+        if self._captured is None:
+            from stackmap.host.live import LiveHost
+
+            return LiveHost()
+        if any(self._part.values()):
+            from stackmap.measurement.capture_part import CapturePart
+
+            CapturePart(**self._part).show(self._captured)
+        return self._captured
+
+    def machine(
+        self, *, events: bool = False, geometry: bool = False, max_samples: int | None = None
+    ) -> LiveSource | CaptureSource:
+        """Return the machine as a source of figures; see ``LiveSource`` and ``CaptureSource``."""
+        from stackmap.measurement.capture_part import CapturePart
+        from stackmap.measurement.machines import CaptureSource, LiveSource
+
+        if self._captured is not None:
+            part = CapturePart(**self._part)
+            return CaptureSource(self._captured, part, geometry=geometry, max_samples=max_samples)
+        from stackmap.cli.interrupt import until_interrupted
+
+        return LiveSource(self.host, events=events, geometry=geometry, until_end=until_interrupted)
+
+    def measure(
+        self,
+        options: MeasuringOptions,
+        *,
+        each: int | None = None,
+        geometry: bool = False,
+        max_samples: int | None = None,
+    ) -> Measurement:
+        """
+        Return what *options* measure; say on stderr what is missing or unknown.
+
+        *each*: every interval will be examined, on this machine by default so many.
+        """
+        from stackmap.measurement.measurement import Measurement
+        from stackmap.measurement.text import TextSource
+
+        selection, text = options.selection, options.text
+        if each is not None:
+            selection = selection.every(each, live=self.live and text is None)
+        events = selection.seconds is not None and not options.no_machine
+        limit = max_samples if text is None else None
+        machine = self.machine(events=events, geometry=geometry, max_samples=limit)
+        source = machine if text is None else TextSource(text, machine, tell)
+        if machine.step is not None:
+            tell(f"long recording: one sample per {machine.step:g} s is used; see --every")
+        found = Measurement(source, selection, options.names, connected=each is not None)
+        tell_missing(found.topology, found.missing)
+        tell_unknown(found.topology)
+        return found
+
+    @cached_property
+    def _captured(self) -> CapturedHost | None:
+        if self._capture is None:
+            return None
+        from stackmap.host.capture import CapturedHost
+
+        return CapturedHost(self._capture, tell)
+
+
+def missing_status(names: Iterable[str]) -> int:
+    """Return the exit status where *names* are not found and others are."""
+    return SOME_MISSING if any(True for _ in names) else 0
+
+
+def tell_missing(topology: Topology, names: Iterable[str]) -> int:
+    """Say on stderr which of *names* are not found; return the exit status for it."""
+    from stackmap.find import not_found, unmatched
+
+    lacking = unmatched(topology, names)
+    for name in lacking:
+        tell(not_found(topology, [name]))
+    return missing_status(lacking)
+
+
+def tell_unknown(topology: Topology) -> None:
+    """Say on stderr what of *topology* is not known, and why."""
+    from stackmap.discover.names_only import NO_TOPOLOGY
+
+    for reason in topology.unknown:
+        tell(reason if reason == NO_TOPOLOGY else f"not known: {reason}")

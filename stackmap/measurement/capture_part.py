@@ -1,0 +1,118 @@
+"""A part of a capture: from, until and how often, written as for journalctl and sar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+from typing import TYPE_CHECKING
+
+from stackmap.errors import InputError, UsageError
+from stackmap.host.timeline import TimeWindow, utc_time
+
+if TYPE_CHECKING:
+    from stackmap.host.capture import CapturedHost
+
+UNITS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_LENGTH = re.compile(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(UNITS)})")
+_CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?")
+TIMES = "2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the end), +1h (after the start)"
+
+Span = tuple[float, float]  # the instants of the first and the last sample
+
+
+@dataclass(frozen=True, slots=True)
+class CapturePart:
+    """The samples from ``since`` to ``until``, one per ``every``; None: no bound."""
+
+    since: str | None = None
+    until: str | None = None
+    every: str | None = None
+
+    def show(self, host: CapturedHost, max_samples: int | None = None) -> float | None:
+        """
+        Have *host* show this part alone; a whole capture is left as it is.
+
+        Without ``every``, a part of more than *max_samples* is thinned to about
+        so many; return how many seconds apart these are, None if it is not
+        thinned. ``UsageError`` for what is no time.
+        """
+        if self == WHOLE and max_samples is None:
+            return None
+        span = host.span()
+        if span is None:
+            if self != WHOLE:
+                raise UsageError(f"{host.path} has no samples for --since, --until or --every")
+            return None
+        begin = None if self.since is None else instant(self.since, span, span[1], later=False)
+        near = begin or span[0]
+        end = None if self.until is None else instant(self.until, span, near, later=True)
+        step = None if self.every is None else length(self.every)
+        thinned = None
+        if step is None and max_samples is not None:
+            seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
+            step = thinned = _step(seconds, host.spacing(), max_samples)
+        try:
+            host.select(TimeWindow(begin, end, step))
+        except InputError as error:
+            raise InputError(f"{error}; it has {' to '.join(map(utc_time, span))}") from error
+        return thinned
+
+
+WHOLE = CapturePart()
+
+
+def _step(seconds: float, pace: float | None, samples: int) -> float | None:
+    """
+    Return how far apart *samples* of so many *seconds* are, a multiple of *pace*; None if there are no more.
+
+    >>> _step(86400.0, 1.0, 7200), _step(100.0, 1.0, 60), _step(3600.0, 1.0, 7200)
+    (12.0, 2.0, None)
+    """
+    if not pace or seconds <= samples * pace:
+        return None
+    return ceil(round(seconds / samples / pace, 6)) * pace
+
+
+def instant(text: str, span: Span, near: float, *, later: bool) -> float:
+    """
+    Return the seconds since the epoch that *text* means in a capture of *span*.
+
+    A time of day is the first one after *near* if *later*, else the last one before it.
+    """
+    if found := re.fullmatch(r"([-+])(.+)", text):
+        return span[0] + length(found[2]) if found[1] == "+" else span[1] - length(found[2])
+    try:
+        if text.startswith("@"):
+            return float(text[1:])
+        if found := _CLOCK.fullmatch(text):
+            return _of_day(*(int(part or 0) for part in found.groups()), near=near, later=later)
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"no time: {text!r}; write {TIMES}") from error
+
+
+def length(text: str) -> float:
+    """
+    Return how many seconds *text* means.
+
+    >>> length("90"), length("1.5h"), length("10 min")
+    (90.0, 5400.0, 600.0)
+    """
+    found = _LENGTH.fullmatch(text)
+    if found is None or not 0 < float(found[1]) <= 1e9:
+        raise UsageError(f"no length of time: {text!r}; write 90, 90s, 5min, 1h or 2d")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _of_day(hour: int, minute: int, second: int, *, near: float, later: bool) -> float:
+    """Return the instant of that time of day, by this machine's clock, that is next to *near*."""
+    day = datetime.fromtimestamp(near).replace(  # noqa: DTZ006 - people mean their own clock
+        hour=hour, minute=minute, second=second, microsecond=0
+    )
+    if later and day.timestamp() < near:
+        day += timedelta(days=1)
+    if not later and day.timestamp() > near:
+        day -= timedelta(days=1)
+    return day.timestamp()

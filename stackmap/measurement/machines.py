@@ -1,0 +1,114 @@
+"""Figures of a machine: this one, or one that was captured."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from stackmap.discover import discover
+from stackmap.errors import SourceError
+from stackmap.measurement.capture_part import WHOLE, CapturePart
+from stackmap.measurement.selection import SECONDS
+from stackmap.measurement.source import Source
+from stackmap.sampling.downsampling import downsample
+from stackmap.sampling.watch import Watch
+from stackmap.sources import uevent
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+    from stackmap.host.capture import CapturedHost
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.snapshots import TopologyInterval
+
+Filter = Callable[[Iterator["TopologyInterval"]], Iterator["TopologyInterval"]]
+
+
+def listen(host: Host) -> None:
+    """Begin to receive uevents, before the topology is read whose changes they announce."""
+    with contextlib.suppress(SourceError):  # then the kernel's count of events is compared
+        uevent.read(host)
+
+
+class LiveSource(Source):
+    """
+    The machine that stackmap runs on.
+
+    *events*: receive uevents, which one short interval is not worth.
+    *geometry*: also read every device's queue settings.
+    *until_end* passes the intervals on, and may end them early.
+    """
+
+    live = True
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        events: bool = True,
+        geometry: bool = False,
+        until_end: Filter = iter,
+    ) -> None:
+        super().__init__("this machine", host)
+        self._discover = partial(discover, geometry=geometry)
+        self._events = events
+        self.step = None
+        self._until_end = until_end
+
+    def _read_topology(self) -> Topology:
+        if self._events:
+            listen(self.host)
+        return self._discover(self.host)
+
+    def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - all are measured
+        watch = Watch(self.host, self.topology(), self._discover, listen=self._events)
+        seconds, count = selection.seconds, selection.count
+        if seconds is None:
+            seconds, count = SECONDS, 1
+        return self._until_end(watch.intervals(seconds, count, selection.devices))
+
+
+class CaptureSource(Source):
+    """
+    A captured machine, or a *part* of its samples.
+
+    *max_samples*: a longer recording is thinned to about so many, unless *part*
+    has its own step. ``step``: the seconds between samples then, otherwise None.
+    """
+
+    rereadable = True
+
+    def __init__(
+        self,
+        host: CapturedHost,
+        part: CapturePart = WHOLE,
+        *,
+        max_samples: int | None = None,
+        geometry: bool = False,
+    ) -> None:
+        super().__init__(host.path, host)
+        self._capture = host
+        self._discover = partial(discover, geometry=geometry)
+        self.step = part.show(host, max_samples)
+
+    def _read_topology(self) -> Topology:
+        return self._discover(self.host)
+
+    def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:
+        """Yield all intervals; of an average as few as have the same, of the last one it alone."""
+        topology = self.topology()
+        if selection.count is None and which == "average":
+            return self.ends()
+        if selection.count is None and which == "last" and self._capture.select_last_interval():
+            topology = self._discover(self.host)
+        watch = Watch(self.host, topology, self._discover)
+        return watch.intervals(SECONDS, selection.count, selection.devices)
+
+    def ends(self) -> Iterator[TopologyInterval]:
+        """Yield as few intervals as have the average of all, of all devices."""
+        watch = Watch(self.host, self.topology(), self._discover)
+        return downsample(
+            (watch.snapshot(time), passed) for time, passed in self._capture.interval_ends()
+        )

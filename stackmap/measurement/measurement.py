@@ -1,0 +1,70 @@
+"""What a command measures: a source, the devices it is about, and the intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from stackmap.discover.names_only import NO_TOPOLOGY
+from stackmap.find import find_all, unmatched
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.measurement.source import Source
+    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.snapshots import TopologyInterval
+
+
+class Measurement:
+    """
+    The intervals that *selection* has of *source*; ``devices``: what *names* mean.
+
+    ``NameNotFound`` if none of *names* is found; ``missing`` has those that are
+    not. *connected*: only figures of devices that share a stack with the named ones.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        selection: IntervalSelection,
+        names: Iterable[str] = (),
+        *,
+        connected: bool = False,
+    ) -> None:
+        names = list(names)
+        self.source = source
+        self.topology: Topology = source.topology()
+        self.devices = find_all(self.topology, names)
+        self.missing = unmatched(self.topology, names)
+        if connected and names:
+            selection = replace(selection, devices=self.topology.connected(self.devices))
+        self._selection = selection
+
+    @property
+    def host(self) -> Host:
+        """The machine that answers other questions."""
+        return self.source.host
+
+    @property
+    def has_only_names(self) -> bool:
+        """Whether the topology is only what the names in a text tell."""
+        return NO_TOPOLOGY in self.topology.unknown
+
+    def reports(self) -> Iterator[TopologyInterval]:
+        """Yield each interval with the topology of its time."""
+        return self.source.select(self._selection)
+
+    def intervals(self) -> Iterator[Interval]:
+        """Yield the intervals, with figures only for devices that are still those of ``topology``."""
+        return self.source.select_steady(self._selection)
+
+    def repeatable(self) -> Callable[[], Iterable[Interval]]:
+        """Return a function that gives the intervals as often as it is called: a recording is read again, not held."""
+        if self.source.rereadable:
+            return self.intervals
+        held = list(self.intervals())
+        return partial(iter, held)

@@ -1,0 +1,146 @@
+"""Figures of a statistics text: iostat, sar, sadf or ``/proc/diskstats``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
+
+from stackmap.analysis.device_names import Names, of_another
+from stackmap.discover import names_only
+from stackmap.errors import StackmapError, UsageError
+from stackmap.measurement.source import Note, Source
+from stackmap.model.machine import UNKNOWN_MACHINE, Machine
+from stackmap.sources import statistics
+
+if TYPE_CHECKING:
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.model.interval import Interval
+    from stackmap.model.load import Load
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.snapshots import TopologyInterval
+
+CHUNK = 1 << 18
+MAX_HEAD = 4 << 20  # bytes that are searched for the first report
+MAX_NAMED = 5  # unknown names in a note
+
+
+class TextSource(Source):
+    """
+    A text, read with the names of the *machine* that it is of.
+
+    The text's own names are used without a machine, if the machine has none of them,
+    and if a live machine is not the one that was measured.
+    """
+
+    changes = False
+
+    def __init__(self, text: BinaryIO, machine: Source | None, note: Note) -> None:
+        super().__init__(text.name, None if machine is None else machine.host)
+        self._machine = machine
+        self._text = text
+        self._head: list[bytes] = []
+        self._note = note
+
+    def close(self) -> None:
+        """Close the text."""
+        self._text.close()
+
+    def _read_topology(self) -> Topology:
+        first = self._first_report()
+        if self._machine is not None:
+            topology = self._machine.topology()
+            if first is None or not _is_foreign(topology, first, live=self._machine.live):
+                return topology
+        return names_only.topology_from_names(
+            first.loads if first else (), first.machine if first else UNKNOWN_MACHINE
+        )
+
+    def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - a text is read whole
+        topology = self.topology()
+        found = _only(selection.devices, self._named(topology))
+        return ((topology, interval) for interval in islice(found, selection.count))
+
+    def _since_boot(self) -> NoReturn:
+        raise UsageError("--since-boot needs a machine: --input has its own reports")
+
+    def _named(self, topology: Topology) -> Iterator[Interval]:
+        """Yield the intervals as they arrive, under kernel names."""
+        names = Names(topology)
+        foreign = ForeignText(topology.machine, self._note)
+        try:
+            for interval in statistics.intervals(self._chunks(), self.name, self._note):
+                foreign.check(interval.machine)
+                yield names.resolved(interval)
+        finally:
+            tell_unknown_names(names.strangers, self._note)
+
+    def _chunks(self) -> Iterator[bytes]:
+        # read1 gives what a pipe has, and does not wait for more.
+        while chunk := self._head.pop(0) if self._head else self._read1():
+            yield chunk
+
+    def _first_report(self) -> Interval | None:
+        """Return the first report with devices, and keep what was read of the text."""
+        try:
+            reports = statistics.intervals(self._read_head(), self.name)
+            return next((report for report in reports if report.loads), None)
+        except StackmapError:  # raised again when the text is read
+            return None
+
+    def _read_head(self) -> Iterator[bytes]:
+        while sum(map(len, self._head)) < MAX_HEAD and (chunk := self._read1()):
+            self._head.append(chunk)
+            yield chunk
+
+    def _read1(self) -> bytes:
+        read1: Callable[[int], bytes] = self._text.read1  # type: ignore[attr-defined]  # all are buffered
+        return read1(CHUNK)
+
+
+def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:
+    names = Names(topology)
+    names.resolved(first)
+    another = of_another(Machine(topology.machine.host), Machine(first.machine.host))
+    return not names.known or (
+        live and bool(another or any(map(names_only.is_hidden, names.strangers)))
+    )
+
+
+def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iterator[Interval]:
+    """Yield *intervals* with the figures of *devices* alone; intervals that share their loads still do."""
+    whole: Mapping[str, Load] | None = None
+    part: Mapping[str, Load] = {}
+    for each in intervals:
+        if devices is not None and each.loads is not whole:
+            whole, part = each.loads, {n: load for n, load in each.loads.items() if n in devices}
+        yield each if devices is None else replace(each, loads=part)
+
+
+class ForeignText:
+    """Notes, once, that a text is of another machine or boot than *ours*."""
+
+    def __init__(self, ours: Machine, note: Note) -> None:
+        self._ours = ours
+        self._note = note
+        self._noted = False
+
+    def check(self, theirs: Machine) -> None:
+        """Note what of *theirs*, the machine that the text names, differs."""
+        what = "" if self._noted else of_another(self._ours, theirs)
+        if what:
+            self._noted = True
+            self._note(f"names may mean other devices: the text is of {what}")
+
+
+def tell_unknown_names(rows: Mapping[str, int], note: Note, outcome: str = "skipped") -> None:
+    """Note the names that no device has, and the *outcome* for their *rows*."""
+    if not rows:
+        return
+    names = ", ".join(list(rows)[:MAX_NAMED]) + (", …" if len(rows) > MAX_NAMED else "")
+    count = sum(rows.values())
+    known = "name in the text is" if len(rows) == 1 else "names in the text are"
+    note(
+        f"{len(rows)} device {known} unknown here ({count} row{'s' * (count != 1)} {outcome}): {names}"
+    )
