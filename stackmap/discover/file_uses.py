@@ -55,7 +55,7 @@ def guest_number(path: str) -> str:
     """
     Return the number of the Proxmox guest whose disk the file at *path* is called, "" for none.
 
-    >>> guest_of("/var/lib/vz/images/100/vm-100-disk-0.qcow2")
+    >>> guest_number("/var/lib/vz/images/100/vm-100-disk-0.qcow2")
     '100'
     """
     return proxmox.guest_number(path.rpartition("/")[2].partition(".")[0])

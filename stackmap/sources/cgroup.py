@@ -102,8 +102,8 @@ def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
     r"""
     Return what version 1's two files say, by device number.
 
-    >>> parse_older("8:0 Read 2\n8:0 Write 3\nTotal 5", "8:0 Read 7\n8:0 Write 11\nTotal 18")
-    {'8:0': Charge(reads=2, read_bytes=7, writes=3, write_bytes=11)}
+    >>> parse_v1("8:0 Read 2\n8:0 Write 3\nTotal 5", "8:0 Read 7\n8:0 Write 11\nTotal 18")
+    {'8:0': CgroupCounters(reads=2, read_bytes=7, writes=3, write_bytes=11)}
     """
     counts, sums = _directions(requests), _directions(moved)
     return {

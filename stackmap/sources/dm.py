@@ -99,7 +99,7 @@ def parse(text: str) -> dict[str, DmInfo]:
     Return what is told, by device number; columns between may be any.
 
     >>> parse("vg-lv|254|3|L-sw|LVM-abc")
-    {'254:3': Told(name='vg-lv', uuid='LVM-abc', suspended=True, read_only=False)}
+    {'254:3': DmInfo(name='vg-lv', uuid='LVM-abc', suspended=True, read_only=False)}
     """
     lines = (line.split("|") for line in text.splitlines())
     return {

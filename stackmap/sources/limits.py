@@ -74,7 +74,7 @@ def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
     """
     Yield the same of a file of version 1, which tells of *cap* alone.
 
-    >>> list(parse_older("write_ios", "254:3 200"))
+    >>> list(parse_v1("write_ios", "254:3 200"))
     [('254:3', (('write_ios', 200.0),))]
     """
     for line in text.splitlines():

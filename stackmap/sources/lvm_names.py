@@ -105,7 +105,7 @@ def split_name(name: str) -> list[str]:
     """
     Return what single hyphens separate in *name*, doubled ones made single.
 
-    >>> parts("vg--md-home--dirs-real")
+    >>> split_name("vg--md-home--dirs-real")
     ['vg-md', 'home-dirs', 'real']
     """
     # Pairs first: of three hyphens the last one separates, as a part cannot begin with one.
@@ -116,7 +116,7 @@ def unmangle(name: str) -> str:
     r"""
     Return *name* with its ``\xNN`` resolved.
 
-    >>> unmangled(r"vg-caf\xc3\xa9")
+    >>> unmangle(r"vg-caf\xc3\xa9")
     'vg-café'
     """
     if "\\x" not in name:

@@ -70,7 +70,7 @@ def unescape(text: str) -> str:
     r"""
     Return *text* with its octal escapes resolved.
 
-    >>> unescaped(r"/mnt/my\040disk")
+    >>> unescape(r"/mnt/my\040disk")
     '/mnt/my disk'
     """
     if "\\" not in text:

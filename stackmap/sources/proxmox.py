@@ -25,7 +25,7 @@ def guest_number(volume: str) -> str:
     """
     Return the number of the guest whose disk the LV called *volume* is, "" if it is none's.
 
-    >>> guest("vm-100-disk-0"), guest("vm-disk1")
+    >>> guest_number("vm-100-disk-0"), guest_number("vm-disk1")
     ('100', '')
     """
     match = _GUEST.fullmatch(volume)
