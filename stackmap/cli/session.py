@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
     from stackmap.measurement.machines import CaptureSource, LiveSource
     from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.source import Source
     from stackmap.model.topology import Topology
 
 SOME_MISSING = 64  # exit status, as lsblk has it: some names are found, and some are not
@@ -75,16 +76,19 @@ class Session:
         *each*: every interval will be examined, on this machine by default so many.
         """
         from stackmap.measurement.measurement import Measurement
-        from stackmap.measurement.text import TextSource
 
         selection, text = options.selection, options.text
         if each is not None:
             selection = selection.every(each, live=self.live and text is None)
         events = selection.seconds is not None and not options.no_machine
-        limit = max_samples if text is None else None
-        machine = self.machine(events=events, geometry=geometry, max_samples=limit)
-        source = machine if text is None else TextSource(text, machine, tell)
-        if machine.step is not None:
+        thinned = max_samples if text is None else None
+        machine = self.machine(events=events, geometry=geometry, max_samples=thinned)
+        source: Source = machine
+        if text is not None:
+            from stackmap.measurement.text import TextSource
+
+            source = TextSource(text, machine, tell)
+        elif machine.step is not None:
             tell(f"long recording: one sample per {machine.step:g} s is used; see --every")
         found = Measurement(source, selection, options.names, connected=each is not None)
         tell_missing(found.topology, found.missing)
@@ -117,7 +121,7 @@ def tell_missing(topology: Topology, names: Iterable[str]) -> int:
 
 def tell_unknown(topology: Topology) -> None:
     """Say on stderr what of *topology* is not known, and why."""
-    from stackmap.discover.names_only import NO_TOPOLOGY
-
     for reason in topology.unknown:
+        from stackmap.discover.names_only import NO_TOPOLOGY
+
         tell(reason if reason == NO_TOPOLOGY else f"not known: {reason}")

@@ -13,6 +13,7 @@ from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, not_a_test_
 from stackmap.analysis.plan.plan_context import path_of
 from stackmap.discover import discover
 from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
+from stackmap.discover.names_only import NO_TOPOLOGY
 from stackmap.errors import InputError, NameNotFound, TargetRefused
 from stackmap.find import find
 from stackmap.model.device import Use
@@ -52,7 +53,7 @@ def target_of(session: Session, measured: Measurement, source: str, target: str)
     here: Host = session.host if session.live else LiveHost()
     topology = measured.topology
     machines = [topology]
-    if not session.live or measured.has_only_names:
+    if not session.live or NO_TOPOLOGY in topology.unknown:
         machines.append(discover(here))
     paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
     path = next(filter(None, paths), "")

@@ -15,6 +15,7 @@ from stackmap.cli.output import width
 from stackmap.cli.session import missing_status
 from stackmap.document import whatif
 from stackmap.model.layout_request import parse
+from stackmap.render.terminal import Style, render_text
 from stackmap.render.whatif_json import whatif_json
 
 if TYPE_CHECKING:

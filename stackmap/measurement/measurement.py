@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from stackmap.discover.names_only import NO_TOPOLOGY
 from stackmap.find import find_all, unmatched
 
 if TYPE_CHECKING:
@@ -48,11 +47,6 @@ class Measurement:
     def host(self) -> Host:
         """The machine that answers other questions."""
         return self.source.host
-
-    @property
-    def has_only_names(self) -> bool:
-        """Whether the topology is only what the names in a text tell."""
-        return NO_TOPOLOGY in self.topology.unknown
 
     def reports(self) -> Iterator[TopologyInterval]:
         """Yield each interval with the topology of its time."""
