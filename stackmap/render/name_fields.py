@@ -1,8 +1,8 @@
 """
-Where a device's name stands in a line of iostat and sar, and how another one is put there.
+The field of the device name in a line of iostat and sar, and how to replace the name.
 
-iostat pads the name to 13 on the left of its figures, sar to 9 on the right of
-the time; ``--pretty`` has it after the figures, where nothing needs aligning.
+iostat left-aligns the name in 13 columns before the figures. sar right-aligns
+it in 9 columns after the time. ``--pretty`` prints it after the figures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stackmap.model.table_headings import (
 )
 
 IOSTAT_WIDTH, SAR_WIDTH = 13, 9
-FEWEST_COLUMNS = 4  # of a row that has no heading above it
+MIN_COLUMNS = 4  # of a row without a heading above it
 
 METRIC = re.compile(rb".*/s$|.*-sz$|.*await$|%\w+$|tps$|svctm$|[kMG]B_\w+$|Blk_\w+$")
 QUOTED = frozenset(map(str.encode, QUOTE_MARKS))
@@ -31,13 +31,12 @@ BYTES_OF_NUMBERS = frozenset(b"0123456789-")
 @dataclass(frozen=True, slots=True)
 class Style:
     """
-    How names are shown.
+    How to show names.
 
-    ``append``: the name as printed follows in brackets. ``aligned``: the field
-    of names is widened for the longest of them, in headings too; else a name
-    takes the blanks after it, and pushes the figures only where they are few.
-    ``only``: the devices whose rows are shown. ``order``: the rank of each
-    device in its report.
+    ``append``: add the printed name in brackets. ``aligned``: widen the name
+    column for the longest name; without it a long name uses the spaces that
+    follow and then shifts the figures. ``only``: the devices to show.
+    ``order``: the position of each device in its report.
     """
 
     append: bool = True
@@ -47,17 +46,21 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the heading in force has the name, and how many figures a row has (0: no heading yet)."""
+class Heading:
+    """
+    The latest heading of a table. ``columns``: figures per row, 0 without a heading.
+
+    ``last``: the name is the last word. ``lead``: words before the table in each line.
+    """
 
     columns: int = 0
     title: bytes = b""
     last: bool = False
     sar: bool = False
-    lead: int = 0  # words before the table on each line
+    lead: int = 0
 
-    def spot(self, words: Sequence[bytes]) -> int | None:
-        """Return which of the words is the name, None if this is no row."""
+    def name_index(self, words: Sequence[bytes]) -> int | None:
+        """Return the index of the name in *words*, None if this is no row."""
         before = len(words) - self.columns - 1
         if not self.columns or before < 0:
             return None
@@ -72,33 +75,33 @@ class Place:
 
 
 def is_number(word: bytes) -> bool:
-    """Whether *word* begins as a number does."""
+    """Whether *word* begins like a number."""
     return word[0] in BYTES_OF_NUMBERS
 
 
-def unquoted(words: Sequence[bytes]) -> int:
-    """Return how many marks of quoting the words begin with."""
+def count_quote_marks(words: Sequence[bytes]) -> int:
+    """Return how many of the first words are marks of e-mail quoting."""
     count = 0
     while count < len(words) and words[count] in QUOTED:
         count += 1
     return count
 
 
-def find_heading(words: Sequence[bytes]) -> Place | None:
-    """Return what the words say of the rows below, if they are a heading of any table."""
+def find_heading(words: Sequence[bytes]) -> Heading | None:
+    """Return the heading that *words* are, None if they are none; for other tables an empty one."""
     words = words[:MAX_HEADING_WORDS]
     for index, word in enumerate(words):
         if word not in TITLES:
             continue
-        after, before = words[index + 1 :], words[unquoted(words) : index]
+        after, before = words[index + 1 :], words[count_quote_marks(words) : index]
         sar = word == SAR_DEVICE.encode()
         if after and _are_metrics(after):
-            return Place(len(after), word, sar=sar, lead=min(index, MAX_PREFIX_WORDS))
+            return Heading(len(after), word, sar=sar, lead=min(index, MAX_PREFIX_WORDS))
         if not after and len(before) > 1 and _are_metrics(before):
             metrics = [name for name in before if METRIC.match(name)]
-            return Place(len(metrics), word, last=True, sar=sar)
+            return Heading(len(metrics), word, last=True, sar=sar)
     if len(words) > 2 and not is_number(words[-1]) and _are_metrics(words):
-        return Place()  # of processors, networks: rows that are not devices'
+        return Heading()  # of a table of processors or networks
     return None
 
 
@@ -106,18 +109,20 @@ def _are_metrics(words: Sequence[bytes]) -> bool:
     return 2 * sum(METRIC.match(word) is not None for word in words) > len(words)
 
 
-def replaced(line: bytes, start: int, name: bytes, label: bytes, place: Place, width: int) -> bytes:
+def replace_name(
+    line: bytes, start: int, name: bytes, label: bytes, heading: Heading, width: int
+) -> bytes:
     """
-    Return *line* with *label* where *name* is, at *start*.
+    Return *line* with *label* instead of *name* at *start*.
 
-    *width*: of the field of names; 0 to leave figures where they are.
+    *width*: of the name column; 0 keeps the position of the figures.
     """
     end = start + len(name)
     before, after = line[:start], line[end:]
-    if place.last:
+    if heading.last:
         return before + label + after
-    if place.sar:
-        return before.rstrip(b" ") + label.rjust(_sar_run(before, name, label, width)) + after
+    if heading.sar:
+        return before.rstrip(b" ") + label.rjust(_sar_width(before, name, label, width)) + after
     if width:
         field = line[end : start + IOSTAT_WIDTH]
         rest = after if field.strip(b" ") else line[max(end, start + IOSTAT_WIDTH) :]
@@ -130,8 +135,8 @@ def replaced(line: bytes, start: int, name: bytes, label: bytes, place: Place, w
     return before + label + b" " * blanks + figures
 
 
-def _sar_run(before: bytes, name: bytes, label: bytes, width: int) -> int:
-    """Return how long the blanks after the time and the label are together."""
+def _sar_width(before: bytes, name: bytes, label: bytes, width: int) -> int:
+    """Return the width of the spaces after the time and the label together."""
     blanks = len(before) - len(before.rstrip(b" "))
     run = blanks + len(name)
     if width:

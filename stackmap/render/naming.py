@@ -1,4 +1,4 @@
-"""What stands for a device's name in a text, and how much room it needs."""
+"""The name to show for each device name in a text, and the column width it needs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from stackmap.render.name_fields import IOSTAT_WIDTH, SAR_WIDTH, Style
 
 SAR_NAME = re.compile(rb"dev(\d{1,9})-(\d{1,9})$")
-MOST_UNRESOLVED = 10_000  # names, kept to be told at the end
-WIDEST = 64  # of the field of names; longer ones push their figures
+MAX_UNRESOLVED = 10_000  # unknown names that are counted
+MAX_WIDTH = 64  # of the name column; longer names push their figures
 
 
-class Naming:
+class NameTable:
     """
-    The names of devices, as ``Annotator`` was given them.
+    The names to show, as given to ``Annotator``.
 
-    ``unresolved``: how many rows bore a name that is not among them.
+    ``unresolved``: rows per name that is not in the table.
     """
 
     def __init__(self, names: Mapping[str, str], numbers: Mapping[str, str], style: Style) -> None:
@@ -28,14 +28,14 @@ class Naming:
 
     def knows(self, name: bytes) -> bool:
         """Whether *name* is a device's."""
-        return name in self._known or self._device(name) in self._names
+        return name in self._known or self._kernel_name(name) in self._names
 
-    def shown(self, name: bytes) -> tuple[bytes, str]:
-        """Return what stands for *name*, and the kernel's name; one that is not known is counted."""
+    def lookup(self, name: bytes) -> tuple[bytes, str]:
+        """Return the label for *name* and the kernel name; an unknown name is kept and counted."""
         known = self._known.get(name)
         if known is not None:
             return known
-        device = self._device(name)
+        device = self._kernel_name(name)
         label = self._names.get(device)
         if label is None:
             self._count(name.decode(errors="surrogateescape"))
@@ -44,7 +44,7 @@ class Naming:
         return known
 
     def widths(self) -> tuple[int, int]:
-        """Return how wide the field of names must be in iostat and in sar, for kernel names."""
+        """Return the width of the name column in iostat and in sar."""
         only = self._style.only
         labels = {
             name: self._names[name].encode()
@@ -58,15 +58,14 @@ class Naming:
             if device in labels
         ]
         return (
-            min(WIDEST, max([IOSTAT_WIDTH, *iostat])),
-            min(WIDEST, max([SAR_WIDTH, *iostat, *sar])),
+            min(MAX_WIDTH, max([IOSTAT_WIDTH, *iostat])),
+            min(MAX_WIDTH, max([SAR_WIDTH, *iostat, *sar])),
         )
 
     def _labelled(self, label: bytes, name: bytes) -> bytes:
         return b"%b (%b)" % (label, name) if self._style.append and label != name else label
 
-    def _device(self, name: bytes) -> str:
-        """Return the kernel's name of the device that a text calls *name*."""
+    def _kernel_name(self, name: bytes) -> str:
         number = SAR_NAME.match(name)
         text = name.decode(errors="surrogateescape")
         if number is None:
@@ -74,7 +73,7 @@ class Naming:
         return self._numbers.get(f"{int(number[1])}:{int(number[2])}", text)
 
     def _count(self, name: str) -> None:
-        if name in self.unresolved or len(self.unresolved) < MOST_UNRESOLVED:
+        if name in self.unresolved or len(self.unresolved) < MAX_UNRESOLVED:
             self.unresolved[name] = self.unresolved.get(name, 0) + 1
 
 
