@@ -1,4 +1,4 @@
-"""A job as the file that fio reads, and as JSON."""
+"""A fio job as a job file and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 96
 
 
 def fiojob_text(job: Job) -> str:
-    """Return the job file; what is said in it is in comments."""
+    """Return the job file; its comments explain the load and the options."""
     parts = [
         "\n".join(_comments(_head(job))),
         "\n".join(["[global]", *_options(job.options)]),
@@ -24,20 +24,20 @@ def fiojob_text(job: Job) -> str:
 
 def _head(job: Job) -> Iterator[str]:
     load = job.load
-    lasted = f"{load.seconds:.1f} s" if load.seconds else "no length told"
+    lasted = f"{load.seconds:.1f} s" if load.seconds else "unknown duration"
     yield f"The load of {load.device.title} ({load.device.name}): {load.count} intervals, {lasted}."
     if job.writes:
-        yield "DESTRUCTIVE: it overwrites what it runs on. For a test volume with nothing on it."
+        yield "DESTRUCTIVE: this job overwrites its target. Use an empty test volume."
     yield from job.notes
     if not job.target:
-        yield f"It runs on what TARGET names, and on nothing without: TARGET=/dev/… fio FILE ({VARIABLE})."
+        yield f"Set the target ({VARIABLE}): TARGET=/dev/… fio FILE. Without it fio stops."
     yield (
-        "Reads and writes are jobs of their own, each at the rate that was measured: a share of "
-        "reads (rwmixread) would make each wait for the other."
+        "Reads and writes are separate jobs at their measured rates. In a mixed job (rwmixread) "
+        "each would wait for the other."
     )
     yield (
-        "Not in it: where on the device requests went, how the rate changed over time, and how "
-        "long they took, which is what a test shall find out."
+        "Not included: positions on the device, changes of the rate over time, and latency, which "
+        "the test measures."
     )
     yield from (f"corrected: {what}" for what in load.corrections)
 
@@ -49,7 +49,7 @@ def _section(section: Section) -> str:
 
 
 def _comments(sentences: Iterable[str]) -> Iterator[str]:
-    """Yield them as lines; no name of the system's ends a comment and begins an option."""
+    """Yield comment lines; no untrusted name can end a comment and begin an option."""
     for sentence in sentences:
         for line in textwrap.wrap(safe(sentence), WIDTH, break_on_hyphens=False):
             yield f"# {line}"
