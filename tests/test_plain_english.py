@@ -1,16 +1,19 @@
 """
 Texts for users have no private idiom and no archaisms: CONTRIBUTING.md has the rules.
 
-Checked are manual pages, Markdown documents and scripts.
+Checked are manual pages, Markdown documents, scripts and the help of every command.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from click import Context
 
+from stackmap.cli import COMMANDS
 from tests.test_man import plain
 
 ROOT = Path(__file__).parent.parent
@@ -97,7 +100,14 @@ def texts():
             found[path] = markdown(path)
     for name in ("run", ".ci/run", "setup.cfg", "pyproject.toml"):
         found[ROOT / name] = (ROOT / name).read_text()
-    return {str(path.relative_to(ROOT)): text for path, text in found.items()}
+    helps = {f"{name} --help": help_of(name) for name in COMMANDS}
+    return helps | {str(path.relative_to(ROOT)): text for path, text in found.items()}
+
+
+def help_of(name):
+    """Return what ``stackmap NAME --help`` prints, without line breaks of its own."""
+    command = importlib.import_module(f"stackmap.cli.{name}").command
+    return command.get_help(Context(command, info_name=name, max_content_width=200))
 
 
 TEXTS = texts()

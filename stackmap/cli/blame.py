@@ -10,7 +10,7 @@ import click
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.options import measuring
+from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
 from stackmap.cli.session import missing_status
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @measuring
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object per interval.")
-@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
-@click.option("--why", is_flag=True, help="Explain corrected counters.")
+@json_option
+@no_heading_option
+@why_option
 @click.pass_obj
 def command(
     session: Session,

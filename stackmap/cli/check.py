@@ -12,6 +12,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import checks
 from stackmap.cli.exit_status import exit_with
+from stackmap.cli.options import exit_code_option, json_option, markdown_option
 from stackmap.cli.output import width
 from stackmap.cli.session import tell_missing, tell_unknown
 from stackmap.discover import discover
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("-m", "--markdown", is_flag=True, help="Print a Markdown table.")
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object.")
+@markdown_option
+@json_option
 @click.option("-p", "--problems", is_flag=True, help="Show problems only.")
-@click.option("--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical.")
+@exit_code_option
 @click.pass_obj
 def command(
     session: Session,

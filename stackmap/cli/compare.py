@@ -16,6 +16,7 @@ from stackmap.analysis.amplification import heads
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
 from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
+from stackmap.cli.options import json_option, no_heading_option
 from stackmap.cli.output import tell, width
 from stackmap.cli.session import Session, missing_status, tell_unknown
 from stackmap.document.compare import document
@@ -70,8 +71,8 @@ class Side:
     metavar="NAME=NAME",
     help="Compare a renamed volume: OLD=NEW (repeatable).",
 )
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object.")
-@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@json_option
+@no_heading_option
 @click.pass_obj
 def command(
     session: Session,

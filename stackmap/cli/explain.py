@@ -12,7 +12,7 @@ import click
 from stackmap.analysis.findings.measured import measured_context
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli.exit_status import exit_with
-from stackmap.cli.options import measuring
+from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
 from stackmap.cli.output import tell, width
 from stackmap.cli.session import missing_status
 from stackmap.measurement.baseline import read_baseline
@@ -40,9 +40,9 @@ MAX_SAMPLES = 1800  # of a recording: all intervals are held, 100 KB each for 20
     help="Compare with figures of the healthy machine.",
 )
 @click.option("--rules", is_flag=True, help="List the rules with thresholds and sources.")
-@click.option("-m", "--markdown", is_flag=True, help="Print Markdown.")
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object.")
-@click.option("--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical.")
+@markdown_option
+@json_option
+@exit_code_option
 @click.pass_obj
 def command(
     session: Session,

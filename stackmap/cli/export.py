@@ -84,10 +84,11 @@ def _openmetrics(out: str | None, reports: Iterator[TopologyInterval]) -> None:
 
 
 def _parquet(out: str, reports: Iterator[TopologyInterval]) -> None:
-    from stackmap.cli.parquet import write
+    from stackmap.render.parquet import write
 
-    with writing(out):
-        rows = write(out, reports)
+    # Python opens the file: its errors are clearer than those of pyarrow.
+    with writing(out), open(out, "wb") as file:
+        rows = write(file, reports)
     click.echo(f"{click.format_filename(out)}: {rows} rows", err=True)
 
 

@@ -10,7 +10,7 @@ import click
 from stackmap.analysis.fiojob.job import Job, job_of
 from stackmap.analysis.fiojob.load import DIRECTIONS, LoadMeasurement
 from stackmap.analysis.fiojob.sizes import Sizes, parse_sizes
-from stackmap.cli.options import measuring
+from stackmap.cli.options import json_option, measuring
 from stackmap.cli.output import tell
 from stackmap.cli.target import NONE, Target, target_of
 from stackmap.errors import InputError
@@ -57,7 +57,7 @@ def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     callback=_given,
     help="Request sizes, if known: write=4k/70:64k/30.",
 )
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object.")
+@json_option
 @click.pass_obj
 def command(
     session: Session,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.options import measuring
+from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
 from stackmap.cli.output import width
 from stackmap.cli.session import missing_status
 from stackmap.find import find_existing
@@ -47,10 +47,10 @@ class Looks:
 )
 @click.option("-z", "--skip-idle", is_flag=True, help="Skip idle devices and stacks.")
 @click.option("-t", "--time", is_flag=True, help="Print the time of each report, ISO 8601.")
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object per interval.")
-@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@json_option
+@no_heading_option
 @click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
-@click.option("--why", is_flag=True, help="Explain corrected counters.")
+@why_option
 @click.option("-y", "skip_first", is_flag=True, help="Ignored; for iostat compatibility.")
 @click.pass_obj
 def command(

@@ -1,4 +1,4 @@
-"""The options that say what to measure, the same for every command that shows figures."""
+"""The options that several commands share: what to measure, and how to print it."""
 
 from __future__ import annotations
 
@@ -83,6 +83,15 @@ OPTIONS = (
         help="Choose intervals of FILE or CAPTURE.",
     ),
     click.option("--since-boot", is_flag=True, help="Show averages since boot."),
+)
+
+
+json_option = click.option("-J", "--json", "as_json", is_flag=True, help="Print JSON.")
+no_heading_option = click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+markdown_option = click.option("-m", "--markdown", is_flag=True, help="Print Markdown.")
+why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
+exit_code_option = click.option(
+    "--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical."
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, outcomes
+from stackmap.cli.options import json_option
 from stackmap.cli.output import width
 from stackmap.cli.plan_inputs import plan_context
 from stackmap.discover import discover
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--way", type=click.Choice(list(STRATEGIES)), help="Use this way [default: the safest]."
 )
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object with all ways.")
+@json_option
 @click.pass_obj
 def command(
     session: Session,

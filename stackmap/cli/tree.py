@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.cli.options import no_heading_option
 from stackmap.cli.output import tell, width
 from stackmap.cli.session import tell_missing
 
@@ -73,7 +74,7 @@ def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[C
 @click.option("--graphml", "form", flag_value="graphml", help="Print the graph as GraphML.")
 @click.option("--diff", "earlier", metavar="CAPTURE", help="Show what changed since CAPTURE.")
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
-@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@no_heading_option
 @click.option("-b", "--bytes", "exact", is_flag=True, help="Print sizes in bytes.")
 @click.pass_obj
 def command(

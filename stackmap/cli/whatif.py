@@ -10,7 +10,7 @@ import click
 
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.volume_context import volume_context
-from stackmap.cli.options import MAX_SAMPLES, measuring
+from stackmap.cli.options import MAX_SAMPLES, json_option, measuring, no_heading_option
 from stackmap.cli.output import width
 from stackmap.cli.session import missing_status
 from stackmap.document import whatif
@@ -34,8 +34,8 @@ COUNT = 10  # intervals of a second on a live machine
     metavar="LAYOUT",
     help="Target layout: raid10, raid5:members=5,chunk=128k.",
 )
-@click.option("-J", "--json", "as_json", is_flag=True, help="Print a JSON object per volume.")
-@click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
+@json_option
+@no_heading_option
 @click.pass_obj
 def command(
     session: Session,

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
 from stackmap.errors import InputError
+from stackmap.model.interval import Interval
 from stackmap.model.metrics import METRICS
+from stackmap.model.topology import Topology
 
-if TYPE_CHECKING:
-    from stackmap.sampling.snapshots import TopologyInterval
+try:
+    import pyarrow as pa
+    from pyarrow import parquet
+except ImportError as error:
+    raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
 
 BATCH = 50_000  # rows held at once: some 20 MB
 TEXTS = ("host", "device", "name", "kind")
@@ -18,21 +23,12 @@ TEXTS = ("host", "device", "name", "kind")
 Row = tuple[float | str | None, ...]
 
 
-def write(path: str, reports: Iterable[TopologyInterval]) -> int:
-    """Write *reports* to *path*, and return how many rows that were."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise InputError("Parquet needs pyarrow: pip install stackmap[parquet]") from error
-    schema = _schema(pa)
+def write(file: IO[bytes], reports: Iterable[tuple[Topology, Interval]]) -> int:
+    """Write *reports* to *file*; return the number of rows."""
+    schema = _schema()
     rows = _rows(reports)
     count = 0
-    # Python opens the file: its errors are clearer than those of pyarrow.
-    with (
-        open(path, "wb") as file,
-        parquet.ParquetWriter(file, schema, compression="zstd") as writer,
-    ):
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         while batch := list(islice(rows, BATCH)):
             columns = [list(column) for column in zip(*batch, strict=True)]
             columns[0] = [round(time * 1e6) for time in columns[0]]
@@ -42,7 +38,7 @@ def write(path: str, reports: Iterable[TopologyInterval]) -> int:
     return count
 
 
-def _schema(pa: Any) -> Any:
+def _schema() -> Any:
     """Return the columns; the metadata of each has its meaning and unit."""
     fields = [pa.field("time", pa.timestamp("us", "UTC"), nullable=False)]
     fields.append(pa.field("seconds", pa.float64(), metadata={"help": "Length of the interval."}))
@@ -54,7 +50,7 @@ def _schema(pa: Any) -> Any:
     return pa.schema(fields)
 
 
-def _rows(reports: Iterable[TopologyInterval]) -> Iterator[Row]:
+def _rows(reports: Iterable[tuple[Topology, Interval]]) -> Iterator[Row]:
     for topology, interval in reports:
         host = topology.machine.host
         for device in topology:
