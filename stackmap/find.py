@@ -1,9 +1,9 @@
 """
-Which devices a NAME means, as people write it.
+Which devices a NAME means.
 
-A name is tried as each of these in turn, and the first that is borne counts:
-a kernel name or label, a path in /dev, a device number, a LV, a VG, a mount
-point, a user such as a VM. Two LVs may bear one name in two VGs: it means both.
+A name is tried in turn as a kernel name, label or device number, a path in
+/dev, an array's name, an LV, a VG, and a mount point or other user; the first
+kind that matches counts. LVs of one name in two VGs both match.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ HIDDEN = frozenset({Kind.MEMBER})
 
 
 def find(topology: Topology, name: str) -> list[str]:
-    """Return the kernel names of the devices that *name* means, [] if none bears it."""
-    for bears in RULES if name else ():
-        found = [device.name for device in topology if bears(device, name)]
+    """Return the kernel names of the devices that *name* means, [] if there is none."""
+    for matches in RULES if name else ():
+        found = [device.name for device in topology if matches(device, name)]
         if found:
             return found
     return []
 
 
 def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
-    """Return what all *names* mean together, each device once; ``NameNotFound`` if that is nothing."""
-    wanted = list(names)
-    found = dict.fromkeys(name for wish in wanted for name in find(topology, wish))
-    if wanted and not found:
-        raise NameNotFound(not_found(topology, wanted))
-    return list(found)
+    """Return the devices that any of *names* means, each once; ``NameNotFound`` if none has any."""
+    names = list(names)
+    found = find_existing(topology, names)
+    if names and not found:
+        raise NameNotFound(not_found(topology, names))
+    return found
 
 
 def not_found(topology: Topology, names: Sequence[str]) -> str:
@@ -64,12 +64,12 @@ def _names(device: Device) -> Iterator[str]:
 
 
 def find_existing(topology: Topology, names: Iterable[str]) -> list[str]:
-    """Return what those of *names* mean that some device bears; it may be nothing, where others did before."""
+    """Return the devices that any of *names* means, each once; [] if there is none any more."""
     return list(dict.fromkeys(found for name in names for found in find(topology, name)))
 
 
 def unmatched(topology: Topology, names: Iterable[str]) -> list[str]:
-    """Return those of *names* that no device bears."""
+    """Return those of *names* that no device has."""
     return [name for name in names if not find(topology, name)]
 
 

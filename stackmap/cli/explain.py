@@ -88,5 +88,5 @@ Look = Callable[["Topology", list["Finding"], "Interval"], str]
 
 def _look(*, as_json: bool, markdown: bool) -> Look:
     if as_json:
-        return lambda *told: json.dumps(explain_json(*told)) + "\n"
+        return lambda *found: json.dumps(explain_json(*found)) + "\n"
     return explain_markdown if markdown else partial(explain_text, width=width())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("name")
 @click.option(
     "--to",
-    "wanted",
+    "layout",
     required=True,
     metavar="LAYOUT",
     help="Target layout: raid10, raid5:members=5,chunk=128k.",
@@ -46,7 +46,7 @@ def command(
     session: Session,
     /,
     name: str,
-    wanted: str,
+    layout: str,
     onto: tuple[str, ...],
     way: str | None,
     as_json: bool,
@@ -57,7 +57,7 @@ def command(
     Each command comes with its effect, its risk and how to undo it. A way that
     is not known to be safe for this stack is refused, with the reason.
     """
-    request = parse(wanted)
+    request = parse(layout)
     context = plan_context(session.host, discover(session.host), name, request, onto)
     if is_current_layout(context):
         same = json.dumps(plan_json(context, [], same=True))

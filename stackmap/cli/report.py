@@ -50,7 +50,7 @@ SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
 )
 @click.option(
     "--to",
-    "wishes",
+    "layouts",
     metavar="LAYOUT",
     multiple=True,
     help="Propose this layout for NAME (repeatable).",
@@ -68,7 +68,7 @@ def command(
     /,
     options: MeasuringOptions,
     out: str,
-    wishes: tuple[str, ...],
+    layouts: tuple[str, ...],
     onto: tuple[str, ...],
     markdown: bool,
 ) -> None:
@@ -82,11 +82,11 @@ def command(
     """
     markdown = _is_markdown(out, markdown=markdown)
     _refuse(out)
-    if wishes and not options.names:
+    if layouts and not options.names:
         raise click.UsageError("--to needs a NAME: which volume?")
-    if onto and not wishes:
+    if onto and not layouts:
         raise click.UsageError("--onto needs --to LAYOUT")
-    asked = {wish: parse(wish) for wish in wishes}
+    requests = {layout: parse(layout) for layout in layouts}
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
     taken = Measuring(measured.topology, tuple(measured.devices))
     for interval in measured.intervals():
@@ -95,9 +95,9 @@ def command(
     if found is None or not found.stacks:
         raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(
-        proposal(taken, name, wish, request, _plan_context(measured, name, request, onto))
+        proposal(taken, name, layout, request, _plan_context(measured, name, request, onto))
         for name in measured.devices
-        for wish, request in asked.items()
+        for layout, request in requests.items()
     )
     page = page_of(found, proposals, report_data(found, proposals))
     _write(out, _drawn(page, markdown=markdown))
@@ -105,13 +105,13 @@ def command(
 
 
 def _plan_context(
-    measured: Measurement, name: str, asked: LayoutRequest, onto: tuple[str, ...]
+    measured: Measurement, name: str, request: LayoutRequest, onto: tuple[str, ...]
 ) -> PlanContext | str:
     """Return what a plan is made from, or why there can be none."""
     from stackmap.cli.plan_inputs import plan_context
 
     try:
-        return plan_context(measured.host, measured.topology, name, asked, onto)
+        return plan_context(measured.host, measured.topology, name, request, onto)
     except (PlanRefused, LayoutError) as refusal:
         return str(refusal)
 

@@ -29,7 +29,7 @@ COUNT = 10  # intervals of a second on a live machine
 @measuring
 @click.option(
     "--to",
-    "wish",
+    "layout",
     required=True,
     metavar="LAYOUT",
     help="Target layout: raid10, raid5:members=5,chunk=128k.",
@@ -41,7 +41,7 @@ def command(
     session: Session,
     /,
     options: MeasuringOptions,
-    wish: str,
+    layout: str,
     as_json: bool,
     no_heading: bool,
 ) -> None:
@@ -54,14 +54,14 @@ def command(
     """
     if not options.names:
         raise click.UsageError("missing NAME: which volume?")
-    asked = parse(wish)
+    request = parse(layout)
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES)
     topology, intervals = measured.topology, measured.repeatable()
     style = Style(width(), headings=not no_heading)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
-        projection = project(topology, intervals(), name, asked)
+        projection = project(topology, intervals(), name, request)
         if as_json:
             click.echo(json.dumps(whatif_json(projection)))
             continue
