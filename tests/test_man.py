@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from stackmap import __version__, errors
 from stackmap.analysis.corrections import RULES
 from stackmap.cli import COMMANDS, stackmap
-from stackmap.model.metrics import METRICS
-from stackmap.render import blame, layers
+from stackmap.document import blame
+from stackmap.model.metrics import LAYER_METRICS, METRICS, on_one_line
 from stackmap.render.columns import ALIASES, COLUMNS
 from tests.test_readme import PROMPT, README
 
@@ -162,16 +162,16 @@ def test_metrics_are_told(metric):
     assert told.replace(" in milliseconds", "").startswith(metric.help.rstrip("."))
 
 
-@pytest.mark.parametrize("heading", layers.COLUMNS)
-def test_columns_of_a_layer_are_told(heading):
+@pytest.mark.parametrize("metric", LAYER_METRICS, ids=lambda metric: metric.key)
+def test_columns_of_a_layer_are_told(metric):
     """COLUMNS has each heading of the per-layer table."""
-    assert heading in entries(section(page(), "COLUMNS").partition(".SS Of a layer")[2])
+    assert metric.title in entries(section(page(), "COLUMNS").partition(".SS Of a layer")[2])
 
 
 @pytest.mark.parametrize("heading", sorted({*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS}))
 def test_columns_of_blame_are_told(heading):
     """COLUMNS of stackmap-blame(8) has each heading of its two tables."""
-    assert heading in entries(section(page("blame"), "COLUMNS"))
+    assert on_one_line(heading) in entries(section(page("blame"), "COLUMNS"))
 
 
 def test_columns_of_the_tree_are_told():

@@ -8,8 +8,8 @@ import string
 import pytest
 
 from stackmap.analysis.findings.rules import RULES
+from stackmap.document.rules import threshold
 from stackmap.document.templates import UNITS
-from stackmap.render.rules import threshold
 from tests.test_man import MAN, plain
 
 PAGE = plain((MAN / "stackmap-findings.7").read_text())

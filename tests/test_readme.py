@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from stackmap import __version__
 from stackmap.cli import COMMANDS, stackmap
-from stackmap.render import layers
+from stackmap.model.metrics import LAYER_METRICS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -134,7 +134,9 @@ def test_columns_of_the_table_are_explained():
     """README.md explains each column of the per-layer table, in order, and no other."""
     section = TEXT.partition("## The per-layer table\n")[2].partition("\n## ")[0]
 
-    assert re.findall(r"^- `([^`]+)`:", section, re.MULTILINE) == list(layers.COLUMNS)
+    assert re.findall(r"^- `([^`]+)`:", section, re.MULTILINE) == [
+        metric.title for metric in LAYER_METRICS
+    ]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

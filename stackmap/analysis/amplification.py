@@ -211,7 +211,7 @@ def _rated(figures: LayerFigures, head: Share, work: str) -> LayerFigures:
     """Return *figures* with their ratios to the top's share, *head*; none where other *work* ran."""
     share = figures.share
     rated = () if work else DIRECTIONS
-    # Of the top itself it is 1, however much of what arrives there merges: COAL says that.
+    # Of the top itself it is 1, however much of what arrives there merges: coalescing shows that.
     came = {d: head.part(d).ios if share == head else share.part(d).arrivals for d in rated}
     iops = {d: ratio(came[d], head.part(d).ios) for d in rated}
     size = {d: ratio(share.part(d).bytes, head.part(d).bytes) for d in rated}

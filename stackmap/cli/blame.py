@@ -11,11 +11,13 @@ import click
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
+from stackmap.cli.output import as_text
 from stackmap.cli.session import missing_status
+from stackmap.document.blame import disk_blocks, group_blocks, volume_blocks
+from stackmap.document.notes import notes
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
-from stackmap.render.blame import blame_json, blame_table, groups_table, targets_table
-from stackmap.render.notes import notes
+from stackmap.render.blame_json import blame_json
 from stackmap.sources import cgroup
 
 if TYPE_CHECKING:
@@ -63,11 +65,10 @@ def command(
         if as_json:
             click.echo(json.dumps(blame_json(current, blamed, loading, groups, right, done)))
             continue
-        look = not no_heading
-        pages = [blame_table(current, each, right, heading=look) for each in blamed]
-        pages += [targets_table(current, *each, right, heading=look) for each in loading]
-        pages += filter(None, [groups_table(current, chosen, groups, heading=look)])
-        click.echo("\n".join(pages) + notes(right, done, why=why))
+        blocks = [block for each in blamed for block in disk_blocks(current, each, right)]
+        blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
+        blocks += [*group_blocks(current, chosen, groups), *notes(right, done, why=why)]
+        click.echo(as_text(blocks, heading=not no_heading))
     sys.exit(missing_status(measured.missing))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +12,14 @@ from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import checks
 from stackmap.cli.exit_status import exit_with
 from stackmap.cli.options import exit_code_option, json_option, markdown_option
-from stackmap.cli.output import width
+from stackmap.cli.output import as_text
 from stackmap.cli.session import tell_missing, tell_unknown
 from stackmap.discover import discover
+from stackmap.document.check import NO_PROBLEMS, NOTHING, check_document
 from stackmap.errors import SourceError
 from stackmap.find import find_all
-from stackmap.render.check import check_json, check_markdown, check_text
+from stackmap.render.check_json import check_json
+from stackmap.render.markdown import render_blocks
 from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ def command(
     if as_json:
         click.echo(json.dumps(check_json(chosen, found)))
     else:
-        show = check_markdown if markdown else partial(check_text, width=width())
-        click.echo(show(chosen, found), nl=False)
+        write = render_blocks if markdown else as_text
+        blocks = check_document(chosen, found, NO_PROBLEMS if problems else NOTHING)
+        click.echo(write(blocks), nl=False)
     exit_with((line.severity for line in found if exit_code), otherwise=status)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,11 +12,13 @@ from stackmap.analysis.findings.measured import measured_context
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli.exit_status import exit_with
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
-from stackmap.cli.output import tell, width
+from stackmap.cli.output import as_text, tell
 from stackmap.cli.session import missing_status
+from stackmap.document.explain import explain_document
+from stackmap.document.rules import rules_document
 from stackmap.measurement.baseline import read_baseline
-from stackmap.render.explain import explain_json, explain_markdown, explain_text
-from stackmap.render.rules import rules_text
+from stackmap.render.explain_json import explain_json
+from stackmap.render.markdown import render_blocks
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def command(
     first, each with its evidence, its caveats and what to do next.
     """
     if rules:
-        click.echo(rules_text(RULES), nl=False)
+        click.echo(as_text(rules_document(RULES)), nl=False)
         return
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
     topology = measured.topology
@@ -89,4 +90,5 @@ Look = Callable[["Topology", list["Finding"], "Interval"], str]
 def _look(*, as_json: bool, markdown: bool) -> Look:
     if as_json:
         return lambda *found: json.dumps(explain_json(*found)) + "\n"
-    return explain_markdown if markdown else partial(explain_text, width=width())
+    write = render_blocks if markdown else as_text
+    return lambda *found: write(explain_document(*found))

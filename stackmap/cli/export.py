@@ -72,13 +72,13 @@ def command(
 def _openmetrics(out: str | None, reports: Iterator[TopologyInterval]) -> None:
     from tempfile import SpooledTemporaryFile
 
-    from stackmap.render.openmetrics import courses, openmetrics
+    from stackmap.render.openmetrics import openmetrics, time_series
 
     out = None if out == "-" else out
     # The output's file system has room for it; a /tmp in memory may have none.
     folder = None if out is None else os.path.dirname(out) or "."
     with writing(out or STDOUT), SpooledTemporaryFile(HELD, dir=folder) as store:
-        found = courses(reports, store)
+        found = time_series(reports, store)
         with click.open_file(out or "-", "w", encoding="utf-8") as file:
             file.writelines(openmetrics(found, store))
 

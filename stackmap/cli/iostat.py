@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,13 +13,14 @@ import click
 
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
-from stackmap.cli.output import width
+from stackmap.cli.output import as_text
 from stackmap.cli.session import missing_status
 from stackmap.find import find_existing
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
+    from stackmap.document.blocks import Block
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
@@ -98,12 +99,8 @@ def _pages(
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.analysis.amplification import figures_of, heads, stack_tops
-    from stackmap.render.intervals import clock
-    from stackmap.render.layers import layers_table
+    from stackmap.document.layers import layers_document
     from stackmap.render.layers_json import layers_json
-    from stackmap.render.notes import notes
-
-    columns = width()
 
     def show(report: Interval) -> Iterator[str]:
         right, done = corrected(topology, report)
@@ -114,30 +111,34 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
             stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
         if looks.as_json:
             yield json.dumps(layers_json(topology, stacks, right, done)) + "\n"
-            return
-        tables = [
-            layers_table(s, right, heading=not looks.no_heading, width=columns) for s in stacks
-        ]
-        yield (
-            (clock(right) if looks.time else "")
-            + "\n".join(tables)
-            + notes(right, done, why=looks.why)
-            + "\n"
-        )
+        else:
+            yield _text(layers_document(stacks, right), right, done, looks)
 
     return show
 
 
+def _text(
+    blocks: Iterable[Block], interval: Interval, corrections: Iterable[str], looks: Looks
+) -> str:
+    """Return a report as text: its time if wanted, its tables, its notes, a blank line."""
+    from stackmap.document.blocks import Paragraph
+    from stackmap.document.intervals import end_time
+    from stackmap.document.notes import notes
+
+    time = [Paragraph(end_time(interval) or "-")] if looks.time else []
+    below = notes(interval, corrections, why=looks.why)
+    return as_text([*time, *blocks, *below], heading=not looks.no_heading) + "\n"
+
+
 def _busy(interval: Interval, tops: list[str]) -> list[str]:
-    """Return those of *tops* that did something; the first, to say that none did."""
+    """Return the *tops* with I/O; the first one if none has any."""
     return [top for top in tops if not interval.loads[top].idle] or tops[:1]
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.analysis.totals import totals
-    from stackmap.render.intervals import clock
-    from stackmap.render.iostat import iostat_json, iostat_table
-    from stackmap.render.notes import notes
+    from stackmap.document.iostat import iostat_document
+    from stackmap.render.iostat_json import iostat_json
 
     part = topology.select(chosen) if chosen else topology
     rows = list(part.rows())
@@ -147,15 +148,10 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
         sums = totals(part, right.loads) if looks.totals else ()
         if looks.as_json:
             yield json.dumps(iostat_json(rows, right, done, sums)) + "\n"
-            return
-        yield (clock(right) if looks.time else "") + iostat_table(
-            rows,
-            right,
-            sums,
-            extended=looks.extended,
-            skip_idle=looks.skip_idle,
-            heading=not looks.no_heading,
-        )
-        yield notes(right, done, why=looks.why) + "\n"
+        else:
+            blocks = iostat_document(
+                rows, right, sums, extended=looks.extended, skip_idle=looks.skip_idle
+            )
+            yield _text(blocks, right, done, looks)
 
     return show

@@ -1,15 +1,19 @@
-"""Standard output and standard error: how wide, what is said, and errors in writing."""
+"""Standard output and standard error: width, documents as text, messages, errors in writing."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.render.text import WIDTH, safe
+
+if TYPE_CHECKING:
+    from stackmap.document.blocks import Block
 
 STDOUT = "standard output"
 
@@ -26,6 +30,14 @@ def width() -> int:
     import shutil  # only a terminal pays for it
 
     return shutil.get_terminal_size().columns
+
+
+def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
+    """Return *blocks* as text for standard output; a terminal gets the legends of tables."""
+    from stackmap.render.terminal import Style, render_text  # every command imports this module
+
+    style = Style(width=width(), headings=heading, legend=sys.stdout.isatty())
+    return render_text(blocks, style)
 
 
 def discard_output() -> None:

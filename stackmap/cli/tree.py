@@ -166,7 +166,7 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
         if form == "pairs":
             return render_pairs(topology, columns, exact=looks["exact"])
         return render_raw(topology, columns, heading=not looks["no_heading"], exact=looks["exact"])
-    from stackmap.render.picture import picture
+    from stackmap.document.picture import picture
 
     drawn = topology if form == "graphml" else picture(topology, expand=looks["expand"])
     render: Callable[[object], str] = getattr(

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stackmap.render.picture import Picture
+from stackmap.document.picture import Picture
+from stackmap.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A drawing of devices; ``text``: the same as a tree, for readers without the drawing."""
+    """A drawing of *topology*, which is also shown as a tree."""
 
     picture: Picture
-    text: str
+    topology: Topology
     title: str
 
 

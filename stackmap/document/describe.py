@@ -1,4 +1,4 @@
-"""What a device is, in a few words: the column WHAT of the tree, one line a kind."""
+"""A device in a few words: the column WHAT of the tree, one line per kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FINE = frozenset({None, "active", "standby", "spare", "journal"})
 
 def layout(how: Layout) -> str:
     """
-    Return a layout as people say it.
+    Return a layout in words.
 
     >>> from stackmap.model.raid import layout as raid
     >>> layout(raid("raid5", 4, 65536))
@@ -23,22 +23,22 @@ def layout(how: Layout) -> str:
 
 
 def what(device: Device) -> str:
-    """Return what *device* is."""
+    """Return a few words on *device*."""
     return DESCRIPTIONS.get(device.kind, _mapped)(device)
 
 
 def states(devices: Sequence[Device]) -> str:
-    """Return the state of one device, or of several what is not in order of them."""
+    """Return the state of one device, or the problems of several."""
     if len(devices) == 1:
         return devices[0].state or "-"
-    wrong = [device.state for device in devices if device.state not in FINE]
-    if wrong:
-        return ", ".join(f"{wrong.count(state)} {state}" for state in dict.fromkeys(wrong))
+    problems = [device.state for device in devices if device.state not in FINE]
+    if problems:
+        return ", ".join(f"{problems.count(state)} {state}" for state in dict.fromkeys(problems))
     return devices[0].state or "-"
 
 
 def users(device: Device, most: int = 2) -> str:
-    """Return who uses *device*, *most* of them by name."""
+    """Return the users of *device*, at most *most* by name."""
     if not device.uses:
         return ""
     names = [use.name for use in device.uses]
@@ -47,12 +47,12 @@ def users(device: Device, most: int = 2) -> str:
 
 
 def _disk(device: Device) -> str:
-    turning = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
-    return _words("removable" if device.removable else turning, device.model, device.serial)
+    kind = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
+    return _words("removable" if device.removable else kind, device.model, device.serial)
 
 
 def _mapped(device: Device) -> str:
-    """Describe what has no kind of its own: by layout, or by target."""
+    """Describe a device of another kind by layout or target."""
     if device.layout is not None:
         return layout(device.layout)
     segments = device.facts.get("segments")
@@ -76,7 +76,7 @@ def _pool(device: Device) -> str:
 
 
 def _fact(word: str, *keys: str) -> Callable[[Device], str]:
-    """Return a description of *word* and, by commas, those of the facts that are known."""
+    """Return a function: *word* and the known ones of these facts."""
 
     def describe(device: Device) -> str:
         known = [device.facts[key] for key in keys if key in device.facts]

@@ -1,4 +1,4 @@
-"""A template and what was seen → a sentence: each number with its unit, each device by its title."""
+"""A rule's template and its evidence → a sentence: numbers with units, devices by title."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from stackmap.analysis.findings.rule import Observation
 from stackmap.document.units import UNKNOWN, number, percent, rate, size
 from stackmap.model.topology import Topology
-from stackmap.render.text import safe
 
 UNITS: dict[str, Callable[[float], str]] = {
     "ms": lambda value: f"{number(value, 0 if value >= 100 else 1 if value >= 1 else 2)} ms",
@@ -23,7 +22,7 @@ UNITS: dict[str, Callable[[float], str]] = {
 
 def shown(value: float, unit: str) -> str:
     """
-    Return *value* as people read it.
+    Return *value* with its unit.
 
     >>> shown(434.31, "ms"), shown(65536, "bytes/s"), shown(1.25, "times")
     ('434 ms', '64 KiB/s', '1.25')
@@ -32,16 +31,16 @@ def shown(value: float, unit: str) -> str:
 
 
 class Words(dict[str, str]):
-    """What a template may name; of what could not be known, "-"."""
+    """The names that a template may use; "-" for an unknown one."""
 
     def __missing__(self, key: str) -> str:
         return UNKNOWN
 
 
 def words_of(topology: Topology, observed: Observation) -> Mapping[str, str]:
-    """Return what the templates of a rule may name."""
-    words = Words(device=safe(topology[observed.device].title))
-    words.update({name: safe(word) for name, word in observed.words.items()})
+    """Return the names that the templates of a rule may use."""
+    words = Words(device=topology[observed.device].title)
+    words.update(observed.words)
     for name, figure in observed.evidence.items():
         words[name] = shown(figure.value, figure.unit)
     return words
@@ -53,15 +52,5 @@ def filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def title(topology: Topology, name: str) -> str:
-    """Return what people call a device, the kernel's name with it where it is another."""
-    return safe(topology[name].full_title if name in topology else name)
-
-
-def literal(text: str) -> str:
-    r"""
-    Return *text* with what Markdown would read as markup taken literally.
-
-    >>> literal("my_disk")
-    'my\\_disk'
-    """
-    return "".join(f"\\{letter}" if letter in "|*_`<" else letter for letter in text)
+    """Return a device's title, with its kernel name where that differs."""
+    return topology[name].full_title if name in topology else name

@@ -1,4 +1,4 @@
-"""Numbers → text, with their units said."""
+"""Numbers → text with units; None → "-"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KIB = 1024
 
 def size(value: float | None) -> str:
     """
-    Return bytes for people, in powers of 1024.
+    Return bytes in powers of 1024.
 
     >>> size(1536), size(629145600), size(None)
     ('1.5 KiB', '600 MiB', '-')
@@ -26,7 +26,7 @@ def size(value: float | None) -> str:
 
 def number(value: float | None, digits: int = 1) -> str:
     """
-    Return a number with *digits* decimals, and "-" for what cannot be known.
+    Return a number with *digits* decimals.
 
     >>> number(3.1416, 2), number(None)
     ('3.14', '-')
@@ -46,17 +46,19 @@ def kib(value: float | None, digits: int = 1) -> str:
 
 def percent(share: float | None) -> str:
     """
-    Return a share as per cent.
+    Return a share 0…1 as a percentage; nothing and everything without a decimal.
 
-    >>> percent(0.6883)
-    '68.8 %'
+    >>> percent(0.6883), percent(0.0), percent(1.0)
+    ('68.8 %', '0 %', '100 %')
     """
-    return UNKNOWN if share is None else f"{share * 100:.1f} %"
+    if share is None:
+        return UNKNOWN
+    return f"{share * 100:.{0 if share in (0.0, 1.0) else 1}f} %"
 
 
 def rate(value: float | None) -> str:
     """
-    Return requests a second: two decimals when small, none when large, so that columns stay narrow.
+    Return a rate or time with fewer decimals the larger it is, to keep columns narrow.
 
     >>> rate(0.5), rate(431.25), rate(18841.6)
     ('0.50', '431.2', '18842')

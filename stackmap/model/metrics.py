@@ -1,8 +1,7 @@
 """
-The figures of a device, each said once.
+The metrics of a device and of a layer: key, heading, unit, help and formula.
 
-The heading of a table, the key in JSON, the help and the man page all come from
-here; so does the formula.
+Tables, JSON, help and man pages take them from this module.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ class Metric:
     """
     ``key`` in JSON, in the unit ``unit`` there; ``heading`` in tables.
 
-    ``divisor`` brings the value to the unit of the heading (KiB). ``extended``
-    ones are shown when asked for.
+    ``divisor`` converts the value to the unit of the heading (KiB). ``extended``:
+    only with --extended.
     """
 
     key: str
@@ -52,5 +51,56 @@ METRICS = (
     Metric(
         "busy", "busy%", "share", "Time with a request in flight: busy, not saturated.",
         lambda load: load.busy, 0.01, extended=True,
+    ),
+)  # fmt: skip
+
+
+def on_one_line(heading: str) -> str:
+    r"""
+    Return a heading of two lines as one.
+
+    >>> on_one_line("size\nKiB"), on_one_line("ac-\ncounted")
+    ('size KiB', 'accounted')
+    """
+    return heading.replace("-\n", "").replace("\n", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMetric:
+    """
+    A column of the per-layer table; ``key`` as in JSON.
+
+    ``heading``: a line break splits it on a terminal, a hyphen before it goes elsewhere.
+    """
+
+    key: str
+    heading: str
+    help: str
+
+    @property
+    def title(self) -> str:
+        """The heading on one line."""
+        return on_one_line(self.heading)
+
+
+LAYER_METRICS = (
+    LayerMetric("iops", "IOPS", "Requests completed per second."),
+    LayerMetric("bytes", "KiB/s", "Data per second, in KiB of 1024 bytes."),
+    LayerMetric("size", "size\nKiB", "Mean size of a completed request."),
+    LayerMetric("await", "await\nms", "Mean time per request on these devices, queueing included, for all volumes."),
+    LayerMetric(
+        "iops_amplification", "IOPS\n× top",
+        "IOPS amplification: requests arriving here, before merging, per request completed at the top.",
+    ),
+    LayerMetric("byte_amplification", "bytes\n× top", "Byte amplification: bytes here per byte at the top."),
+    LayerMetric(
+        "shrink", "shrink",
+        "Mean request size at the top ÷ mean size of the requests arriving here. "
+        "IOPS × top = bytes × top × shrink.",
+    ),
+    LayerMetric("coalescing", "coales-\ncing", "Requests arriving here ÷ requests completed here; 1 means nothing was merged."),
+    LayerMetric(
+        "closure", "ac-\ncounted",
+        "Requests arriving here ÷ requests that the layer above sent; 1.000 means that all of them are accounted for.",
     ),
 )  # fmt: skip

@@ -1,16 +1,16 @@
-"""Rows → CSV that a spreadsheet opens and that a program reads back exactly."""
+"""Rows → CSV for spreadsheets and programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 Cell = str | float | int | None
-FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet would run what begins so: names are untrusted
+FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet runs text that begins so: names are untrusted
 
 
 def csv(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     r"""
-    Return *rows* under *headings*; numbers with all their digits, nothing for what is not known.
+    Return *rows* under *headings*; numbers with all digits, nothing for None.
 
     >>> csv(["name", "rate"], [["=a,b", 0.5], ["c", None]])
     'name,rate\n"\'=a,b",0.5\nc,\n'

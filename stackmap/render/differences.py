@@ -1,4 +1,4 @@
-"""What changed between two captures, in lines, and as JSON."""
+"""The changes between two captures, as lines and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = "nothing changed\n"
 
 
 def render_differences(found: Differences) -> str:
-    """Return a line a device that went (-) or came (+), and a line a change (~)."""
+    """Return a line per device removed (-) or added (+) and per change (~)."""
     lines = [f"- {_device(device)}" for device in found.gone]
     lines += [f"+ {_device(device)}" for device in found.appeared]
     lines += [

@@ -1,8 +1,9 @@
-"""The topology in Graphviz' language: ``stackmap tree --dot | dot -Tsvg``."""
+"""The topology in the Graphviz language: ``stackmap tree --dot | dot -Tsvg``."""
 
 from __future__ import annotations
 
-from stackmap.render.picture import Arrow, Box, Picture
+from stackmap.document.picture import Arrow, Box, Picture
+from stackmap.render.text import safe
 
 _HEAD = """\
 digraph stackmap {
@@ -13,9 +14,9 @@ digraph stackmap {
 
 
 def render_dot(shown: Picture) -> str:
-    """Return *shown* as a digraph, from what is used on the left to the disks on the right."""
+    """Return *shown* as a digraph, from the tops on the left to the disks on the right."""
     lines = [*map(_node, shown.boxes), *map(_edge, shown.arrows)]
-    return _HEAD + "".join(f"  {line}\n" for line in lines) + "}\n"
+    return _HEAD + "".join(f"  {line}\n" for line in map(safe, lines)) + "}\n"
 
 
 def _node(box: Box) -> str:
@@ -23,10 +24,10 @@ def _node(box: Box) -> str:
 
 
 def _edge(arrow: Arrow) -> str:
-    style = f' [label="{arrow.said}", style=dashed]' if arrow.said else ""
+    style = f' [label="{arrow.role}", style=dashed]' if arrow.role else ""
     return f"{arrow.above} -> {arrow.below}{style};"
 
 
 def _quoted(lines: tuple[str, ...]) -> str:
-    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in map(safe, lines))
     return "\\n".join(escaped)

@@ -1,4 +1,4 @@
-"""Devices as lines for scripts: pairs, and words by blanks."""
+"""Devices as lines for scripts: pairs, or space-separated values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNQUOTED = re.compile(r'["\\$`]')
 
 
 def render_pairs(topology: Topology, columns: Sequence[Column], *, exact: bool = False) -> str:
-    """Return a line a device, ``NAME="value"`` a column, fit for a shell to read."""
+    """Return a line per device, ``NAME="value"`` per column, safe to evaluate in a shell."""
     names = [_NO_NAME.sub("_", column.name) for column in columns]
     return "".join(
         " ".join(
@@ -29,14 +29,14 @@ def render_pairs(topology: Topology, columns: Sequence[Column], *, exact: bool =
 def render_raw(
     topology: Topology, columns: Sequence[Column], *, heading: bool = True, exact: bool = False
 ) -> str:
-    r"""Return a line a device, values apart by one blank, blanks in them as ``\x20``, "" as ``-``."""
+    r"""Return a line per device, values separated by a space; a space inside is ``\x20``, "" is ``-``."""
     lines = [[column.name for column in columns]] if heading else []
     lines += [[_word(c.of_device(device, exact=exact)) for c in columns] for device in topology]
     return "".join(" ".join(line) + "\n" for line in lines)
 
 
 def _quoted(text: str) -> str:
-    """Return *text* so that a shell that evaluates the pair gets it back, whatever is in it."""
+    """Return *text* without characters that a shell would interpret."""
     return _UNQUOTED.sub(lambda found: f"\\x{ord(found[0]):02x}", safe(text))
 
 

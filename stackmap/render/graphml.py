@@ -7,12 +7,12 @@ from stackmap.render.text import safe
 
 
 def render_graphml(topology: Topology) -> str:
-    """Return every device and edge, with what the graph knows of them."""
-    # Imported here: 100 ms that only this form needs (FEASIBILITY 3).
+    """Return every device and edge with their attributes."""
+    # Imported here: it takes 100 ms, which only this format needs.
     import networkx as nx
 
     graph = topology.graph()
-    # XML has no way at all to write a control character.
+    # XML cannot contain control characters.
     for name, label in graph.nodes(data="label"):
         graph.nodes[name]["label"] = safe(label)
     return "\n".join(nx.generate_graphml(nx.relabel_nodes(graph, safe))) + "\n"

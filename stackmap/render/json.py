@@ -10,7 +10,7 @@ SCHEMA = "stackmap.tree/1"
 
 
 def tree_json(topology: Topology) -> dict[str, object]:
-    """Return the object of ``tree -J``: every device once, top down."""
+    """Return the object of ``tree -J``: each device once, top down."""
     return {
         "schema": SCHEMA,
         "host": topology.machine.host,
@@ -21,7 +21,7 @@ def tree_json(topology: Topology) -> dict[str, object]:
 
 
 def layout_json(layout: Layout | None) -> dict[str, object] | None:
-    """Return a layout as every JSON here has it."""
+    """Return the keys of a layout, the same in every command."""
     return None if layout is None else layout.json_fields()
 
 
@@ -53,7 +53,7 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
 
 def _progress(state: str | None) -> tuple[str | None, float | None]:
     """
-    Return a state's words, and how far what is under way has come, 0…1.
+    Return a state without its progress, and the progress 0…1; None for none.
 
     >>> _progress("degraded, check 12.5 %")
     ('degraded, check', 0.125)

@@ -1,10 +1,10 @@
 """
-Where boxes go when they are drawn in layers: Sugiyama's method, its simplest form.
+Layered placement of boxes: the Sugiyama method in its simplest form.
 
-A box lies one layer above the highest that it stands on, so the disks are in
-one layer. An arrow over several layers bends at a place of its own in each.
-Places are ordered by where those they are tied to lie (barycentre), over and
-over, then pulled towards them as far as their neighbours leave room.
+A box lies one layer above the highest box below it, so all disks are in one
+layer. An arrow across several layers has a bend in each. Boxes and bends are
+ordered by the mean position of their neighbours, repeatedly, then moved
+towards it as far as there is room.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Arrows = Sequence[tuple[str, str]]
 @dataclass(frozen=True, slots=True)
 class Layered:
     """
-    The places of boxes.
+    The positions of boxes.
 
-    ``layers``: keys by layer, the disks' first. ``across``: how far along its
-    layer the middle of each lies. ``bends``: what an arrow passes through.
+    ``layers``: keys by layer, the disks first. ``across``: the middle of each
+    along its layer. ``bends``: the keys that an arrow passes through.
     """
 
     layers: tuple[tuple[str, ...], ...]
@@ -34,7 +34,7 @@ class Layered:
 
 
 def layered(extents: Mapping[str, float], arrows: Arrows, bend: float) -> Layered:
-    """Place boxes of these *extents* across their layer; *bend* is what an arrow takes that passes."""
+    """Return positions for boxes of these *extents*; *bend* is the extent of a passing arrow."""
     height = _heights(extents, arrows)
     bends = {
         arrow: tuple(f"{arrow[0]}>{arrow[1]}@{level}" for level in _between(height, arrow))
@@ -47,7 +47,7 @@ def layered(extents: Mapping[str, float], arrows: Arrows, bend: float) -> Layere
     for arrow, passed in bends.items():
         for level, key in zip(_between(height, arrow), passed, strict=True):
             layers[level].append(key)
-        for first, second in _steps(arrow, passed):
+        for first, second in pairwise((arrow[0], *passed, arrow[1])):
             tied[first].append(second)
             tied[second].append(first)
     wide = {key: extents.get(key, bend) for layer in layers.values() for key in layer}
@@ -57,7 +57,7 @@ def layered(extents: Mapping[str, float], arrows: Arrows, bend: float) -> Layere
 
 
 def _heights(keys: Iterable[str], arrows: Arrows) -> dict[str, int]:
-    """Return how far above the disks each lies: the longest way down; a circle counts once."""
+    """Return the longest way down from each box, in layers; a cycle counts once."""
     below: defaultdict[str, list[str]] = defaultdict(list)
     for above, under in arrows:
         below[above].append(under)
@@ -82,34 +82,29 @@ def _between(height: Mapping[str, int], arrow: tuple[str, str]) -> range:
     return range(height[above] - 1, height[below], -1)
 
 
-def _steps(arrow: tuple[str, str], passed: tuple[str, ...]) -> Iterable[tuple[str, str]]:
-    stops = (arrow[0], *passed, arrow[1])
-    return pairwise(stops)
-
-
 def _settled(
     ordered: list[list[str]], tied: Mapping[str, list[str]], wide: Mapping[str, float]
 ) -> dict[str, float]:
-    """Order each layer in place, and return where all come to lie."""
+    """Sort each layer in place and return all positions."""
     across: dict[str, float] = {}
     for layer in ordered:
         _spread(layer, across, dict.fromkeys(layer, 0.0), wide)
     for sweep in range(SWEEPS):
         for layer in ordered if sweep % 2 else reversed(ordered):
-            wished = {
+            target = {
                 key: sum(across[other] for other in tied[key]) / len(tied[key])
                 if tied.get(key)
                 else across[key]
                 for key in layer
             }
-            # Ties keep their order: the tree's, which people know.
-            layer.sort(key=wished.__getitem__)
-            _spread(layer, across, wished, wide)
+            # The sort is stable: ties keep the order of the tree.
+            layer.sort(key=target.__getitem__)
+            _spread(layer, across, target, wide)
     return _without_gaps(across, wide)
 
 
 def _without_gaps(across: Mapping[str, float], wide: Mapping[str, float]) -> dict[str, float]:
-    """Return the places moved up over every strip in which no layer has anything."""
+    """Return the positions without strips that are empty in every layer."""
     closed: dict[str, float] = {}
     end = moved = 0.0
     for key in sorted(across, key=lambda key: across[key] - wide[key] / 2):
@@ -124,17 +119,17 @@ def _without_gaps(across: Mapping[str, float], wide: Mapping[str, float]) -> dic
 def _spread(
     layer: list[str],
     across: dict[str, float],
-    wished: Mapping[str, float],
+    target: Mapping[str, float],
     wide: Mapping[str, float],
 ) -> None:
     """
-    Lay *layer* out in its order, as near to the wishes as it goes without overlap.
+    Place *layer* in its order, as close to *target* as possible without overlap.
 
-    Those that would overlap form a block, which lies where its members' wishes are on average.
+    Boxes that would overlap form a block, placed at the mean of their targets.
     """
-    blocks: list[tuple[list[str], float, float]] = []  # keys, sum of wishes for the start, extent
+    blocks: list[tuple[list[str], float, float]] = []  # keys, sum of target starts, extent
     for key in layer:
-        keys, total, extent = [key], wished[key] - wide[key] / 2, wide[key]
+        keys, total, extent = [key], target[key] - wide[key] / 2, wide[key]
         while blocks and blocks[-1][1] / len(blocks[-1][0]) + blocks[-1][2] > total / len(keys):
             before, sum_before, extent_before = blocks.pop()
             total += sum_before - extent_before * len(keys)

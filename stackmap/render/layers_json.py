@@ -1,4 +1,4 @@
-"""The figures of stacks as the object of ``iostat --per-layer -J``."""
+"""The object of ``iostat --per-layer -J``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
 from stackmap.analysis.expected import Expected
 from stackmap.analysis.layers import spreading
 from stackmap.analysis.share import DIRECTIONS
-from stackmap.document.stack_sentences import findings
+from stackmap.document.stack_sentences import sentences
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
-from stackmap.render.estimates import range_json
-from stackmap.render.intervals import interval_json
 from stackmap.render.json import layout_json
+from stackmap.render.json_parts import interval_json, range_json
 
 if TYPE_CHECKING:
     from stackmap.analysis.parity import Parity
@@ -31,7 +30,7 @@ def layers_json(
     interval: Interval,
     corrections: Sequence[str],
 ) -> dict[str, object]:
-    """Return the object of ``iostat --per-layer -J``; *stacks* are of *topology*."""
+    """Return *stacks* of *topology* as one object."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
@@ -49,12 +48,12 @@ def _stack(topology: Topology, stack: StackFigures) -> dict[str, object]:
         "layouts": layouts_json(spreading(topology, top.name)),
         "layers": [_layer(figures) for figures in stack.layers],
         "parity": _parity_json(stack.parity, stack.requests_per_write),
-        "findings": findings(stack),
+        "findings": sentences(stack),
     }
 
 
 def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:
-    """Return the layouts of *devices* that spread a volume's data, each with whose it is."""
+    """Return the layouts of *devices*, with the device of each."""
     return [
         {"of": device.title, "device": device.name, "layout": layout_json(device.layout)}
         for device in devices

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from functools import singledispatch
 
-from stackmap.document.blocks import (
-    Bars,
-    Block,
-    Card,
-    Chart,
-    Checklist,
-    Code,
-    Command,
-    Folded,
-    Headline,
-    Line,
-    Listing,
-    Page,
-    Paragraph,
-    Part,
-    Rows,
-    Section,
-    Stack,
-    Table,
-    Terms,
-    Tiles,
-)
-from stackmap.document.templates import literal
+from stackmap.document import blocks as doc
 from stackmap.document.wording import with_band
-from stackmap.render.text import safe
+from stackmap.model.metrics import on_one_line
+from stackmap.render.text import code_spans, safe
+from stackmap.render.tree import render_tree
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDEST = 60  # bars of a chart; more points are joined to the mean of some
 GAP = " "
 
 
-def render_markdown(page: Page) -> str:
+def render_markdown(page: doc.Page) -> str:
     """Return *page* as Markdown."""
     parts = [f"# {_text(page.title)}", *map(_text, page.about)]
     for section in page.sections:
@@ -44,16 +24,16 @@ def render_markdown(page: Page) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _section(section: Section) -> list[str]:
+def _section(section: doc.Section) -> list[str]:
     return [f"## {_text(section.title)}", *_all(section.blocks, 3)]
 
 
-def _all(blocks: Iterable[Block], level: int) -> list[str]:
-    return [part for block in blocks for part in _DRAWN[type(block)](block, level)]
+def _all(blocks: Iterable[doc.Block], level: int) -> list[str]:
+    return [part for block in blocks for part in _written(block, level)]
 
 
-def render_blocks(blocks: Iterable[Block], level: int = 2) -> str:
-    """Return *blocks* as Markdown, with headings from *level* down."""
+def render_blocks(blocks: Iterable[doc.Block], level: int = 3) -> str:
+    """Return *blocks* as Markdown; headlines are one level above *level*, other headings below."""
     return "\n\n".join(_all(blocks, level)) + "\n"
 
 
@@ -62,33 +42,61 @@ def _text(words: str) -> str:
     return literal(safe(words)).replace("[", "\\[")
 
 
-def _headline(block: Headline, level: int) -> list[str]:
-    return [f"{'#' * level} {_text('  '.join(filter(None, block.parts)))}"]
+def _prose(words: str) -> str:
+    """Return *words* escaped, except for commands in backticks: those stay code."""
+    parts = code_spans(safe(words))
+    return "".join(f"`{part}`" if n % 2 else _text(part) for n, part in enumerate(parts))
 
 
-def _command(block: Command, level: int) -> list[str]:
-    return _code(Code(block.line), level)
+def literal(text: str) -> str:
+    r"""
+    Return *text* with Markdown's markup characters escaped.
+
+    >>> literal("my_disk")
+    'my\\_disk'
+    """
+    return "".join(f"\\{letter}" if letter in "|*_`<" else letter for letter in text)
 
 
-def _paragraph(block: Paragraph, _: int) -> list[str]:
+@singledispatch
+def _written(block: object, level: int) -> list[str]:
+    """Return the paragraphs of one block."""
+    raise TypeError(block, level)
+
+
+@_written.register
+def _headline(block: doc.Headline, level: int) -> list[str]:
+    return [f"{'#' * (level - 1)} {_text('  '.join(filter(None, block.parts)))}"]
+
+
+@_written.register
+def _command(block: doc.Command, level: int) -> list[str]:
+    return _code(doc.Code(block.line), level)
+
+
+@_written.register
+def _paragraph(block: doc.Paragraph, _: int) -> list[str]:
     lead = f"**{_text(block.lead)}** " if block.lead else ""
-    return [lead + _text(block.text)]
+    return [lead + _prose(block.text)]
 
 
-def _listing(block: Listing, _: int) -> list[str]:
+@_written.register
+def _listing(block: doc.Listing, _: int) -> list[str]:
     marks = (f"{place}." if block.ordered else "-" for place in range(1, len(block.items) + 1))
     return [
-        "\n".join(f"{mark} {_text(item)}" for mark, item in zip(marks, block.items, strict=True))
+        "\n".join(f"{mark} {_prose(item)}" for mark, item in zip(marks, block.items, strict=True))
     ]
 
 
-def _terms(block: Terms, _: int) -> list[str]:
+@_written.register
+def _terms(block: doc.Terms, _: int) -> list[str]:
     return ["\n".join(f"- **{_text(word)}**: {_text(meaning)}" for word, meaning in block.pairs)]
 
 
-def _table(block: Table, _: int) -> list[str]:
+@_written.register
+def _table(block: doc.Table, _: int) -> list[str]:
     lines = [
-        _row(heading.replace("\n", " ").strip() for heading in block.headings),
+        _row(on_one_line(heading) for heading in block.headings),
         "|"
         + "|".join("---" if n < block.words else "--:" for n in range(len(block.headings)))
         + "|",
@@ -100,7 +108,7 @@ def _table(block: Table, _: int) -> list[str]:
     return [*caption, "\n".join(lines), *legend]
 
 
-def _rows(rows: Rows, columns: int) -> list[str]:
+def _rows(rows: doc.Rows, columns: int) -> list[str]:
     heading = [_row((rows.title, *[""] * (columns - 1)), strong=True)] if rows.title else []
     return [*heading, *(_row(cells) for cells in rows.rows)]
 
@@ -112,7 +120,8 @@ def _row(cells: Iterable[str], *, strong: bool = False) -> str:
     return f"| {' | '.join(shown)} |"
 
 
-def _code(block: Code, _: int) -> list[str]:
+@_written.register
+def _code(block: doc.Code, _: int) -> list[str]:
     lines = "\n".join(safe(line) for line in block.text.rstrip("\n").split("\n"))
     fence = "```"
     while fence in lines:
@@ -120,18 +129,20 @@ def _code(block: Code, _: int) -> list[str]:
     return [f"{fence}\n{lines}\n{fence}"]
 
 
-def _stack(block: Stack, level: int) -> list[str]:
-    return [_text(block.title), *_code(Code(block.text), level)]
+@_written.register
+def _stack(block: doc.Stack, level: int) -> list[str]:
+    return [_text(block.title), *_code(doc.Code(render_tree(block.topology)), level)]
 
 
-def _chart(block: Chart, _: int) -> list[str]:
+@_written.register
+def _chart(block: doc.Chart, _: int) -> list[str]:
     most = max((v for line in block.lines for v in line.values if v is not None), default=0.0)
     lines = [f"- {_text(line.label)} `{_bars(line, most)}`" for line in block.lines]
     words = [_text(block.words)] if block.words else []
     return [f"**{_text(block.title)}**", "\n".join(lines), *words]
 
 
-def _bars(line: Line, most: float) -> str:
+def _bars(line: doc.Line, most: float) -> str:
     """Return a letter a point, the greatest of the chart the highest; a blank where nothing is known."""
     each = -(-len(line.values) // WIDEST)
     parts = [line.values[at : at + each] for at in range(0, len(line.values), each)]
@@ -145,23 +156,27 @@ def _bar(known: list[float], most: float) -> str:
     return BARS[round(share * (len(BARS) - 1))]
 
 
-def _compared(block: Bars, _: int) -> list[str]:
+@_written.register
+def _compared(block: doc.Bars, _: int) -> list[str]:
     lines = [f"- {_text(bar.label)}: {_text(with_band(block.unit, bar))}" for bar in block.bars]
     return [f"**{_text(block.title)}**, {_text(block.unit)}", "\n".join(lines)]
 
 
-def _tiles(block: Tiles, _: int) -> list[str]:
+@_written.register
+def _tiles(block: doc.Tiles, _: int) -> list[str]:
     rows = [_row(("", "", ""), strong=False), "|---|--:|---|"]
     rows += [_row((tile.label, tile.value, tile.beside)) for tile in block.tiles]
     return ["\n".join(rows)]
 
 
-def _card(block: Card, level: int) -> list[str]:
+@_written.register
+def _card(block: doc.Card, level: int) -> list[str]:
     heading = f"{'#' * level} {_text(block.label)}: {_text(block.title)}"
     return [heading, *_all(block.blocks, level + 1)]
 
 
-def _checklist(block: Checklist, level: int) -> list[str]:
+@_written.register
+def _checklist(block: doc.Checklist, level: int) -> list[str]:
     lines = []
     for card in block.cards:
         lines.append(f"- **{_text(card.label)}** {_text(card.title)}")
@@ -169,29 +184,11 @@ def _checklist(block: Checklist, level: int) -> list[str]:
     return ["\n".join(lines)]
 
 
-def _part(block: Part, level: int) -> list[str]:
+@_written.register
+def _part(block: doc.Part, level: int) -> list[str]:
     return [f"{'#' * level} {_text(block.title)}", *_all(block.blocks, level + 1)]
 
 
-def _folded(block: Folded, level: int) -> list[str]:
+@_written.register
+def _folded(block: doc.Folded, level: int) -> list[str]:
     return [f"**{_text(block.title)}**", *_all(block.blocks, level)]
-
-
-# Each function takes the type of its key: a mapping's type cannot express that.
-_DRAWN: dict[type, Callable[[Any, int], list[str]]] = {
-    Headline: _headline,
-    Paragraph: _paragraph,
-    Command: _command,
-    Listing: _listing,
-    Terms: _terms,
-    Table: _table,
-    Code: _code,
-    Stack: _stack,
-    Chart: _chart,
-    Bars: _compared,
-    Tiles: _tiles,
-    Card: _card,
-    Checklist: _checklist,
-    Part: _part,
-    Folded: _folded,
-}

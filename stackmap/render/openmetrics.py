@@ -1,12 +1,11 @@
 """
-Figures over time as OpenMetrics text, from the one table of metrics.
+Time series as OpenMetrics text, from the table of metrics.
 
-All are gauges: rates and means of the interval that ends at the sample's
-timestamp. What is unknown has no sample. The specification has a family's
-samples in one place, and in it those of one device, in order of time; the
-figures come instant by instant. So they are turned: eight bytes a figure, in a
-store from where they are read device by device. Reading a recording once for
-each family would take as many times as long, and would not do for a live one.
+All are gauges: rates and means of the interval that ends at the timestamp. An
+unknown figure has no sample. OpenMetrics groups samples by metric and then by
+device, but figures arrive by time. A store holds them, eight bytes each, and
+is read per device. Reading the recording once per metric would take as many
+times as long, and is impossible for a live machine.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from stackmap.model.metrics import METRICS, Metric
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 
-# In base units, as OpenMetrics wants them: its name for one of ours, and what ours is of it.
+# OpenMetrics requires base units: its name for ours, and the factor to it.
 UNITS = {
     "requests/s": ("per_second", 1.0),
     "bytes/s": ("bytes_per_second", 1.0),
@@ -33,17 +32,17 @@ UNITS = {
     "share": ("ratio", 1.0),
 }
 END = "# EOF\n"
-SIZE = 8  # bytes of a figure
-HELD = 2_000_000  # figures, until they are stored: 16 MB
+SIZE = 8  # bytes per figure
+HELD = 2_000_000  # figures in memory before they are stored: 16 MB
 
 
 @dataclass(slots=True)
-class Course:
+class TimeSeries:
     """
-    The figures of a device: the instants, and for each metric a value at each, NaN where unknown.
+    The time series of a device: a value per metric and instant, NaN if unknown.
 
-    ``stored``: the places of those that came first, and of how many instants
-    each is; ``times`` and ``values``: the others.
+    ``stored``: offset and number of instants of earlier parts; ``times`` and
+    ``values``: the later part.
     """
 
     times: array[float] = field(default_factory=lambda: array("d"))
@@ -51,7 +50,7 @@ class Course:
     stored: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, time: float, load: Load) -> None:
-        """Take what the device did until *time*."""
+        """Add the figures of the interval that ends at *time*."""
         self.times.append(time)
         for values, metric in zip(self.values, METRICS, strict=True):
             value = metric.value(load)
@@ -67,7 +66,7 @@ class Course:
             del column[:]
 
     def of(self, metric: int, store: IO[bytes]) -> Iterator[tuple[array[float], array[float]]]:
-        """Yield the instants and the values of a metric, in parts."""
+        """Yield the instants and values of a metric, part by part."""
         for place, count in self.stored:
             size = count * SIZE
             store.seek(place)
@@ -77,12 +76,12 @@ class Course:
         yield self.times, self.values[metric]
 
 
-Courses = dict[str, Course]  # by the labels of a device
+SeriesByLabels = dict[str, TimeSeries]  # by the labels of a device
 
 
-def courses(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) -> Courses:
-    """Gather what *reports* say of each device; one that is renamed begins anew under its name."""
-    found: Courses = {}
+def time_series(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) -> SeriesByLabels:
+    """Return the time series of each device; a renamed device starts a new one."""
+    found: SeriesByLabels = {}
     held = 0
     for topology, interval in reports:
         for device in topology:
@@ -95,22 +94,22 @@ def courses(reports: Iterable[tuple[Topology, Interval]], store: IO[bytes]) -> C
                 "name": device.title,
                 "kind": str(device.kind),
             }
-            found.setdefault(labels(names), Course()).add(interval.time, load)
+            found.setdefault(labels(names), TimeSeries()).add(interval.time, load)
             held += 1
         if held * len(METRICS) > HELD:
             held = 0
-            for course in found.values():
-                course.put(store)
+            for series in found.values():
+                series.put(store)
     return found
 
 
-def openmetrics(found: Courses, store: IO[bytes]) -> Iterator[str]:
-    """Yield the text, a family at a time, to its end."""
+def openmetrics(found: SeriesByLabels, store: IO[bytes]) -> Iterator[str]:
+    """Yield the text, one metric at a time."""
     for place, metric in enumerate(METRICS):
         name, unit, factor = named(metric)
         yield f"# TYPE {name} gauge\n# UNIT {name} {unit}\n# HELP {name} {escaped(metric.help)}\n"
-        for of, course in found.items():
-            for times, values in course.of(place, store):
+        for of, series in found.items():
+            for times, values in series.of(place, store):
                 yield "".join(
                     f"{name}{of} {value * factor:.12g} {time:.6f}\n"
                     for time, value in zip(times, values, strict=True)
@@ -121,7 +120,7 @@ def openmetrics(found: Courses, store: IO[bytes]) -> Iterator[str]:
 
 def named(metric: Metric) -> tuple[str, str, float]:
     """
-    Return a metric's name, which ends with its unit, that unit, and the factor to it.
+    Return a metric's OpenMetrics name, its unit, and the factor to that unit.
 
     >>> named(METRICS[2])
     ('stackmap_read_bytes_per_second', 'bytes_per_second', 1.0)
@@ -135,7 +134,7 @@ def named(metric: Metric) -> tuple[str, str, float]:
 
 def labels(names: Mapping[str, str]) -> str:
     r"""
-    Return labels as they stand behind a name; names come from the system, and are escaped.
+    Return labels in braces, escaped: names come from the system.
 
     >>> labels({"device": 'a"b\\c'})
     '{device="a\\"b\\\\c"}'
@@ -144,5 +143,5 @@ def labels(names: Mapping[str, str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return *text* with what would end a label, or a line, or control a terminal, spelled out."""
+    """Return *text* without characters that end a label or a line or control a terminal."""
     return safe(text).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,8 +1,8 @@
 """
-How arrows run between boxes in layers: where along a box each begins and ends, and how much room they take.
+Routes of arrows between layers: where each begins and ends, and the room between layers.
 
-Twenty arrows that all end in one point are one black fan. Apart by a few
-pixels, in the order of where they come from, each can be followed.
+Twenty arrows that end in one point are unreadable. A few pixels apart and in
+the order of their origin, each can be followed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from stackmap.render.layered import Layered
 
 Arrow = tuple[str, str]
 
-STEP = 7.0  # between the ends of arrows at a box, where it has the room
-MARGIN = 8.0  # of a box, that no arrow ends at
-NARROW, WIDE = 90.0, 240.0  # a channel between two layers
-SPACE = 2.5  # of a channel, for each arrow in it
+STEP = 7.0  # between the ends of arrows at a box, if there is room
+MARGIN = 8.0  # of a box, without ends of arrows
+NARROW, WIDE = 90.0, 240.0  # widths of the channel between two layers
+SPACE = 2.5  # of a channel, per arrow in it
 
 
 def ends(
     places: Layered, highs: Mapping[str, float]
 ) -> tuple[dict[Arrow, float], dict[Arrow, float]]:
-    """Return where along the layer each arrow leaves its box, and where it reaches the one below."""
+    """Return where along the layer each arrow leaves its box and reaches the one below."""
     leaving: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
     reaching: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
     for arrow in places.bends:
@@ -35,7 +35,7 @@ def ends(
 
 
 def channels(places: Layered) -> list[float]:
-    """Return how wide the channel below each layer is, the disks' layer first, which has none."""
+    """Return the width of the channel below each layer; the disks, first, have none."""
     level = {key: number for number, layer in enumerate(places.layers) for key in layer}
     crossing = Counter(
         max(level[first], level[second])
@@ -49,7 +49,7 @@ def channels(places: Layered) -> list[float]:
 
 
 def _way(places: Layered, arrow: Arrow) -> tuple[str, ...]:
-    """Return the keys that *arrow* passes, its ends with them."""
+    """Return the keys that *arrow* passes, its ends included."""
     return (arrow[0], *places.bends[arrow], arrow[1])
 
 
@@ -63,7 +63,7 @@ def _spread_all(
 
 
 def _spread(middle: float, high: float, towards: list[tuple[float, Arrow]]) -> dict[Arrow, float]:
-    """Return the places of arrows at a box, in the order of what they lead *towards*."""
+    """Return the positions of arrows at a box, in the order of their other ends."""
     step = min(STEP, (high - 2 * MARGIN) / len(towards))
     first = middle - step * (len(towards) - 1) / 2
     return {arrow: first + step * place for place, (_, arrow) in enumerate(sorted(towards))}

@@ -1,19 +1,19 @@
-"""The topology as one SVG file that needs nothing else."""
+"""The topology as one self-contained SVG file."""
 
 from __future__ import annotations
 
 from html import escape
 
+from stackmap.document.picture import Arrow, Box, Picture
 from stackmap.render.layered import Layered, layered
-from stackmap.render.picture import Arrow, Box, Picture
 from stackmap.render.routes import channels, ends
-from stackmap.render.text import cut, width
+from stackmap.render.text import cut, safe, width
 
-LETTER = 6.7  # pixels a column of text takes at the size below
+LETTER = 6.7  # pixels per column of text
 LINE = 15
 PADDING = 8
 GAP = 12  # between boxes of a layer
-BEND = 14  # of a layer, for an arrow that passes it
+BEND = 14  # extent of an arrow that passes a layer
 WIDEST = 40  # columns of text in a box
 
 _WEIGHT = {False: "t", True: "x"}  # the first line of a box is its title
@@ -21,7 +21,7 @@ _WEIGHT = {False: "t", True: "x"}  # the first line of a box is its title
 _STYLE = (
     "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#000}"
     ".t{font-weight:bold}"
-    # A rim of paper, so that no line strikes a word out.
+    # A white outline keeps lines from striking words out.
     "text.r{font-size:9px;fill:#555;stroke:#fff;stroke-width:3px;paint-order:stroke}"
     "rect{stroke:#666;stroke-width:1}"
     "path{fill:none;stroke:#888;stroke-width:1.2}path.r{fill:none;stroke-dasharray:4 3}"
@@ -30,9 +30,9 @@ _STYLE = (
 
 def render_svg(shown: Picture, *, embedded: bool = False) -> str:
     """
-    Return *shown* as SVG, from what is used on the left to the disks on the right.
+    Return *shown* as SVG, from the tops on the left to the disks on the right.
 
-    *embedded* in a page, whose style says how it looks: an SVG's own would reach the whole page.
+    *embedded*: without a style of its own, which would apply to the whole page.
     """
     extents = {box.key: _high(box) + GAP for box in shown.boxes}
     arrows = list(dict.fromkeys((arrow.above, arrow.below) for arrow in shown.arrows))
@@ -70,7 +70,7 @@ def _high(box: Box) -> float:
 def _lanes(
     places: Layered, boxes: dict[str, Box]
 ) -> tuple[dict[str, float], dict[str, float], float]:
-    """Return where each box and bend begins and how wide it is, and how wide all is."""
+    """Return the left edge and width of each box and bend, and the total width."""
     left: dict[str, float] = {}
     widths: dict[str, float] = {}
     x: float = GAP
@@ -84,7 +84,7 @@ def _lanes(
 
 
 def _wide(box: Box) -> float:
-    return min(WIDEST, max(map(width, box.lines))) * LETTER + 2 * PADDING
+    return min(WIDEST, max(width(safe(line)) for line in box.lines)) * LETTER + 2 * PADDING
 
 
 def _box(box: Box, x: float, wide: float, middle: float) -> str:
@@ -93,12 +93,12 @@ def _box(box: Box, x: float, wide: float, middle: float) -> str:
     first = top + PADDING / 2 + LINE * 0.75
     lines = "".join(
         f'<text class="{_WEIGHT[place > 0]}" x="{x + PADDING:.0f}" '
-        f'y="{first + LINE * place:.0f}">{escape(cut(line, WIDEST))}</text>'
+        f'y="{first + LINE * place:.0f}">{escape(cut(safe(line), WIDEST))}</text>'
         for place, line in enumerate(box.lines)
     )
-    told = escape(", ".join(box.lines))
+    title = escape(safe(", ".join(box.lines)))
     return (
-        f'<g><title>{told}</title><rect x="{x:.0f}" y="{top:.0f}" width="{wide:.0f}" '
+        f'<g><title>{title}</title><rect x="{x:.0f}" y="{top:.0f}" width="{wide:.0f}" '
         f'height="{high:.0f}" rx="5" fill="{box.fill}"/>{lines}</g>'
     )
 
@@ -110,7 +110,7 @@ def _arrow(
     widths: dict[str, float],
     at: tuple[float, float],
 ) -> str:
-    """Return the line of an arrow, straight across the layers it passes and curved between."""
+    """Return the line of an arrow, straight across layers and curved between them."""
     stops = (*places.bends[arrow.above, arrow.below], arrow.below)
     x, y = left[arrow.above] + widths[arrow.above], at[0]
     path = [f"M{x:.0f} {y:.0f}"]
@@ -122,9 +122,9 @@ def _arrow(
         if stop != arrow.below:
             x += widths[stop]
             path.append(f"H{x:.0f}")
-    kind = ' class="r"' if arrow.said else ""
+    kind = ' class="r"' if arrow.role else ""
     line = f'<path{kind} d="{"".join(path)}"/>'
-    if not arrow.said:
+    if not arrow.role:
         return line
-    # Beside the box it points to, where arrows lie apart.
-    return f'{line}<text class="r" x="{x - 6:.0f}" y="{y - 3:.0f}" text-anchor="end">{arrow.said}</text>'
+    # Beside the box it points to, where arrows are apart.
+    return f'{line}<text class="r" x="{x - 6:.0f}" y="{y - 3:.0f}" text-anchor="end">{arrow.role}</text>'

@@ -15,7 +15,8 @@ def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: i
     Return *rows* of at most *columns* cells as aligned lines.
 
     The first *words* columns are aligned to the left, the others to the right.
-    Leading spaces of a cell are kept: they indent it. Where a line would exceed
+    Leading spaces of a cell are kept: they indent it. A row of one cell is a
+    title, which widens no column. Where a line would exceed
     *width*, columns are one space apart instead of two.
     """
     lines = _aligned(rows, words, columns, GAP)
@@ -29,21 +30,16 @@ def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) 
 
     line = DataRow("", gap, "")
     text = tabulate(
-        [[_marked(cell) for cell in (*row, *[""] * (columns - len(row)))] for row in rows],
+        [[""] * columns if len(row) == 1 < columns else map(_marked, row) for row in rows],
         tablefmt=TableFormat(None, None, None, None, line, line, 0, None),
         colalign=["left" if place < words else "right" for place in range(columns)],
         disable_numparse=True,
     )
-    return [line.rstrip() for line in text.replace(INDENT, " ").splitlines()]
+    lines = text.replace(INDENT, " ").split("\n") if rows else []
+    return [
+        row[0] if len(row) == 1 else line.rstrip() for row, line in zip(rows, lines, strict=True)
+    ]
 
 
 def _marked(cell: str) -> str:
     return INDENT * (len(cell) - len(cell.lstrip(" "))) + cell.lstrip(" ")
-
-
-def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, words: int, heading: bool = True
-) -> str:
-    """Return *rows* under *headings* as lines, as ``aligned`` does in any width."""
-    lines = [headings, *rows] if heading else rows
-    return "\n".join(_aligned(lines, words, len(headings), GAP))

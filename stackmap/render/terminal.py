@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import singledispatch
 
-from stackmap.document.blocks import (
-    Bars,
-    Block,
-    Card,
-    Chart,
-    Checklist,
-    Code,
-    Command,
-    Folded,
-    Headline,
-    Listing,
-    Paragraph,
-    Part,
-    Rows,
-    Stack,
-    Table,
-    Terms,
-    Tiles,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.wording import with_band
 from stackmap.render.table import aligned
 from stackmap.render.text import WIDTH, padded_to, safe
 from stackmap.render.text import width as columns_of
+from stackmap.render.tree import render_tree
 from stackmap.render.tree_style import BOLD, RED, RESET, YELLOW
 
 HANG = "  "
@@ -52,17 +35,23 @@ class Style:
     colour: bool = False
 
 
-def render_text(blocks: Iterable[Block], style: Style | None = None) -> str:
+def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
     """Return *blocks* as lines, "" for none. A blank line precedes each further part."""
     lines = _lines(blocks, style or Style())
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(blocks: Iterable[Block], style: Style) -> list[str]:
+@singledispatch
+def _lines_of(block: object, style: Style) -> list[str]:
+    """Return the lines of one block."""
+    raise TypeError(block, style)
+
+
+def _lines(blocks: Iterable[doc.Block], style: Style) -> list[str]:
     lines: list[str] = []
-    before: Block | None = None
+    before: doc.Block | None = None
     for block in blocks:
-        part = _WRITERS[type(block)](block, style)
+        part = _lines_of(block, style)
         if lines and part and _is_separate(block, before):
             lines.append("")
         lines += part
@@ -70,14 +59,17 @@ def _lines(blocks: Iterable[Block], style: Style) -> list[str]:
     return lines
 
 
-def _is_separate(block: Block, before: Block | None) -> bool:
+def _is_separate(block: doc.Block, before: doc.Block | None) -> bool:
     """Return whether a blank line precedes *block*."""
-    if isinstance(block, Table | Checklist):
-        return not isinstance(before, Headline | Paragraph | Terms)
-    return isinstance(block, Headline | Card | Part | Folded | Stack | Chart)
+    if isinstance(block, doc.Headline) and isinstance(before, doc.Checklist):
+        return False
+    if isinstance(block, doc.Table | doc.Checklist):
+        return not isinstance(before, doc.Headline | doc.Paragraph | doc.Terms)
+    parts = doc.Headline | doc.Card | doc.Part | doc.Folded | doc.Stack | doc.Chart
+    return isinstance(block, parts) or isinstance(before, doc.Card | doc.Part)
 
 
-def _indented(blocks: Iterable[Block], style: Style, indent: str = HANG) -> list[str]:
+def _indented(blocks: Iterable[doc.Block], style: Style, indent: str = HANG) -> list[str]:
     room = replace(style, width=max(NARROWEST, style.width - len(indent)))
     return [indent + line if line else "" for line in _lines(blocks, room)]
 
@@ -96,17 +88,19 @@ def _wrapped(text: str, style: Style, first: str = "", rest: str = "") -> list[s
     return filled or [first.rstrip()]
 
 
-def _headline(block: Headline, style: Style) -> list[str]:
+@_lines_of.register
+def _headline(block: doc.Headline, style: Style) -> list[str]:
     title = "  ".join(map(safe, filter(None, block.parts)))
     return [title] if style.headings and title else []
 
 
-def _paragraph(block: Paragraph, style: Style) -> list[str]:
+@_lines_of.register
+def _paragraph(block: doc.Paragraph, style: Style) -> list[str]:
     lead = f"{safe(block.lead)} " if block.lead else ""
     return _wrapped(block.text, style, lead, HANG if lead else "")
 
 
-def _aligned(paragraphs: Sequence[Paragraph], style: Style) -> list[str]:
+def _aligned(paragraphs: Sequence[doc.Paragraph], style: Style) -> list[str]:
     """Return paragraphs with their texts aligned after the widest lead."""
     leads = [safe(each.lead) for each in paragraphs]
     space = max((columns_of(lead) for lead in leads), default=0)
@@ -119,11 +113,13 @@ def _aligned(paragraphs: Sequence[Paragraph], style: Style) -> list[str]:
     ]
 
 
-def _command(block: Command, _: Style) -> list[str]:
+@_lines_of.register
+def _command(block: doc.Command, _: Style) -> list[str]:
     return [safe(block.line)]
 
 
-def _listing(block: Listing, style: Style) -> list[str]:
+@_lines_of.register
+def _listing(block: doc.Listing, style: Style) -> list[str]:
     marks = [f"{number}. " if block.ordered else "" for number in range(1, len(block.items) + 1)]
     return [
         line
@@ -132,11 +128,13 @@ def _listing(block: Listing, style: Style) -> list[str]:
     ]
 
 
-def _terms(block: Terms, style: Style) -> list[str]:
-    return _aligned([Paragraph(meaning, word) for word, meaning in block.pairs], style)
+@_lines_of.register
+def _terms(block: doc.Terms, style: Style) -> list[str]:
+    return _aligned([doc.Paragraph(meaning, word) for word, meaning in block.pairs], style)
 
 
-def _table(block: Table, style: Style) -> list[str]:
+@_lines_of.register
+def _table(block: doc.Table, style: Style) -> list[str]:
     headings = [heading.split("\n") for heading in block.headings]
     deep = max(map(len, headings), default=1)
     rows = [
@@ -145,7 +143,7 @@ def _table(block: Table, style: Style) -> list[str]:
     ]
     rows = rows if style.headings else []
     for group in block.groups:
-        rows += [[group.title]] if group.title else []
+        rows += [[safe(group.title)]] if group.title else []
         rows += [[safe(cell) for cell in row] for row in group.rows]
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
@@ -153,34 +151,45 @@ def _table(block: Table, style: Style) -> list[str]:
     return [*caption, *text, *legend]
 
 
-def _code(block: Code, _: Style) -> list[str]:
+@_lines_of.register
+def _code(block: doc.Code, _: Style) -> list[str]:
     return [safe(line) for line in block.text.rstrip("\n").split("\n")]
 
 
-def _stack(block: Stack, style: Style) -> list[str]:
-    return [*_wrapped(block.title, style), *_code(Code(block.text), style)]
+@_lines_of.register
+def _stack(block: doc.Stack, style: Style) -> list[str]:
+    return [*_wrapped(block.title, style), *_code(doc.Code(render_tree(block.topology)), style)]
 
 
-def _chart(block: Chart, style: Style) -> list[str]:
+@_lines_of.register
+def _chart(block: doc.Chart, style: Style) -> list[str]:
     return [*_wrapped(f"{block.title}, {block.unit}", style), *_wrapped(block.words, style)]
 
 
-def _bars(block: Bars, style: Style) -> list[str]:
+@_lines_of.register
+def _bars(block: doc.Bars, style: Style) -> list[str]:
     pairs = tuple((bar.label, with_band(block.unit, bar)) for bar in block.bars)
-    return [*_wrapped(f"{block.title}, {block.unit}", style), *_terms(Terms(pairs), style)]
+    return [*_wrapped(f"{block.title}, {block.unit}", style), *_terms(doc.Terms(pairs), style)]
 
 
-def _tiles(block: Tiles, style: Style) -> list[str]:
+@_lines_of.register
+def _tiles(block: doc.Tiles, style: Style) -> list[str]:
     rows = tuple((tile.label, tile.value, tile.beside) for tile in block.tiles)
-    return _table(Table("", ("", "", ""), (Rows(rows),), words=3), replace(style, headings=False))
+    return _table(
+        doc.Table("", ("", "", ""), (doc.Rows(rows),), words=3), replace(style, headings=False)
+    )
 
 
-def _card(block: Card, style: Style) -> list[str]:
-    label = _painted(safe(block.label).upper(), block.tone, style)
-    return [*_wrapped(block.title, style, f"{label}: ", HANG), *_card_blocks(block, style, HANG)]
+@_lines_of.register
+def _card(block: doc.Card, style: Style) -> list[str]:
+    label = safe(block.label).upper()
+    first, *rest = _wrapped(block.title, style, f"{label}: ", HANG)
+    first = _painted(label, block.tone, style) + first.removeprefix(label)
+    return [first, *rest, *_card_blocks(block, style, HANG)]
 
 
-def _checklist(block: Checklist, style: Style) -> list[str]:
+@_lines_of.register
+def _checklist(block: doc.Checklist, style: Style) -> list[str]:
     space = max((columns_of(safe(card.label)) for card in block.cards), default=0)
     indent = HANG + " " * space + " "
     lines = []
@@ -193,14 +202,14 @@ def _checklist(block: Checklist, style: Style) -> list[str]:
     return lines
 
 
-def _card_blocks(card: Card, style: Style, indent: str) -> list[str]:
+def _card_blocks(card: doc.Card, style: Style, indent: str) -> list[str]:
     """Return a card's blocks, the texts after its leads aligned; evidence is not for a terminal."""
-    shown = [block for block in card.blocks if not isinstance(block, Folded)]
+    shown = [block for block in card.blocks if not isinstance(block, doc.Folded)]
     room = replace(style, width=max(NARROWEST, style.width - len(indent)))
     lines: list[str] = []
-    leads: list[Paragraph] = []
+    leads: list[doc.Paragraph] = []
     for block in shown:
-        if isinstance(block, Paragraph) and block.lead:
+        if isinstance(block, doc.Paragraph) and block.lead:
             leads.append(block)
         else:
             lines += [*_aligned(leads, room), *_lines([block], room)]
@@ -208,34 +217,16 @@ def _card_blocks(card: Card, style: Style, indent: str) -> list[str]:
     return [indent + line for line in (*lines, *_aligned(leads, room))]
 
 
-def _part(block: Part, style: Style) -> list[str]:
+@_lines_of.register
+def _part(block: doc.Part, style: Style) -> list[str]:
     return [*_wrapped(block.title, style, "", HANG), *_indented(block.blocks, style)]
 
 
-def _folded(block: Folded, style: Style) -> list[str]:
-    return _part(Part(block.title, block.blocks), style)
+@_lines_of.register
+def _folded(block: doc.Folded, style: Style) -> list[str]:
+    return _part(doc.Part(block.title, block.blocks), style)
 
 
 def _painted(text: str, tone: str, style: Style) -> str:
     colour = COLOURS.get(tone, "") if style.colour else ""
     return f"{colour}{text}{RESET}" if colour else text
-
-
-# Each function takes the type of its key: a mapping's type cannot express that.
-_WRITERS: dict[type, Callable[[Any, Style], list[str]]] = {
-    Headline: _headline,
-    Paragraph: _paragraph,
-    Command: _command,
-    Listing: _listing,
-    Terms: _terms,
-    Table: _table,
-    Code: _code,
-    Stack: _stack,
-    Chart: _chart,
-    Bars: _bars,
-    Tiles: _tiles,
-    Card: _card,
-    Checklist: _checklist,
-    Part: _part,
-    Folded: _folded,
-}

@@ -1,4 +1,4 @@
-"""Text from the system on its way to people: names are untrusted."""
+"""Text from the system: escaped, measured and cut. Names are untrusted."""
 
 from __future__ import annotations
 
@@ -6,28 +6,39 @@ import re
 from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
 
-# C0 and C1 controls, DEL, and the marks that reorder what follows (bidi): each could rewrite a terminal.
+# C0 and C1 controls, DEL, and bidi marks: each could rewrite a terminal.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 ELLIPSIS = "…"
-WIDTH = 80  # columns, where no terminal tells
+_CODE = re.compile("`([^`]+)`")
+WIDTH = 80  # columns, unless a terminal has another width
 
 
 def safe(text: str) -> str:
     r"""
-    Return *text* with what could control a terminal spelled out.
+    Return *text* with control characters escaped.
 
     >>> safe("disk\x1b[2J")
     'disk\\x1b[2J'
     """
-    if text.isprintable():  # as nearly all are: a table has thousands of cells
+    if text.isprintable():  # fast path: a table has thousands of cells
         return text
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def code_spans(text: str) -> list[str]:
+    """
+    Return *text* split at its code spans: every second part is code.
+
+    >>> code_spans("Run `lvs`.")
+    ['Run ', 'lvs', '.']
+    """
+    return _CODE.split(text)
+
+
 def width(text: str) -> int:
     """
-    Return how many columns of a terminal *text* takes: two for a wide character, none for a combining one.
+    Return the terminal columns of *text*: two per wide character, none per combining one.
 
     >>> width("disk"), width("磁盘")
     (4, 4)
@@ -46,7 +57,7 @@ def widest(texts: Sequence[str]) -> int:
 
 def padded_to(space: int, text: str, *, right: bool) -> str:
     """
-    Return *text* in just *space* columns, to the left or to the *right*.
+    Return *text* padded or cut to *space* columns.
 
     >>> padded_to(4, "a", right=True), padded_to(3, "disk", right=False)
     ('   a', 'di…')
@@ -60,7 +71,7 @@ def padded_to(space: int, text: str, *, right: bool) -> str:
 
 def cut(text: str, room: int) -> str:
     """
-    Return *text* in at most *room* columns, its end replaced by "…" where it does not fit.
+    Return *text* in at most *room* columns; "…" replaces what does not fit.
 
     >>> cut("vghdd/vm-disk1", 8)
     'vghdd/v…'

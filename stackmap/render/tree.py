@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stackmap.document import describe
+from stackmap.document.titles import title
+from stackmap.document.walk import Row, rows
 from stackmap.model.topology import Topology
 from stackmap.render.columns import Column, choose
 from stackmap.render.text import cut, padded_to, safe, widest
-from stackmap.render.titles import title
 from stackmap.render.tree_style import DIM, RED, UNICODE, Look
-from stackmap.render.walk import Row, rows
 
-TREE = "DEVICE"  # the column that the guides are in
+TREE = "DEVICE"  # the column with the lines of the tree
 SEPARATOR = "  "
 
-# What gives way where a terminal is narrow, and to how many columns, in this order.
+# Columns that shrink on a narrow terminal, in this order, and to what width.
 NARROWER = (("WHAT", 20), ("USED-BY", 10), ("KERNEL", 0), ("WHAT", 10), ("DEVICE", 12))
 
 
@@ -30,11 +30,10 @@ def render_tree(
     exact: bool = False,
 ) -> str:
     """
-    Draw each device once; where it turns up again, point back to it.
+    Return the tree; a device is drawn once, then pointed back to.
 
-    *inverse* from the disks up, *expand* with every hidden LV in a row of its
-    own, *exact* with sizes in bytes. *columns*: the usual ones if none are
-    given, without those that say nothing here.
+    *inverse*: from the disks up; *expand*: a row per sub-LV; *exact*: sizes in
+    bytes. No *columns*: the default ones without those that are empty.
     """
     if not topology.devices:
         return ""
@@ -58,7 +57,7 @@ def fitted(
     widths: Mapping[str, int], room: int | None, steps: Sequence[tuple[str, int]]
 ) -> dict[str, int]:
     """
-    Return *widths* made narrower to fit *room*, each of *steps* to its least before the next.
+    Return *widths* reduced to fit *room*: each of *steps* to its minimum before the next.
 
     >>> fitted({"DEVICE": 20, "KERNEL": 10, "WHAT": 30}, 60, [("WHAT", 20), ("KERNEL", 0)])
     {'DEVICE': 20, 'KERNEL': 10, 'WHAT': 26}
@@ -73,36 +72,36 @@ def fitted(
 
 
 def _cells(row: Row, columns: Sequence[Column], look: Look, *, exact: bool) -> list[str]:
-    """Return what *row* says in each of *columns*."""
-    said = [
+    """Return the cells of *row*."""
+    cells = [
         title(row) if column.name == TREE
         else "" if row.again and not column.again
         else column.of_row(row, exact=exact)
         for column in columns
     ]  # fmt: skip
-    if not "".join(said).isprintable():  # of thousands of cells hardly one
-        said = [safe(cell) for cell in said]
+    if not "".join(cells).isprintable():  # rare, and escaping each cell is slow
+        cells = [safe(cell) for cell in cells]
     if row.branches:
         place = next((place for place, column in enumerate(columns) if column.name == TREE), None)
         if place is not None:
-            said[place] = look.guides(row.branches) + said[place]
-    return [look.text(cell) for cell in said] if look.ascii else said
+            cells[place] = look.guides(row.branches) + cells[place]
+    return [look.text(cell) for cell in cells] if look.ascii else cells
 
 
 def _used(columns: list[Column], cells: list[list[str]]) -> tuple[list[Column], list[list[str]]]:
-    """Return what is left of a table when columns that are empty in every row are taken out."""
+    """Return the table without columns that are empty in every row."""
     kept = [place for place in range(len(columns)) if any(line[place] for line in cells)]
     return [columns[place] for place in kept], [[line[place] for place in kept] for line in cells]
 
 
 def _widths(lines: list[list[str]]) -> list[int]:
-    """Return how wide each column must be; a row that has only its first cell may run over."""
+    """Return the width of each column; a row with only a first cell may be wider."""
     full = [line for line in lines if any(line[1:])]
     return [widest(column) for column in zip(*full, strict=True)]
 
 
 def _form(columns: list[Column], widths: Mapping[str, int]) -> str:
-    """Return how to print cells that fit, "" where a column has no width."""
+    """Return a format for cells that fit, "" if a column has no width."""
     if not all(widths.values()):
         return ""
     return SEPARATOR.join(f"%{'' if c.right else '-'}{widths[c.name]}s" for c in columns)
@@ -113,7 +112,7 @@ def _line(
 ) -> str:
     if not any(cells[1:]):
         return cells[0] if room is None else cut(cells[0], room)
-    if form and "".join(cells).isascii():  # each letter is as wide as the other: as most lines are
+    if form and "".join(cells).isascii():  # one column per letter, as in most lines
         return (form % tuple(cells)).rstrip()
     padded = [
         padded_to(widths[column.name], cell, right=column.right)

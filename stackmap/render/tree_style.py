@@ -1,12 +1,12 @@
-"""How a drawing looks: its characters, its width, its colours."""
+"""The look of a tree: its characters, width and colours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-ARROW = "↑"
+from stackmap.document.titles import ARROW
 
-# What stands for the characters that ASCII lacks.
+# ASCII replacements.
 _PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "->"})
 
 RESET = "\x1b[0m"
@@ -15,12 +15,7 @@ BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """
-    The look of a drawing.
-
-    ``fork``, ``last``, ``pipe``, ``gap``: the guides of a tree. ``width``:
-    the columns there are, None for as many as it takes.
-    """
+    """``fork``, ``last``, ``pipe``, ``gap``: the lines of a tree. ``width``: None is unlimited."""
 
     fork: str
     last: str
@@ -31,7 +26,7 @@ class Look:
     width: int | None = None
 
     def guides(self, branches: tuple[bool, ...]) -> str:
-        """Return the lines that lead to a row: for each step down, whether more follow there."""
+        """Return the lines before a row; *branches*: per level, whether more rows follow there."""
         if not branches:
             return ""
         *above, more = branches
@@ -39,15 +34,15 @@ class Look:
         return "".join([*lines, self.fork if more else self.last])
 
     def text(self, text: str) -> str:
-        """Return *text* in characters that this look has."""
+        """Return *text* in the characters of this look."""
         return text.translate(_PLAIN) if self.ascii else text
 
     def paint(self, text: str, colour: str) -> str:
-        """Return *text* in *colour*, or as it is."""
+        """Return *text* in *colour* if this look has colours."""
         return f"{colour}{text}{RESET}" if self.colour and colour and text.strip() else text
 
     def within(self, width: int | None, *, colour: bool) -> Look:
-        """Return this look for a terminal *width* columns wide."""
+        """Return this look for *width* columns."""
         return replace(self, width=width, colour=colour)
 
 

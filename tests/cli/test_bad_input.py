@@ -207,7 +207,7 @@ def test_a_narrow_terminal_is_respected(columns):
     assert max(map(len, tree.splitlines())) <= columns
     for name in ("vghdd/vm-", "sda", "sdd"):
         assert name in tree
-    told = report[report.index("writes: 1 becomes") :]
+    told = report[report.index("one write causes") :]
     assert max(map(len, told.splitlines())) <= columns
 
 

@@ -19,7 +19,7 @@ from stackmap.model.load import Flow, Load
 from stackmap.model.metrics import METRICS
 from stackmap.model.topology import Topology
 from stackmap.render import openmetrics as rendering
-from stackmap.render.openmetrics import UNITS, courses, named, openmetrics
+from stackmap.render.openmetrics import UNITS, named, openmetrics, time_series
 from tests.drawn import passing
 
 SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
@@ -89,7 +89,7 @@ def test_names_from_the_system_are_read_back(name):
     load = Load(Flow(2.0, 0.0, 3.0, 5.0), Flow(7.0, 0.0, 11.0, 13.0), aqu=17.0, busy=0.19)
     topology = Topology([passing("dm-0", label=name)])
     with BytesIO() as store:
-        found = courses([(topology, Interval({"dm-0": load}, time=23.5))], store)
+        found = time_series([(topology, Interval({"dm-0": load}, time=23.5))], store)
         text = "".join(openmetrics(found, store))
     families = list(text_string_to_metric_families(text))
 
@@ -124,7 +124,7 @@ def test_memory_does_not_grow_with_the_recording(monkeypatch):
     load = Load(Flow(2.0, 0.0, 3.0, 5.0), Flow(7.0, 0.0, 11.0, 13.0), aqu=17.0, busy=0.19)
     reports = ((topology, Interval({"dm-0": load}, time=float(n))) for n in range(1000))
     with Counting() as store:
-        (course,) = courses(reports, store).values()
+        (course,) = time_series(reports, store).values()
         times = [time for part, _ in course.of(0, store) for time in part]
 
     assert len(course.times) <= 10

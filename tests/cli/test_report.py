@@ -108,7 +108,7 @@ class Read(HTMLParser):
             self._table[-1][-1] += words
         if inside == "script" and self._script:
             self.scripts[self._script] = words
-        if inside == "code":
+        if self.open[-2:] == ["pre", "code"]:
             self._code.append(words)
         if inside not in ("script", "style"):
             self.said.append(words)
@@ -214,13 +214,13 @@ def by_group(rows):
     for row in rows[1:]:
         if len(row) == 1:
             here = groups.setdefault(row[0], [])
-        elif row[0].strip() != "metadata":
+        elif not row[0].endswith(" metadata"):
             here.append([cell.lstrip("~") for cell in row])
     return groups
 
 
 def shown(stack):
-    titles = {"read": "Reads", "write": "Writes", "total": "Reads and writes"}
+    titles = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
     known = [d for d in ("read", "write") if stack["layers"][0][d]["iops"] is not None] or ["total"]
     return {
         titles[d]: [cells(layer, d) for layer in stack["layers"]]
@@ -231,9 +231,9 @@ def shown(stack):
 
 def cells(layer, d):
     flow, ratios = layer[d], layer["amplification"]
+    count = len(layer["devices"])
     return [
-        layer["role"],
-        str(len(layer["devices"])),
+        f"{count} {layer['role'].removesuffix('s') if count == 1 else layer['role']}",
         rate(flow["iops"]),
         kib(flow["bytes"]),
         kib(flow["size"]),

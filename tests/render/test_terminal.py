@@ -141,3 +141,11 @@ def test_details_that_a_reader_may_skip_are_not_in_a_card_on_a_terminal():
 
     assert render_text([card]) == "INFO: busy\n"
     assert "The evidence" in render_blocks([card])
+
+
+def test_commands_in_a_sentence_are_code_and_names_are_not_markup():
+    block = Paragraph("Run `lvs -a` on a_b, <b> and a`b.")
+
+    assert render_text([block]) == "Run `lvs -a` on a_b, <b> and a`b.\n"
+    assert render_blocks([block]) == "Run `lvs -a` on a\\_b, \\<b> and a\\`b.\n"
+    assert draw_all([block], 2) == "<p>Run <code>lvs -a</code> on a_b, &lt;b&gt; and a`b.</p>"

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from stackmap.document.walk import rows
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.json import tree_json
 from stackmap.render.text import width
 from stackmap.render.tree import render_tree
 from stackmap.render.tree_style import ASCII, UNICODE
-from stackmap.render.walk import rows
 from tests.drawn import raid_volume, topology
 
 TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Block, Paragraph, Section, Stack
+from stackmap.document.picture import picture
 from stackmap.document.report.stack_summary import description
-from stackmap.render.picture import picture
-from stackmap.render.tree import render_tree
 
 INTRO = (
     "Tops are on the left, disks on the right. A solid line carries data; a dashed line carries "
@@ -25,6 +24,6 @@ def section(report: Report) -> Section:
 
 def _drawing(report: Report, stack: StackFigures) -> Block:
     part = report.topology.subset(report.topology.with_all_below(stack.top.name))
-    accused = {each.device for each in report.findings if each.is_grave}
+    suspects = {each.device for each in report.findings if each.is_grave}
     title = description(report.topology, stack)
-    return Stack(picture(part, accused=accused), render_tree(part), title)
+    return Stack(picture(part, suspects=suspects), part, title)

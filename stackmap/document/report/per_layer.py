@@ -10,51 +10,19 @@ from stackmap.document.blocks import (
     Listing,
     Paragraph,
     Part,
-    Rows,
     Section,
-    Table,
     Terms,
     side_by_side,
 )
-from stackmap.document.stack_sentences import findings
-from stackmap.document.wording import known_directions, sentence
-from stackmap.render.layers import COLUMNS, layer_rows
+from stackmap.document.layers import layers_table
+from stackmap.document.stack_sentences import sentences
+from stackmap.document.wording import sentence
+from stackmap.model.metrics import LAYER_METRICS
 
-TITLES = {"read": "Reads", "write": "Writes", "total": "Reads and writes"}
-HEADINGS = {
-    "DEV": "Devices",
-    "IO/s": "Requests/s",
-    "KiB/s": "KiB/s",
-    "KiB": "Mean KiB",
-    "await": "Wait, ms",
-    "xIOPS": "× requests",
-    "xBYTES": "× bytes",
-    "SHRINK": "Shrink",
-    "COAL": "Coalescing",
-    "CLOSURE": "Closure",
-}
 MEANINGS = (
-    ("Requests/s", "requests completed a second; ~ marks an estimate"),
-    ("Mean KiB", "mean size of a completed request, in KiB of 1024 bytes"),
-    (
-        "Wait, ms",
-        "mean time from sending a request to its answer, on these devices, whoever sent it",
-    ),
-    ("× requests", "requests that arrived here for one completed at the top (IOPS amplification)"),
-    ("× bytes", "bytes here for a byte at the top (byte amplification)"),
-    (
-        "Shrink",
-        "mean size at the top ÷ mean size of what arrives here; × requests = × bytes × shrink",
-    ),
-    (
-        "Coalescing",
-        "requests that arrived ÷ requests completed; × requests ÷ coalescing is what disks really do",
-    ),
-    (
-        "Closure",
-        "requests that arrived ÷ sent from above; 1.000: nothing is missing, nobody else is at work",
-    ),
-    ("-", "cannot be known; it is not 0"),
+    *((metric.title, metric.help) for metric in LAYER_METRICS),
+    ("~", "an estimate"),
+    ("-", "unknown; it is not 0"),
 )
 
 
@@ -74,15 +42,8 @@ def _part(stack: StackFigures) -> Part:
 
 
 def _blocks(stack: StackFigures) -> list[Block]:
-    head = stack.layers[0]
-    groups = tuple(
-        Rows(tuple(rows), TITLES[direction])
-        for direction in known_directions(head)
-        if (rows := layer_rows(stack, direction))
-    )
-    if not groups:
-        return [Paragraph("Nothing was read or written while it was measured.")]
-    headings = ("Layer", *(HEADINGS[column] for column in COLUMNS))
-    table = Table(f"layers-{stack.top.name}", headings, groups)
-    said = findings(stack)
-    return [table, *([Listing(tuple(map(sentence, said)))] if said else [])]
+    table = layers_table(stack)
+    if table is None:
+        return [Paragraph("No reads or writes in this interval.")]
+    found = sentences(stack)
+    return [table, *([Listing(tuple(map(sentence, found)))] if found else [])]

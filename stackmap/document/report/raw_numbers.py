@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Block, Paragraph, Rows, Section, Table
+from stackmap.document.iostat import cell, names
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS
-from stackmap.render.iostat import cell, names
 
 INTRO = (
     "Figures with all digits, for a spreadsheet or a script. The JSON is that of `stackmap iostat "

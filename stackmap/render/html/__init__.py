@@ -1,1 +1,1 @@
-"""A page → one HTML file that needs nothing else: no network, no script to say what it says."""
+"""A page → one self-contained HTML file, readable without scripts and network."""

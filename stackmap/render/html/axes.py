@@ -1,4 +1,4 @@
-"""Where an axis has its marks, and what is written there."""
+"""The marks of an axis and their labels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from stackmap.document.blocks import Chart
 from stackmap.document.units import KIB, SIZES, size
 
-MARKS = 5  # of an axis, about
+MARKS = 5  # about so many per axis
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
-# Seconds between the marks of a time axis.
+# Seconds between marks of a time axis.
 PACES = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
     172800, 604800,
@@ -22,33 +22,33 @@ DAY = 86400
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The unit a chart's values are shown in, and how many of its own make one of that."""
+    """The unit that a chart shows, and its size in the chart's own unit."""
 
     unit: str
     factor: float
 
 
 def scale_of(chart: Chart) -> Scale:
-    """Return the unit that fits the greatest value: of bytes, a power of 1024."""
+    """Return the unit that fits the largest value; for bytes a power of 1024."""
     if chart.unit == "share":
         return Scale("%", 0.01)
     if chart.unit != "bytes/s":
         return Scale(chart.unit, 1.0)
-    power, rest = 0, greatest(chart)
+    power, rest = 0, largest(chart)
     while rest >= KIB and power < len(SIZES) - 1:
         power, rest = power + 1, rest / KIB
     return Scale(f"{SIZES[power]}/s", float(KIB**power))
 
 
-def greatest(chart: Chart) -> float:
-    """Return the greatest value of any line, the extremes too."""
+def largest(chart: Chart) -> float:
+    """Return the largest value of any line, extremes included."""
     every = (v for line in chart.lines for v in (*line.values, *line.high) if v is not None)
     return max(every, default=0.0)
 
 
 def ticks(most: float, count: int = MARKS) -> tuple[float, ...]:
     """
-    Return marks from 0 to at least *most*, at numbers that people count in.
+    Return marks from 0 to at least *most*, at round numbers.
 
     >>> ticks(140.3)
     (0.0, 50.0, 100.0, 150.0)
@@ -63,7 +63,7 @@ def ticks(most: float, count: int = MARKS) -> tuple[float, ...]:
 
 def time_ticks(start: float, end: float, count: int = MARKS + 1) -> list[tuple[float, str]]:
     """
-    Return marks between two instants, UTC, with what is written there.
+    Return marks between two instants, with labels in UTC.
 
     >>> time_ticks(1795257542.8, 1795257552.8, 4)
     [(1795257545.0, '10:39:05'), (1795257550.0, '10:39:10')]
@@ -76,7 +76,7 @@ def time_ticks(start: float, end: float, count: int = MARKS + 1) -> list[tuple[f
 
 
 def x_ticks(chart: Chart) -> list[tuple[float, str]]:
-    """Return the marks of a chart's x axis; of bars, by their place from 0."""
+    """Return the marks of a chart's x axis; bars count from 0."""
     if chart.axis == "time":
         return time_ticks(chart.x[0], chart.x[-1])
     if chart.axis == "number":
@@ -87,12 +87,12 @@ def x_ticks(chart: Chart) -> list[tuple[float, str]]:
 
 
 def label(chart: Chart, place: int) -> str:
-    """Return what the bar at *place* is called."""
+    """Return the label of the bar at *place*."""
     if chart.axis == "hour":
         return f"{chart.x[place]:02.0f}"
     return size(chart.x[place]) if chart.x[place] else "0"
 
 
 def places(chart: Chart) -> Sequence[float]:
-    """Return where the points lie along x: bars by their place."""
+    """Return the x positions; bars count from 0."""
     return chart.x if chart.axis in ("time", "number") else range(len(chart.x))

@@ -1,4 +1,4 @@
-"""Figures beside each other, as still SVG: a bar each, and a whisker over the band it may lie in."""
+"""Figures to compare, as static SVG: a bar each, with a whisker over its band."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from stackmap.document.wording import with_band
 from stackmap.render.html.markup import Markup, tag
 
 WIDE, ROW, HIGH = 760, 34, 20
-LEFT, RIGHT = 230, 150  # for the labels, and for the figures
+LEFT, RIGHT = 230, 150  # room for labels and figures
 
 
 def bars(block: Bars) -> Markup:
-    """Return *block* as SVG, its colours left to the page's style."""
+    """Return *block* as SVG; the page's style has its colours."""
     most = max((max(bar.value, bar.high or 0.0) for bar in block.bars), default=0.0) or 1.0
     rows = [_row(block, bar, place, most) for place, bar in enumerate(block.bars)]
     high = ROW * len(block.bars)

@@ -1,9 +1,8 @@
 """
-A page → a whole HTML document.
+A page → an HTML document.
 
-Its policy forbids the browser every network and every script but the two that
-are in it, which are known by their hashes: so a name that got past all
-escaping could still run nothing.
+Its policy forbids network access and every script except its own two, which
+the policy lists by hash. A name that passed all escaping could run nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from stackmap.render.html.markup import Markup, joined, tag
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """The page's style and scripts, as text; written by us or vendored, so never escaped."""
+    """The page's styles and scripts, ours or vendored: never escaped."""
 
     styles: tuple[str, ...]
     scripts: tuple[str, ...]
@@ -32,7 +31,7 @@ def render_html(page: Page, assets: Assets) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=_policy(assets)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("link", rel="icon", href="data:,"),  # else a browser asks a server for one
+        tag("link", rel="icon", href="data:,"),  # without it a browser requests one
         tag("title", page.title),
         *(Markup(f"<style>{style}</style>") for style in assets.styles),
     )

@@ -1,49 +1,33 @@
-"""Blocks → HTML, one function a kind."""
+"""Blocks → HTML, one function per kind of block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from functools import singledispatch
 
-from stackmap.document.blocks import (
-    Bars,
-    Block,
-    Card,
-    Chart,
-    Checklist,
-    Code,
-    Command,
-    Folded,
-    Headline,
-    Listing,
-    Paragraph,
-    Part,
-    Rows,
-    Section,
-    Stack,
-    Table,
-    Terms,
-    Tile,
-    Tiles,
-)
+from stackmap.document import blocks as doc
+from stackmap.model.metrics import on_one_line
 from stackmap.render.html.axes import label, places, scale_of
 from stackmap.render.html.bars import bars
 from stackmap.render.html.markup import Markup, data, joined, lines, tag
 from stackmap.render.html.plot import plot
 from stackmap.render.svg import render_svg
+from stackmap.render.text import code_spans
+from stackmap.render.tree import render_tree
 
 
-def draw(block: Block, level: int) -> Markup:
-    """Return *block*; headings in it are of *level* (3 in a section)."""
-    return _DRAWN[type(block)](block, level)
+@singledispatch
+def draw(block: object, level: int) -> Markup:
+    """Return *block* with headings of *level* (3 in a section)."""
+    raise TypeError(block, level)
 
 
-def draw_all(blocks: Iterable[Block], level: int) -> Markup:
-    """Return *blocks*; charts that follow each other stand side by side."""
+def draw_all(blocks: Iterable[doc.Block], level: int) -> Markup:
+    """Return *blocks*; consecutive charts are side by side."""
     parts: list[Markup] = []
     charts: list[Markup] = []
     for block in blocks:
-        if isinstance(block, Chart):
+        if isinstance(block, doc.Chart):
             charts.append(draw(block, level))
             continue
         parts += _grid(charts)
@@ -56,8 +40,8 @@ def _grid(charts: list[Markup]) -> list[Markup]:
     return [tag("div", joined(*charts), klass="charts")] if charts else []
 
 
-def draw_section(section: Section) -> Markup:
-    """Return a section under its heading."""
+def draw_section(section: doc.Section) -> Markup:
+    """Return a section with its heading."""
     return tag(
         "section",
         joined(tag("h2", section.title), draw_all(section.blocks, 3)),
@@ -65,36 +49,46 @@ def draw_section(section: Section) -> Markup:
     )
 
 
-def _headline(block: Headline, level: int) -> Markup:
-    return tag(f"h{level}", "  ".join(filter(None, block.parts)))
+@draw.register
+def _headline(block: doc.Headline, level: int) -> Markup:
+    return tag(f"h{level - 1}", "  ".join(filter(None, block.parts)))
 
 
-def _command(block: Command, level: int) -> Markup:
-    return _code(Code(block.line), level)
+@draw.register
+def _command(block: doc.Command, level: int) -> Markup:
+    return _code(doc.Code(block.line), level)
 
 
-def _paragraph(block: Paragraph, _: int) -> Markup:
-    if not block.lead:
-        return tag("p", block.text)
-    return tag("p", tag("strong", block.lead), " ", block.text)
+@draw.register
+def _paragraph(block: doc.Paragraph, _: int) -> Markup:
+    lead = [tag("strong", block.lead), " "] if block.lead else []
+    return tag("p", *lead, *_prose(block.text))
 
 
-def _listing(block: Listing, _: int) -> Markup:
-    items = [tag("li", item) for item in block.items]
+def _prose(words: str) -> list[str]:
+    """Return *words* with commands in backticks as code."""
+    return [tag("code", part) if n % 2 else part for n, part in enumerate(code_spans(words))]
+
+
+@draw.register
+def _listing(block: doc.Listing, _: int) -> Markup:
+    items = [tag("li", *_prose(item)) for item in block.items]
     return tag("ol" if block.ordered else "ul", joined(*items))
 
 
-def _terms(block: Terms, _: int) -> Markup:
+@draw.register
+def _terms(block: doc.Terms, _: int) -> Markup:
     return tag(
         "dl", joined(*(tag("dt", word) + tag("dd", meaning) for word, meaning in block.pairs))
     )
 
 
-def _table(block: Table, _: int) -> Markup:
+@draw.register
+def _table(block: doc.Table, _: int) -> Markup:
     heads = [
         tag(
             "th",
-            word.replace("\n", " ").strip(),
+            on_one_line(word),
             scope="col",
             klass=None if place < block.words else "n",
         )
@@ -109,7 +103,7 @@ def _table(block: Table, _: int) -> Markup:
     return joined(table, tag("p", block.legend, klass="words") if block.legend else "")
 
 
-def _body(rows: Rows, table: Table) -> Markup:
+def _body(rows: doc.Rows, table: doc.Table) -> Markup:
     heading = (
         tag(
             "tr",
@@ -134,13 +128,15 @@ def _row(cells: tuple[str, ...], words: int) -> Markup:
     )
 
 
-def _code(block: Code, _: int) -> Markup:
+@draw.register
+def _code(block: doc.Code, _: int) -> Markup:
     return tag("pre", tag("code", lines(block.text)), klass="copy", data_name=block.name or None)
 
 
-def _stack(block: Stack, level: int) -> Markup:
+@draw.register
+def _stack(block: doc.Stack, level: int) -> Markup:
     drawing = Markup(render_svg(block.picture, embedded=True))
-    tree = Folded("The same as text", (Code(block.text),))
+    tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),))
     return tag(
         "figure",
         joined(
@@ -151,7 +147,8 @@ def _stack(block: Stack, level: int) -> Markup:
     )
 
 
-def _chart(block: Chart, _: int) -> Markup:
+@draw.register
+def _chart(block: doc.Chart, _: int) -> Markup:
     scale = scale_of(block)
     keys = [
         tag("span", tag("i", klass=f"s{number}"), line.label)
@@ -174,8 +171,8 @@ def _chart(block: Chart, _: int) -> Markup:
     )
 
 
-def _values(block: Chart) -> dict[str, object]:
-    """Return what the page's script draws a chart from."""
+def _values(block: doc.Chart) -> dict[str, object]:
+    """Return the values of a chart for the page's script."""
     scale = scale_of(block)
 
     def shown(values: Iterable[float | None]) -> list[float | None]:
@@ -199,16 +196,18 @@ def _values(block: Chart) -> dict[str, object]:
     }
 
 
-def _bars(block: Bars, _: int) -> Markup:
+@draw.register
+def _bars(block: doc.Bars, _: int) -> Markup:
     caption = tag("figcaption", tag("b", block.title), f", {block.unit}")
     return tag("figure", joined(caption, tag("div", bars(block), klass="wide")))
 
 
-def _tiles(block: Tiles, _: int) -> Markup:
+@draw.register
+def _tiles(block: doc.Tiles, _: int) -> Markup:
     return tag("div", joined(*map(_tile, block.tiles)), klass="tiles")
 
 
-def _tile(tile: Tile) -> Markup:
+def _tile(tile: doc.Tile) -> Markup:
     return tag(
         "div",
         tag("span", tile.label, klass="what"),
@@ -218,7 +217,8 @@ def _tile(tile: Tile) -> Markup:
     )
 
 
-def _card(block: Card, level: int) -> Markup:
+@draw.register
+def _card(block: doc.Card, level: int) -> Markup:
     heading = tag(f"h{level}", tag("span", block.label, klass="tone"), " ", block.title)
     return tag(
         "article",
@@ -228,33 +228,16 @@ def _card(block: Card, level: int) -> Markup:
     )
 
 
-def _checklist(block: Checklist, level: int) -> Markup:
+@draw.register
+def _checklist(block: doc.Checklist, level: int) -> Markup:
     return joined(*(_card(card, level) for card in block.cards))
 
 
-def _part(block: Part, level: int) -> Markup:
+@draw.register
+def _part(block: doc.Part, level: int) -> Markup:
     return joined(tag(f"h{level}", block.title), draw_all(block.blocks, level + 1))
 
 
-def _folded(block: Folded, level: int) -> Markup:
+@draw.register
+def _folded(block: doc.Folded, level: int) -> Markup:
     return tag("details", joined(tag("summary", block.title), draw_all(block.blocks, level)))
-
-
-# Each function takes the type of its key: a mapping's type cannot express that.
-_DRAWN: dict[type, Callable[[Any, int], Markup]] = {
-    Headline: _headline,
-    Paragraph: _paragraph,
-    Command: _command,
-    Listing: _listing,
-    Terms: _terms,
-    Table: _table,
-    Code: _code,
-    Stack: _stack,
-    Chart: _chart,
-    Bars: _bars,
-    Tiles: _tiles,
-    Card: _card,
-    Checklist: _checklist,
-    Part: _part,
-    Folded: _folded,
-}

@@ -1,8 +1,8 @@
 """
-Text on its way into HTML: nothing gets there but through here.
+Text → HTML: everything in a page is escaped by this module.
 
-A name may hold anything. What is ``Markup`` was made here and is taken as it
-is; every other text is escaped, its control characters spelled out first.
+A name may contain anything. ``Markup`` was made here and is used as it is; any
+other text is escaped, control characters first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BREAKS = re.compile("[\n\t]")
 
 
 class Markup(str):
-    """HTML that was made here; what is added to it is made HTML."""
+    """HTML made by this module; text added to it is escaped."""
 
     __slots__ = ()
 
@@ -37,25 +37,25 @@ def text(words: str) -> Markup:
 
 
 def lines(words: str) -> Markup:
-    """Return *words* of several lines as HTML, its line breaks kept."""
+    """Return *words* as HTML with their line breaks."""
     return Markup("\n".join(text(_BREAKS.sub(" ", line)) for line in words.split("\n")))
 
 
 def tag(kind: str, /, *content: str, **attributes: str | bool | None) -> Markup:
     """
-    Return an element; ``klass`` is its class, a None or False attribute is left out.
+    Return an element; ``klass`` is its class; None and False attributes are left out.
 
     >>> tag("p", "a < b", klass="x", hidden=True)
     '<p class="x" hidden>a &lt; b</p>'
     """
-    said = "".join(
+    attributes_text = "".join(
         f" {_attribute(key)}" if value is True else f' {_attribute(key)}="{text(str(value))}"'
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     if kind in VOID:
-        return Markup(f"<{kind}{said}>")
-    return Markup(f"<{kind}{said}>{''.join(map(text, content))}</{kind}>")
+        return Markup(f"<{kind}{attributes_text}>")
+    return Markup(f"<{kind}{attributes_text}>{''.join(map(text, content))}</{kind}>")
 
 
 def _attribute(key: str) -> str:
@@ -64,7 +64,7 @@ def _attribute(key: str) -> str:
 
 def data(key: str, value: object) -> Markup:
     r"""
-    Return *value* as JSON in the page, for its script; nothing in it can end the element.
+    Return *value* as JSON for the page's script; nothing in it can end the element.
 
     >>> data("k", ["</script>"])
     '<script type="application/json" id="k">["\\u003c/script\\u003e"]</script>'
@@ -76,5 +76,5 @@ def data(key: str, value: object) -> Markup:
 
 
 def joined(*parts: str) -> Markup:
-    """Return *parts* after each other, a line each."""
+    """Return *parts* joined by line breaks."""
     return Markup("\n".join(text(part) for part in parts if part))

@@ -1,4 +1,4 @@
-"""A chart as still SVG: what is seen without scripts, and what is printed."""
+"""A chart as static SVG, for readers without scripts and for print."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from stackmap.document.blocks import Chart, Line
-from stackmap.render.html.axes import greatest, places, scale_of, ticks, x_ticks
+from stackmap.render.html.axes import largest, places, scale_of, ticks, x_ticks
 from stackmap.render.html.markup import Markup, tag
 
 WIDE, HIGH = 480, 190
 LEFT, RIGHT, TOP, BOTTOM = 52, 8, 10, 22
-BAR = 0.8  # of the room of a category
-DOTS = 30  # points, up to which each is marked
+BAR = 0.8  # width of a bar, as a share of its room
+DOTS = 30  # up to so many points get a dot each
 
 Place = Callable[[float], float]
 
 
 def plot(chart: Chart) -> Markup:
-    """Return *chart* as SVG, its colours left to the page's style."""
+    """Return *chart* as SVG; the page's style has its colours."""
     scale = scale_of(chart)
-    marks = ticks(greatest(chart) / scale.factor)
+    marks = ticks(largest(chart) / scale.factor)
     bars = chart.axis in ("hour", "size")
     along = places(chart)
     ends = (-0.5, len(along) - 0.5) if bars else (along[0], along[-1])
@@ -62,7 +62,7 @@ def _mark(x: float, words: str) -> Markup:
 
 
 def _line(line: Line, number: int, xs: Sequence[float], y: Place, _: int) -> Markup:
-    """Return a line, its gaps where nothing is known, the extremes behind it as an area."""
+    """Return a line with gaps for unknown values, and its extremes as an area."""
     known = [place for place, value in enumerate(line.values) if value is not None]
     paths = []
     for run in _runs(known):
@@ -89,7 +89,7 @@ def _line(line: Line, number: int, xs: Sequence[float], y: Place, _: int) -> Mar
 
 
 def _runs(known: Sequence[int]) -> list[list[int]]:
-    """Return runs of places without a gap."""
+    """Return runs of consecutive places."""
     return [
         [place for _, place in run]
         for _, run in groupby(enumerate(known), key=lambda pair: pair[1] - pair[0])

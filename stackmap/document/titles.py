@@ -1,20 +1,20 @@
-"""What to call the devices of a row, several of which may share it."""
+"""Names of the devices that share a row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby, zip_longest
 
+from stackmap.document.walk import Row
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import natural_key
-from stackmap.render.tree_style import ARROW
-from stackmap.render.walk import Row
 
-MOST_NAMES = 4  # of devices that share a row; more are told by the first and the last
+ARROW = "↑"  # after the name of a device that the tree shows further up
+MOST_NAMES = 4  # names listed per row; of more, the first and the last
 
 
 def title(row: Row) -> str:
-    """Return what people call the devices of *row*."""
+    """Return the names of the devices of *row*, without what the row above already says."""
     if len(row.devices) == 1:
         name = _short(row.devices[0], row.above)
         return f"{name} {ARROW}" if row.again else name
@@ -25,7 +25,7 @@ def title(row: Row) -> str:
 
 
 def _short(device: Device, above: Iterable[Device]) -> str:
-    """Return the label without what the row above says already: the volume, or at least the VG."""
+    """Return a device's name without the volume or VG that the row above names."""
     if device.kind is Kind.MEMBER:
         for owner in above:
             rest = device.title.removeprefix(owner.title)
@@ -37,7 +37,7 @@ def _short(device: Device, above: Iterable[Device]) -> str:
 
 
 def kernel(row: Row) -> str:
-    """Return the kernel's names where people have others."""
+    """Return the kernel names, "" where the title shows them."""
     names = [device.name for device in row.devices if device.label not in ("", device.name)]
     if not names:
         return ""
@@ -47,7 +47,7 @@ def kernel(row: Row) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Return names, or of many the first and the last."""
+    """Return names; of more than ``MOST_NAMES`` the first, the last and the count."""
     if len(names) <= MOST_NAMES:
         return " ".join(names)
     return f"{names[0]} … {names[-1]} ({len(names)})"
@@ -55,7 +55,7 @@ def listed(names: list[str]) -> str:
 
 def _folded(names: list[str]) -> str:
     """
-    Return names that differ in one number as one.
+    Return names that differ in one number as one name with a range.
 
     >>> _folded(["disk1_rimage_0", "disk1_rimage_1", "disk1_rimage_2"])
     'disk1_rimage_0–2'
@@ -74,7 +74,7 @@ def _folded(names: list[str]) -> str:
 
 def _numbered(names: list[str]) -> str:
     """
-    Return the kernel's names, their common beginning once, and runs of numbers by their ends.
+    Return kernel names with their common prefix once and runs of numbers as ranges.
 
     >>> _numbered(["dm-1", "dm-3", "dm-5"]), _numbered(["dm-4", "dm-5", "dm-6"])
     ('dm-1,3,5', 'dm-4–6')

@@ -1,9 +1,9 @@
 """
-The one walk through a topology, for every way to draw it: rows, top down or disks up.
+The walk through a topology that every drawing uses: rows, top down or disks up.
 
-A device is drawn once. Where it turns up again a row points back to it, and
-devices that turn up again side by side share that row. LVM's hidden LVs of
-one role are folded into a row, and so is what stands below them.
+Each device is drawn once. A later occurrence is a row that points back to it;
+adjacent ones share a row. Sub-LVs of one role share a row, and so do the
+devices below them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology, natural_key
 
-# What carries the data first.
+# Data first.
 ORDER = (
     Role.DATA,
     Role.ORIGIN,
@@ -31,10 +31,9 @@ class Row(NamedTuple):
     """
     One line of a tree.
 
-    ``branches``: for each step down to it whether more follow there, so that
-    any look can draw its guides. ``role``: what its devices are for to the
-    one they hang on, None at the root. ``again``: they were drawn before.
-    ``above``: the devices of the row they hang on.
+    ``branches``: per level whether more rows follow there, to draw the lines of
+    the tree. ``role``: of the edge from the row above, None at the root.
+    ``again``: its devices were drawn before. ``above``: the devices one row up.
     """
 
     devices: tuple[Device, ...]
@@ -45,12 +44,12 @@ class Row(NamedTuple):
 
     @property
     def device(self) -> Device:
-        """The first of its devices, or the only one."""
+        """The first of its devices."""
         return self.devices[0]
 
 
-Hanging = list[tuple[Role, str]]
-Next = Callable[[Sequence[Device]], Hanging]
+Edges = list[tuple[Role, str]]
+Next = Callable[[Sequence[Device]], Edges]
 
 
 def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> Iterator[Row]:
@@ -61,7 +60,7 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
     todo = [Row((device,)) for device in reversed(starts)]
     while todo:
         row = todo.pop()
-        # What was a pointer's turn to be drawn may have been drawn meanwhile, deeper down.
+        # It may have been drawn meanwhile, deeper down.
         again = row.again or drawn.issuperset([device.name for device in row.devices])
         yield row if again == row.again else row._replace(again=again)
         if not again:
@@ -70,14 +69,14 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
 
 
 def _roots(topology: Topology) -> list[Device]:
-    """Return the devices that stand on nothing, in the order people sort names."""
+    """Return the disks."""
     return [device for device in topology.devices.values() if not topology.below(device.name)]
 
 
 def _children(
     topology: Topology, row: Row, following: Next, drawn: set[str], *, expand: bool
 ) -> list[Row]:
-    """Return the rows that hang on *row*, in the order of roles."""
+    """Return the rows one level below *row*, in the order of roles."""
     groups: dict[tuple[Role, str], list[Device]] = {}
     for role, name in dict.fromkeys(following(row.devices)):
         device = topology[name]
@@ -94,7 +93,7 @@ def _children(
 
 
 def _downwards(topology: Topology) -> Next:
-    def below(devices: Sequence[Device]) -> Hanging:
+    def below(devices: Sequence[Device]) -> Edges:
         return [
             (edge.role, edge.below) for device in devices for edge in topology.below(device.name)
         ]
@@ -103,19 +102,19 @@ def _downwards(topology: Topology) -> Next:
 
 
 def _upwards(topology: Topology, *, expand: bool) -> Next:
-    """Return what stands on devices: past hidden LVs to what they are part of, unless *expand*."""
+    """Return the devices above; instead of a sub-LV its volume, unless *expand*."""
 
-    def above(devices: Sequence[Device]) -> Hanging:
+    def above(devices: Sequence[Device]) -> Edges:
         found = [owner for device in devices for owner in owners(device.name, Role.DATA)]
-        # One that has data here is not said to have its metadata here too.
+        # Data hides the metadata of the same device.
         best: dict[str, Role] = {}
         for role, name in found:
             best[name] = min(role, best.get(name, role), key=ORDER.index)
         ordered = sorted(best, key=lambda name: natural_key(topology[name].title))
         return [(best[name], name) for name in ordered]
 
-    def owners(name: str, role: Role) -> Hanging:
-        found: Hanging = []
+    def owners(name: str, role: Role) -> Edges:
+        found: Edges = []
         for edge in topology.above(name):
             here = edge.role if role is Role.DATA else role
             if expand or topology[edge.above].kind is not Kind.MEMBER:

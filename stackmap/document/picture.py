@@ -1,8 +1,7 @@
 """
 The topology as boxes and arrows, for every kind of diagram.
 
-The boxes are the rows of the tree: so hidden LVs of a role share one, and
-what is folded there is folded here.
+Each box is a row of the tree: hidden LVs of one role share a box.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from stackmap.document import describe
+from stackmap.document.titles import kernel, title
 from stackmap.document.units import size
+from stackmap.document.walk import Row, rows
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology
-from stackmap.render.text import safe
-from stackmap.render.titles import kernel, title
-from stackmap.render.walk import Row, rows
 
-# Fill by kind, light enough for black text; by what a device does, not by how it is made.
+# Fill per kind, light enough for black text.
 FILLS = {
     Kind.DISK: "#d9d9d9",
     Kind.PARTITION: "#ececec",
@@ -41,7 +39,7 @@ TROUBLE = "#f4cccc"
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box: ``key`` names it inside of a diagram, ``lines`` are what is written in it."""
+    """A box; ``key`` identifies it in a diagram, ``lines`` are its text."""
 
     key: str
     lines: tuple[str, ...]
@@ -50,11 +48,11 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An arrow down, from a box to one that it stands on; ``said`` is the role other than data."""
+    """An arrow from a box to one below it; ``role``: "" for data."""
 
     above: str
     below: str
-    said: str
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +63,11 @@ class Picture:
     arrows: tuple[Arrow, ...]
 
 
-def picture(topology: Topology, *, expand: bool = False, accused: Collection[str] = ()) -> Picture:
+def picture(topology: Topology, *, expand: bool = False, suspects: Collection[str] = ()) -> Picture:
     """
     Return the picture of *topology*; *expand* with a box for each hidden LV.
 
-    *accused*: devices that are marked as if they said themselves that they are not in order.
+    *suspects*: devices to mark as if they were degraded.
     """
     drawn = [row for row in rows(topology, expand=expand) if not row.again]
     keys = {device.name: f"n{place}" for place, row in enumerate(drawn) for device in row.devices}
@@ -78,22 +76,22 @@ def picture(topology: Topology, *, expand: bool = False, accused: Collection[str
         for edge in topology.edges
     )
     return Picture(
-        tuple(Box(keys[row.device.name], _lines(row), _fill(row, accused)) for row in drawn),
+        tuple(Box(keys[row.device.name], _lines(row), _fill(row, suspects)) for row in drawn),
         tuple(arrow for arrow in arrows if arrow.above != arrow.below),
     )
 
 
 def _lines(row: Row) -> tuple[str, ...]:
     count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
-    told = [title(row._replace(above=())), count + describe.what(row.device), _small(row)]
+    lines = [title(row._replace(above=())), count + describe.what(row.device), _small(row)]
     state = describe.states(row.devices)
-    told += [] if _is_fine(row) else [state]
+    lines += [] if _is_fine(row) else [state]
     users = describe.users(row.device)
-    return tuple(safe(line) for line in (*told, users) if line)
+    return tuple(line for line in (*lines, users) if line)
 
 
 def _small(row: Row) -> str:
-    """Return the kernel's name and the size, on one line."""
+    """Return the kernel names and the size on one line."""
     return ", ".join(word for word in (kernel(row), size(row.device.size)) if word)
 
 
@@ -101,7 +99,7 @@ def _is_fine(row: Row) -> bool:
     return all(device.state in describe.FINE for device in row.devices)
 
 
-def _fill(row: Row, accused: Collection[str]) -> str:
+def _fill(row: Row, suspects: Collection[str]) -> str:
     first: Device = row.device
-    fine = _is_fine(row) and not any(device.name in accused for device in row.devices)
+    fine = _is_fine(row) and not any(device.name in suspects for device in row.devices)
     return FILLS.get(first.kind, PLAIN) if fine else TROUBLE

@@ -1,0 +1,61 @@
+"""The figures of each device, in the order of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stackmap.analysis.totals import Total
+from stackmap.document.blocks import Block, Paragraph, Rows, Table
+from stackmap.document.intervals import span
+from stackmap.document.units import rate
+from stackmap.model.device import Device, Kind
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.metrics import METRICS, Metric
+
+INDENT = " "
+
+
+def iostat_document(
+    rows: Sequence[tuple[Device, int]],
+    interval: Interval,
+    sums: Sequence[Total] = (),
+    *,
+    extended: bool = False,
+    skip_idle: bool = False,
+) -> list[Block]:
+    """
+    Return a table with a row per device; *rows*: devices with their depth in the tree.
+
+    *sums* are further rows, each over the devices of one level of the tree.
+    """
+    metrics = [metric for metric in METRICS if extended or not metric.extended]
+    named = [
+        (INDENT * depth + name, load)
+        for (device, depth), name in zip(rows, names(rows), strict=True)
+        if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
+    ]
+    named += [(f"sum of {len(total.devices)} {total.cut}", total.load) for total in sums]
+    cells = tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in named)
+    table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), (Rows(cells),))
+    return [*([Paragraph(span(interval))] if span(interval) else []), table]
+
+
+def names(rows: Sequence[tuple[Device, int]]) -> list[str]:
+    """Return each device's name; a sub-LV below its LV is named by its role."""
+    names = []
+    top = ""
+    for device, depth in rows:
+        title = device.title
+        if not depth:
+            top = title
+        elif device.kind is Kind.MEMBER:
+            title = title.removeprefix(f"{top}_")
+        names.append(title if title == device.name else f"{title} ({device.name})")
+    return names
+
+
+def cell(metric: Metric, load: Load) -> str:
+    """Return a figure of *load* in the unit of its heading."""
+    value = metric.value(load)
+    return rate(None if value is None else value / metric.divisor)

@@ -1,0 +1,105 @@
+"""The figures of a stack: one row per layer, then what they mean in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
+from stackmap.document.describe import layout
+from stackmap.document.intervals import span
+from stackmap.document.stack_sentences import sentences
+from stackmap.document.units import kib, number, rate
+from stackmap.document.wording import known_directions
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow
+from stackmap.model.metrics import LAYER_METRICS
+from stackmap.model.raid import Layout
+
+TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
+LEGEND = (
+    "× top: times that of the top layer; coalescing: arrived ÷ completed; accounted: arrived ÷ "
+    "sent by the layer above; ~ estimate"
+)
+IDLE = "no I/O in this interval"
+
+
+def layers_document(stacks: Sequence[StackFigures], interval: Interval) -> list[Block]:
+    """Return the table and the sentences of each stack; the last table has the legend."""
+    blocks = [block for stack in stacks for block in _stack(stack, interval)]
+    last = max((n for n, each in enumerate(blocks) if isinstance(each, Table)), default=None)
+    if last is not None and isinstance(table := blocks[last], Table):
+        blocks[last] = replace(table, legend=LEGEND)
+    return blocks
+
+
+def _stack(stack: StackFigures, interval: Interval) -> list[Block]:
+    headline = Headline((stack.top.full_title, _layout(stack.top.layout), span(interval)))
+    table = layers_table(stack)
+    if table is None:
+        return [headline, Paragraph(IDLE)]
+    found = sentences(stack)
+    return [headline, table, *([Listing(tuple(found))] if found else [])]
+
+
+def layers_table(stack: StackFigures) -> Table | None:
+    """Return the table of *stack*, reads and writes in groups; None if nothing moved."""
+    groups = [
+        Rows(rows, TITLES[direction])
+        for direction in known_directions(stack.layers[0])
+        if (rows := _rows(stack, direction))
+    ]
+    headings = ("", *(metric.heading for metric in LAYER_METRICS))
+    return Table(f"layers-{stack.top.name}", headings, tuple(groups)) if groups else None
+
+
+def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:
+    """Return a row per layer and one per layer's metadata, () if nothing moved."""
+    parts = [figures.share.part(direction) for figures in stack.layers]
+    if not any(part.arrivals or part.bytes for part in parts):
+        return ()
+    rows: list[tuple[str, ...]] = []
+    for figures in stack.layers:
+        rows.append(_row(figures, direction))
+        if figures.layer.metadata and figures.metadata[direction].ios:
+            count = len(figures.layer.metadata)
+            rows.append((f" {count} metadata", *_flow(figures.metadata[direction]), *[""] * 5))
+    return tuple(rows)
+
+
+def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
+    flow = figures.share.part(direction)
+    estimated = flow.loose or (figures.share.divided and flow.ios != flow.arrivals)
+    return (
+        _counted(len(figures.layer.devices), figures.layer.role),
+        ("~" if estimated else "") + rate(flow.ios),
+        kib(flow.bytes),
+        kib(flow.size),
+        rate(figures.own[direction].await_ms),
+        number(figures.iops_amplification.get(direction), 2),
+        number(figures.byte_amplification.get(direction), 3),
+        number(figures.shrink.get(direction), 2),
+        number(figures.coalescing.get(direction), 2),
+        number(figures.closure.get(direction), 3),
+    )
+
+
+def _flow(flow: Flow) -> tuple[str, ...]:
+    return rate(flow.ios), kib(flow.bytes), kib(flow.size), rate(flow.await_ms)
+
+
+def _layout(shape: Layout | None) -> str:
+    if shape is None:
+        return ""
+    return f"{layout(shape)} chunk" if shape.chunk else str(shape)
+
+
+def _counted(count: int, role: str) -> str:
+    """
+    Return a layer's devices as a count and a noun.
+
+    >>> _counted(4, "members"), _counted(1, "disks"), _counted(1, "volume")
+    ('4 members', '1 disk', '1 volume')
+    """
+    return f"{count} {role.removesuffix('s') if count == 1 else role}"

@@ -1,0 +1,36 @@
+"""Parts that several JSON objects share."""
+
+from __future__ import annotations
+
+from stackmap.analysis.findings.rule import Observation
+from stackmap.analysis.share import Portion
+from stackmap.document.intervals import end_time
+from stackmap.model.interval import Interval
+
+
+def interval_json(interval: Interval) -> dict[str, object]:
+    """Return the keys that describe *interval*."""
+    return {
+        "time": end_time(interval),
+        "seconds": interval.seconds,
+        "since_boot": interval.since_boot,
+        "summary": interval.summary,
+        "events": list(interval.events),
+        "notes": list(interval.notes),
+    }
+
+
+def range_json(part: Portion) -> dict[str, list[float | None]] | None:
+    """Return the lower and upper ends of an estimate; None for an exact figure."""
+    if not part.loose:
+        return None
+    low, high = part.ends
+    return {"arrivals": [low.arrivals, high.arrivals], "bytes": [low.bytes, high.bytes]}
+
+
+def evidence_json(observed: Observation) -> list[dict[str, object]]:
+    """Return the evidence of a finding or check."""
+    return [
+        {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
+        for name, it in observed.evidence.items()
+    ]
