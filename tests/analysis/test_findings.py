@@ -1,4 +1,4 @@
-"""What the rules find: the articles' machines, and small ones drawn for a law."""
+"""What the rules find on the machines of the articles, and on small drawn ones."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def names(found, *severities):
     ]
 
 
-# Seed 004: RAID5 is moved to RAID10.
+# Article 004: from RAID5 to RAID10.
 
 
 def test_small_writes_on_raid5_are_the_first_finding():
-    """sar 07:10:01: 3.12 disk bytes a written byte where full stripes cost 1.33."""
+    """sar 07:10:01: 3.12 disk bytes per byte written, 1.33 with full stripes."""
     first = explained("raid5-raid10-medusa", "sar-0710.txt")[0]
     evidence = {each["name"]: each["value"] for each in first["evidence"]}
 
@@ -55,7 +55,7 @@ def test_small_writes_on_raid5_are_the_first_finding():
 
 @pytest.mark.parametrize("text", ["iostat-1.txt", "iostat-2.txt", "iostat-3.txt"])
 def test_sdd_is_suspect_in_all_three_tables(text):
-    """Its author never noticed: 1.8, 3.4 and 1.6 times the median of its siblings."""
+    """Its await is 1.8, 3.4 and 1.6 times the median of its peers."""
     found = explained("raid5-raid10-medusa", text)
 
     assert [d for name, d in names(found) if name == "slow-member"] == ["sdd"]
@@ -63,12 +63,12 @@ def test_sdd_is_suspect_in_all_three_tables(text):
 
 @pytest.mark.parametrize("text", ["iostat-2.txt", "iostat-3.txt"])
 def test_raid10_has_no_partial_stripes(text):
-    """A layout without parity has none to fill."""
+    """A layout without parity has no partial stripes."""
     assert "partial-stripe" not in dict(names(explained("raid5-raid10-medusa", text)))
 
 
 def test_a_sync_under_the_first_figures_of_raid10():
-    """iostat 2: dm-118 was read nothing, its members 3020.8 KB/s; after the sync nothing is said."""
+    """iostat 2: dm-118 reads nothing, its members 3020.8 KB/s. After the sync there is no finding."""
     during = explained("raid5-raid10-medusa", "iostat-2.txt")
     after = explained("raid5-raid10-medusa", "iostat-3.txt")
     first = during[0]
@@ -79,11 +79,11 @@ def test_a_sync_under_the_first_figures_of_raid10():
     assert "unexplained-reads" not in dict(names(after))
 
 
-# Seed 003: a dusty disk.
+# Article 003: a slow disk.
 
 
 def test_a_sick_disk_is_not_the_workload_and_its_neighbours_are_innocent():
-    """sdb: 389 ms with 2 in flight for 128 KiB; of nvme0n1 and what stands on it nothing is said."""
+    """sdb: 389 ms per 128 KiB with 2 in flight. nvme0n1 and the devices above it have no finding."""
     found = explained("laptop-luks-lvm", "iostat-worst.txt")
 
     assert names(found, *LOUD) == [("sick-disk", "sdb")]
@@ -91,16 +91,16 @@ def test_a_sick_disk_is_not_the_workload_and_its_neighbours_are_innocent():
 
 
 def test_a_slow_disk_is_not_sick():
-    """With a hand on its lid: 5.1 ms for 128 KiB is what such a disk takes."""
+    """5.1 ms per 128 KiB is normal for a spinning disk."""
     assert names(explained("laptop-luks-lvm", "iostat-faster.txt"), *LOUD) == []
 
 
-# Seeds 000 and 001: busy is not full.
+# Articles 000 and 001: busy is not full.
 
 
 @pytest.mark.parametrize("text", ["iostat-one-run.txt", "iostat-two-runs.txt"])
 def test_busy_flash_is_not_full(text):
-    """96 and 98 % busy: no verdict, and how much was in flight: rate x await, by Little."""
+    """96 and 98 % busy is no warning. Requests in flight are rate × await, by Little's law."""
     (only,) = explained("ceph-nvme", text)
     evidence = {each["name"]: each["value"] for each in only["evidence"]}
 
@@ -117,7 +117,7 @@ def test_busy_flash_is_not_full(text):
     ],
 )
 def test_overload_is_judged_by_ones_own_await(text, loud):
-    """Against one thread's 7.83 ms: 13.69 is well, 108.72 is not. Busy was 97, 100 and 100 %."""
+    """One thread has 7.83 ms: 13.69 is fine, 108.72 is not. Utilisation was 97, 100 and 100 %."""
     alone = str(SAMPLES / "mysql-raid" / "input" / "iostat-1-thread.txt")
 
     assert names(explained("mysql-raid", text, "--baseline", alone), *LOUD) == loud
@@ -135,7 +135,7 @@ HEALTHY = [
 
 @pytest.mark.parametrize(("sample", "text"), HEALTHY)
 def test_what_is_well_gives_no_alarm(sample, text):
-    """Nothing above info."""
+    """No finding above info."""
     assert names(explained(sample, text), *LOUD) == []
 
 
@@ -154,7 +154,7 @@ RAID10 = raid_volume("vm", "raid10", 8)
 
 
 @pytest.mark.parametrize(
-    ("level", "members", "facts", "told"),
+    ("level", "members", "facts", "expected"),
     [
         ("raid5", 5, {NEVER_SYNCED: "--nosync"}, True),
         ("raid4", 5, {NEVER_SYNCED: "--nosync"}, True),
@@ -163,15 +163,17 @@ RAID10 = raid_volume("vm", "raid10", 8)
         ("raid10", 6, {NEVER_SYNCED: "--nosync"}, False),
     ],
 )
-def test_parity_that_nobody_worked_out(level, members, facts, told):
-    """It matters where small writes go on from it: not with three chunks in a stripe, not without parity."""
-    known = ("never-synced", "vm") in found([raid_volume("vm", level, 8, members, facts=facts)], {})
+def test_parity_that_was_never_calculated(level, members, facts, expected):
+    """Small writes update parity only with four data chunks per stripe or more."""
+    reported = ("never-synced", "vm") in found(
+        [raid_volume("vm", level, 8, members, facts=facts)], {}
+    )
 
-    assert known == told
+    assert reported == expected
 
 
 def on_disks(awaits, rate=100.0):
-    """Four disks that write *rate* requests of 64 KiB, each with its await in ms."""
+    """Four disks that write *rate* requests of 64 KiB per second, with an await in ms each."""
     return {
         name: moved(write=did(rate, 65536, wait=rate * ms), aqu=rate * ms / 1000)
         for name, ms in zip(DISKS, awaits, strict=True)
@@ -179,7 +181,7 @@ def on_disks(awaits, rate=100.0):
 
 
 def test_one_slow_member_is_told_and_only_the_worst():
-    """29 ms among 7, 11 and 13: 2.6 times their median; a second slow one is not accused beside it."""
+    """29 ms beside 7, 11 and 13 is 2.6 times their median. A second slow member is not reported."""
     assert found([RAID10], on_disks([7, 29, 11, 13])) == [("slow-member", "sdb")]
     assert found([RAID10], on_disks([7, 29, 11, 23])) == [("slow-member", "sdb")]
 
@@ -188,12 +190,12 @@ def test_one_slow_member_is_told_and_only_the_worst():
     "awaits", [[7, 11, 13, 16], [1.1, 1.3, 1.7, 5.9], [11, 11, 11, 16]], ids=str
 )
 def test_members_that_differ_a_little_are_not_accused(awaits):
-    """Less than half as long again, or less than 5 ms more."""
+    """Less than 1.5 times the median, or less than 5 ms more."""
     assert found([RAID10], on_disks(awaits)) == []
 
 
 def test_a_member_with_more_to_do_is_not_accused():
-    """31 % more requests than its siblings explain why it is slower."""
+    """31 % more requests than its peers explain a longer await."""
     loads = on_disks([7, 29, 11, 13])
     loads["sdb"] = moved(write=did(131, 65536, wait=131 * 29), aqu=3.8)
 
@@ -201,7 +203,7 @@ def test_a_member_with_more_to_do_is_not_accused():
 
 
 def test_a_slow_member_is_slow_in_most_parts_of_the_interval():
-    """Once in three is a hiccup; three times is the disk."""
+    """Slow in one interval of three is not reported; in three of three it is."""
     slow, well = Interval(on_disks([7, 29, 11, 13])), Interval(on_disks([7, 11, 11, 13]))
 
     loads = slow.loads
@@ -210,7 +212,7 @@ def test_a_slow_member_is_slow_in_most_parts_of_the_interval():
 
 
 def test_where_all_sit_at_one_cap_no_member_is_slow():
-    """Each does 100 a second, all the time, with a queue: who queues most is chance. Else it is slow."""
+    """All disks serve 100 per second with a queue: a cap, so the longest queue is chance."""
     capped = Interval(on_disks([11, 29, 13, 17]))
     more = Interval(on_disks([11, 29, 13, 17], rate=111))
     short = Interval(on_disks([7, 29, 11, 13]))
@@ -221,7 +223,7 @@ def test_where_all_sit_at_one_cap_no_member_is_slow():
 
 
 def test_a_slow_device_between_is_told_where_it_is():
-    """A delay under one member: the disks are alike, the device above sdb is not."""
+    """The disks are alike, but the member above sdb is slow."""
     loads = on_disks([7, 7, 7, 7]) | {
         f"vm_rimage_{n}": moved(write=did(100, 65536, wait=100 * ms))
         for n, ms in enumerate([7, 37, 7, 7])
@@ -242,7 +244,7 @@ def test_a_slow_device_between_is_told_where_it_is():
     ],
 )
 def test_sick_is_slow_with_a_short_queue(rotational, ms, queue, sick):
-    """Four times 15.7 ms of a disk that turns, of 5.3 of flash, for 64 KiB; a long queue excuses."""
+    """Four times 15.7 ms for a spinning disk, 5.3 ms for flash, per 64 KiB; a long queue explains more."""
     rate = 1000 * queue / ms
     disk = Device("sdz", Kind.DISK, "8:1", merges=True, rotational=rotational)
     load = {"sdz": moved(did(rate, 65536, wait=rate * ms), aqu=queue)}
@@ -251,7 +253,7 @@ def test_sick_is_slow_with_a_short_queue(rotational, ms, queue, sick):
 
 
 def test_what_is_broken_comes_first():
-    """A degraded array is told before its slow member: repair, then look at speed."""
+    """A degraded array is reported before its slow member."""
     devices, edges = RAID10
     degraded = ([replace(devices[0], state="degraded"), *devices[1:]], edges)
 
@@ -263,7 +265,7 @@ def test_what_is_broken_comes_first():
 
 @pytest.mark.parametrize("work", ["resync 12.5 %", "check 3.0 %", "recover 7.1 %", "reshape"])
 def test_work_on_its_own_account_is_told(work):
-    """So that nobody judges the workload by it."""
+    """A state with such work is reported."""
     devices, edges = RAID10
     at_work = ([replace(devices[0], state=work), *devices[1:]], edges)
 
@@ -271,7 +273,7 @@ def test_work_on_its_own_account_is_told(work):
 
 
 def test_chunks_that_are_touched_first():
-    """Volumes wrote 1 MiB/s in 4 KiB, the pool's data 17 times as much."""
+    """The volumes write 1 MiB/s in 4 KiB requests, the pool 17 times as much."""
     pool = passing("pool", Kind.THIN_POOL, target="thin-pool", counted=False)
     parts = (
         [passing("lv", Kind.THIN, target="thin"), pool, passing("tdata", Kind.MEMBER)],
@@ -283,7 +285,7 @@ def test_chunks_that_are_touched_first():
 
 
 def test_a_bitmap_that_is_written_with_each_write():
-    """101 writes a second, 97 to the bitmap on each member."""
+    """101 writes per second, and 97 to the bitmap of each member."""
     loads = {"vm": moved(write=did(101, 4096))} | {
         f"vm_rmeta_{n}": moved(write=did(97, 512, wait=97 * 7)) for n in range(4)
     }
@@ -292,7 +294,7 @@ def test_a_bitmap_that_is_written_with_each_write():
 
 
 def test_a_cap_is_told_where_it_acts():
-    """198 of 200 writes a second: held back; 150 are not."""
+    """198 writes per second of 200 allowed are throttled, 150 are not."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     cap = (IoLimit("lv", "control group vm", "io.max", (("write_ios", 200.0),)),)
 
@@ -319,7 +321,7 @@ def test_a_start_beside_a_chunk_under_load():
 
 @pytest.mark.parametrize(("chunk", "size", "cut"), [(4, 4, True), (4, 2, False), (64, 64, False)])
 def test_requests_that_are_cut_by_a_small_chunk(chunk, size, cut):
-    """dm counts the pieces: all of them have the chunk's size, and that is less than 64 KiB."""
+    """dm counts the pieces: all have the size of the chunk, and that is less than 64 KiB."""
     striped = Device(
         "lv", Kind.VOLUME, "254:1", target="striped", layout=layout("striped", 4, chunk * 1024)
     )
@@ -332,7 +334,7 @@ def test_requests_that_are_cut_by_a_small_chunk(chunk, size, cut):
 
 
 def test_a_cache_that_misses():
-    """83 % of what was read came from the slow device."""
+    """83 % of the reads go to the slow device."""
     parts = (
         [passing("lv", Kind.CACHE, target="cache"), passing("fast"), passing("slow")],
         [Edge("lv", "fast", Role.CACHE), Edge("lv", "slow", Role.ORIGIN)],
@@ -347,7 +349,7 @@ def test_a_cache_that_misses():
 
 
 def test_reads_and_writes_in_lockstep():
-    """Seed 002: 3 writes for 7 reads in every interval, whatever their rate; writes are the slow ones."""
+    """Article 002: 3 writes per 7 reads in every interval at any rate; writes are slower."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
 
     def part(n):
@@ -359,29 +361,29 @@ def test_reads_and_writes_in_lockstep():
 
 
 def test_the_knee_of_a_disk():
-    """No more than 400 a second from 4 in flight on: what waits beyond only waits."""
+    """No more than 400 per second from a queue depth of 4."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     points = [(1, 150), (2, 270), (4, 390), (8, 399), (16, 400), (31, 401)]
     series = tuple(
         Interval({"sda": moved(did(rate, 4096, wait=1000 * aqu), aqu=float(aqu))}, seconds=1.0)
         for aqu, rate in points
     )
-    (told,) = [
+    (finding,) = [
         each
         for each in findings(context([parts], series[-1].loads, series=series))
         if each.rule.name == "knee"
     ]
 
-    assert told.observed.evidence["knee"].value == 4
+    assert finding.observed.evidence["knee"].value == 4
 
 
 def test_a_stuck_counter_is_no_load():
-    """What the corrections say cannot be believed is said here too."""
+    """A counter that a correction discards is reported."""
     assert found([RAID10], {}, corrections=("stuck-in-flight: sda",)) == [("stuck-counter", "sda")]
 
 
 def test_a_rule_that_yields_is_silent_where_the_other_speaks():
-    """A sick disk that is busy: one finding, the one with more reason."""
+    """A sick disk that is busy has one finding, the one that explains more."""
     disk = Device("sdz", Kind.DISK, "8:1", merges=True, rotational=True)
     load = {"sdz": moved(did(3, 131072, wait=3 * 499), aqu=1.5, busy=1.0)}
 
@@ -389,7 +391,7 @@ def test_a_rule_that_yields_is_silent_where_the_other_speaks():
 
 
 def test_the_worst_comes_first():
-    """Severities fall, whatever was found."""
+    """Findings are sorted by severity."""
     order = list(Severity)
     for sample in ("raid5-raid10-medusa", "vghdd", "laptop-luks-lvm"):
         for text in [p.name for p in (SAMPLES / sample / "input").glob("*")] or [""]:

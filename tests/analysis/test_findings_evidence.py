@@ -1,9 +1,8 @@
 """
-No finding says a number that the counters do not support.
+The counters support every number of every finding.
 
-Each evidence of each finding, on every sample and text, is worked out again
-here from the corrected loads, by a formula of its own: reads, writes, bytes
-and waits, as the kernel counts them, and nothing of the rules' own code.
+Each evidence on every sample and text is calculated again from the corrected
+loads, with formulas of its own and no code of the rules.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from stackmap.cli import stackmap
 from stackmap.document.templates import filled, words_of
 
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
-# Recorded elsewhere, with their loads; where they lie beside this repository, all of them are judged.
+# Recorded captures with loads; judged too if they are beside this repository.
 CAPTURES = SAMPLES.parents[1] / "shared" / "captures"
 CASES = [
     *((text.parents[1], text) for text in sorted(SAMPLES.glob("*/input/*"))),
@@ -36,7 +35,7 @@ CASES = [
 
 @pytest.fixture
 def judged(monkeypatch):
-    """Every context that the command judged, with what was found in it."""
+    """Every context that the command judged, with its findings."""
     seen = []
 
     def kept(context):
@@ -56,15 +55,15 @@ def run(capture, text, *more):
 
 
 def both(load, field):
-    """Reads and writes together, or what a text says of them as one."""
+    """Reads and writes together, or the text's sum of both."""
     whole = load.whole and getattr(load.whole, field)
     if whole is not None:
         return whole
     return getattr(load.read, field) + getattr(load.write, field)
 
 
-class Again:
-    """The figures of a finding, worked out again: a method an evidence."""
+class Recalculated:
+    """The figures of a finding, calculated again: one method per evidence."""
 
     def __init__(self, context, finding):
         self.context = context
@@ -82,7 +81,7 @@ class Again:
         self.layout = context.topology[finding.device].layout
 
     def _two_depths(self):
-        """The load with a short queue and the one to judge: from the baseline, or the series' ends."""
+        """The load at a low queue depth and the one to judge, from the baseline or the series."""
         if self.context.baseline is not None:
             self.quiet = self.context.baseline.loads[self.device]
             return
@@ -98,7 +97,7 @@ class Again:
         return getattr(self, f"_{name}")()
 
     def awaited(self, device, loads=None):
-        """Return the await of what the finding is about; None where none completed."""
+        """Return the await in the finding's direction; None if no request completed."""
         load, what = (loads or self.loads)[device], self.finding.observed.words.get("what")
         if self.finding.rule.name == "metadata-writes":
             what = "write"
@@ -208,7 +207,7 @@ class Again:
         pages = self.load.write.bytes * self.layout.parity / parity
         return min(self.layout.data, max(1.0, pages))
 
-    # Reads that nobody asked for.
+    # Reads that the array's load does not explain.
 
     def _asked(self):
         return self.load.read.bytes
@@ -246,28 +245,28 @@ class Again:
     ("capture", "text"), CASES, ids=[f"{c.parent.name}-{t and t.stem}" for c, t in CASES]
 )
 def test_evidence_is_what_the_counters_say(capture, text, judged):
-    """All reports as one, and each by itself."""
+    """Judged as one interval, and each report by itself."""
     run(capture, text)
     run(capture, text, "--report", "all")
 
     assert len(judged) >= 2
     for context, found in judged:
         for finding in found:
-            again = Again(context, finding)
+            again = Recalculated(context, finding)
             for name, figure in finding.observed.evidence.items():
-                worked_out = again.value(name, figure.device)
-                assert figure.value == pytest.approx(worked_out, rel=1e-9), (finding.rule.id, name)
+                expected = again.value(name, figure.device)
+                assert figure.value == pytest.approx(expected, rel=1e-9), (finding.rule.id, name)
 
 
 def test_evidence_against_a_baseline(judged):
-    """Then and now, of one device."""
+    """The same device before and now."""
     sample = SAMPLES / "mysql-raid"
     alone = str(sample / "input" / "iostat-1-thread.txt")
     run(sample, sample / "input" / "iostat-64-threads.txt", "--baseline", alone)
     ((context, (finding, *_)),) = judged
 
     assert finding.rule.name == "overloaded"
-    again = Again(context, finding)
+    again = Recalculated(context, finding)
     for name, figure in finding.observed.evidence.items():
         assert figure.value == pytest.approx(again.value(name, figure.device)), name
 
@@ -279,7 +278,7 @@ NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
     ("capture", "text"), CASES, ids=[f"{c.parent.name}-{t and t.stem}" for c, t in CASES]
 )
 def test_every_number_of_a_sentence_is_evidence(capture, text, judged):
-    """A sentence is its template and the evidence: no place in it stays empty."""
+    """Each placeholder of a sentence has a word or an evidence."""
     run(capture, text)
     for context, found in judged:
         for finding in found:
@@ -292,5 +291,5 @@ def test_every_number_of_a_sentence_is_evidence(capture, text, judged):
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_sentence_has_no_number_of_its_own(rule):
-    """What a rule says of a machine was measured there."""
+    """A sentence contains no number except evidence."""
     assert NUMBER.findall(rule.sentence) == []

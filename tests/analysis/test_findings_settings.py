@@ -1,4 +1,4 @@
-"""Queues and caches out of keeping with the load, work beside the data: each rule on what it is for."""
+"""Rules on settings of queues and caches, on metadata and on request sizes: each on a case of its own."""
 
 from __future__ import annotations
 
@@ -19,52 +19,52 @@ TURNING = Device("sdz", Kind.DISK, "8:1", merges=True, rotational=True)
 
 
 def found(parts, loads):
-    """The rules that find something, by name, and on what."""
+    """The names of the rules that find something, with the device."""
     context = Context(topology(*parts), Interval(loads, seconds=10.0))
     return {(each.rule.name, each.device) for each in findings(context)}
 
 
 def alone(load, **queue):
-    """What is found of one disk that turns, its queue set so."""
+    """The findings on one spinning disk with these queue settings."""
     return {name for name, _ in found([([replace(TURNING, queue=queue)], [])], {"sdz": load})}
 
 
 @pytest.mark.parametrize(
-    ("rate", "ms", "told"), [(53, 11, True), (53, 1.3, False), (19, 11, False)]
+    ("rate", "ms", "expected"), [(53, 11, True), (53, 1.3, False), (19, 11, False)]
 )
-def test_flushes_that_take_much_of_the_time(rate, ms, told):
-    """53 a second at 11 ms are 58 % of it; quick ones, or few, are not told."""
+def test_flushes_that_take_much_of_the_time(rate, ms, expected):
+    """53 per second at 11 ms take 58 % of the time; fast or rare flushes are not reported."""
     load = replace(moved(write=did(97, 4096)), flush=Flow(ios=rate, wait=rate * ms))
 
-    assert ("flush-bound" in alone(load)) == told
+    assert ("flush-bound" in alone(load)) == expected
 
 
-@pytest.mark.parametrize(("chosen", "queue", "told"), [
+@pytest.mark.parametrize(("chosen", "queue", "expected"), [
     ("[none] mq-deadline", 7.0, True), ("none [mq-deadline]", 7.0, False), ("[none]", 1.3, False),
 ])  # fmt: skip
-def test_a_queue_that_nobody_sorts(chosen, queue, told):
-    """A disk that turns, 7 requests, and no scheduler."""
+def test_a_queue_that_nobody_sorts(chosen, queue, expected):
+    """A spinning disk, 7 requests in flight, and no scheduler."""
     load = moved(did(101, 4096), aqu=queue)
 
-    assert ("no-scheduler" in alone(load, scheduler=chosen)) == told
+    assert ("no-scheduler" in alone(load, scheduler=chosen)) == expected
 
 
-@pytest.mark.parametrize(("queue", "told"), [(61.0, True), (31.0, False)])
-def test_a_queue_that_is_full(queue, told):
-    """Of 64 places."""
-    assert ("queue-full" in alone(moved(did(997, 4096), aqu=queue), nr_requests="64")) == told
+@pytest.mark.parametrize(("queue", "expected"), [(61.0, True), (31.0, False)])
+def test_a_queue_that_is_full(queue, expected):
+    """A queue of 64 requests."""
+    assert ("queue-full" in alone(moved(did(997, 4096), aqu=queue), nr_requests="64")) == expected
 
 
-@pytest.mark.parametrize(("cache", "told"), [("write through", True), ("write back", False)])
-def test_a_write_cache_that_is_off(cache, told):
+@pytest.mark.parametrize(("cache", "expected"), [("write through", True), ("write back", False)])
+def test_a_write_cache_that_is_off(cache, expected):
     """Each write waits 11 ms for the medium."""
     assert (
         "write-through" in alone(moved(write=did(29, 4096, wait=29 * 11)), write_cache=cache)
-    ) == told
+    ) == expected
 
 
-@pytest.mark.parametrize(("ahead", "told"), [("128", True), ("4096", False)])
-def test_a_read_ahead_of_less_than_a_stripe(ahead, told):
+@pytest.mark.parametrize(("ahead", "expected"), [("128", True), ("4096", False)])
+def test_a_read_ahead_of_less_than_a_stripe(ahead, expected):
     """Reads of 128 KiB on stripes of 192 KiB."""
     array = Device(
         "md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), queue={"read_ahead_kb": ahead}
@@ -72,12 +72,12 @@ def test_a_read_ahead_of_less_than_a_stripe(ahead, told):
 
     assert (
         ("read-ahead", "md0") in found([([array], [])], {"md0": moved(did(101, 131072))})
-    ) == told
+    ) == expected
 
 
-@pytest.mark.parametrize(("rows", "told"), [("256", True), ("4096", False)])
-def test_the_least_stripe_cache_under_partial_stripes(rows, told):
-    """Single pages: 2 read and 2 written for each; a large cache is not told."""
+@pytest.mark.parametrize(("rows", "expected"), [("256", True), ("4096", False)])
+def test_the_least_stripe_cache_under_partial_stripes(rows, expected):
+    """Single pages: 2 reads and 2 writes each. A large cache is not reported."""
     array = Device(
         "md0", Kind.ARRAY, "9:0", layout=layout("raid5", 4, 65536), state="active",
         facts={"stripe cache": rows},
@@ -87,13 +87,13 @@ def test_the_least_stripe_cache_under_partial_stripes(rows, told):
         name: moved(did(200, 4096), did(200, 4096)) for name in DISKS
     }
 
-    told_of = found([parts], loads)
-    assert ("partial-stripe", "md0") in told_of
-    assert (("stripe-cache", "md0") in told_of) == told
+    reported = found([parts], loads)
+    assert ("partial-stripe", "md0") in reported
+    assert (("stripe-cache", "md0") in reported) == expected
 
 
 def test_a_snapshot_that_copies_out():
-    """The origin is written 13 x 4 KiB, the snapshot 13 chunks of 64 KiB."""
+    """13 writes of 4 KiB to the origin, 13 chunks of 64 KiB to the snapshot."""
     devices = [
         passing("lv", target="snapshot-origin"),
         passing("snap", Kind.SNAPSHOT, target="snapshot"),
@@ -114,19 +114,19 @@ def test_a_snapshot_that_copies_out():
     assert ("snapshot-copies", "snap") in found([(devices, edges)], loads)
 
 
-@pytest.mark.parametrize(("more", "told"), [(3, True), (1.3, False)])
-def test_a_member_that_gets_more_than_its_siblings(more, told):
-    """Stripes spread evenly; three times as much on one is no chance."""
+@pytest.mark.parametrize(("more", "expected"), [(3, True), (1.3, False)])
+def test_a_member_that_gets_more_than_its_siblings(more, expected):
+    """A striped layout spreads evenly: three times the load on one member is no chance."""
     parts = ([Device("md0", Kind.ARRAY, "9:0", layout=layout("raid0", 4, 65536))],
              [Edge("md0", name, Role.DATA) for name in DISKS])  # fmt: skip
     loads = {name: moved(did(101, 4096)) for name in DISKS} | {"md0": moved(did(404, 4096))}
     loads["sdc"] = moved(did(101 * more, 4096))
 
-    assert (("unequal-load", "sdc") in found([parts], loads)) == told
+    assert (("unequal-load", "sdc") in found([parts], loads)) == expected
 
 
 def test_what_others_send_to_a_disk_is_not_the_arrays():
-    """A second volume on sdc explains why it gets more."""
+    """A second volume on sdc explains its load."""
     beside = ([passing("other")], [Edge("other", "sdc", Role.DATA)])
     loads = {name: moved(write=did(101, 4096)) for name in DISKS}
     loads["sdc"] = moved(write=did(303, 4096))
@@ -141,17 +141,17 @@ def test_what_others_send_to_a_disk_is_not_the_arrays():
     [(1500, 4096, "merged"), (0, 4096, "not-merged"), (0, 131072, None)],
 )
 def test_large_requests_that_were_cut(merges, size, name):
-    """128 KiB each: they merge again, or reach the disk in pieces of 4 KiB, or were never cut."""
+    """Requests of 128 KiB merge again, reach the disk as 4 KiB, or were never split."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     loads = {
         "lv": moved(write=did(101, 131072)),
         "sda": moved(write=did(101 if merges else 3232 * 4096 / size, size, merges=merges)),
     }
-    told = {n for n, _ in found([parts], loads)} & {"merged", "not-merged"}
+    expected = {n for n, _ in found([parts], loads)} & {"merged", "not-merged"}
 
-    assert told == ({name} if name else set())
+    assert expected == ({name} if name else set())
 
 
 def test_a_machine_without_load_has_no_findings():
-    """Nothing measured, nothing said."""
+    """Without loads there is no finding."""
     assert findings(Context(Topology([disk("sda")]), Interval({}))) == []

@@ -1,4 +1,4 @@
-"""Where boundaries lie, and what does not keep to them."""
+"""Rules of `check`: boundaries of the layers, members of arrays, block sizes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def partition(start, below="md0"):
     return [Device("part", Kind.PARTITION, "259:0")], [Edge("part", below, Role.DATA, start=start)]
 
 
-def told(*parts, mounted=None):
-    """What is not as it should be: severity, name and device."""
+def problems(*parts, mounted=None):
+    """The findings that are not good: severity, name and device."""
     context = Context(topology(*parts), mounted=mounted or {})
     return [
         (str(line.severity), line.rule.name, line.device)
@@ -56,20 +56,20 @@ def told(*parts, mounted=None):
     ],
 )
 def test_a_partition_on_raid5(start, severity, name):
-    """3 + 1 in chunks of 64 KiB: a chunk's boundary will do, a stripe's is better, no boundary is bad."""
+    """3+1 disks, 64 KiB chunks: a chunk boundary is fine, a stripe boundary better, no boundary bad."""
     expected = [(severity, name, "part")] if name else []
 
-    assert told(array(), partition(int(start * KIB))) == expected
+    assert problems(array(), partition(int(start * KIB))) == expected
 
 
 @pytest.mark.parametrize(("start", "well"), [(63 * 512, False), (2048 * 512, True), (4096, True)])
 def test_a_partition_on_a_disk(start, well):
-    """Sector 63, where DOS began, is beside the 4 KiB that disks write at once."""
-    assert (told(partition(start, "sda")) == []) == well
+    """Sector 63, the first of DOS partitions, is not on a 4 KiB boundary."""
+    assert (problems(partition(start, "sda")) == []) == well
 
 
 def test_offsets_add_up_on_the_way_down():
-    """A partition at 32 KiB, encrypted from 32 KiB on: two wrongs are 64 KiB, and that is right."""
+    """A partition at 32 KiB with a payload offset of 32 KiB: in sum 64 KiB, which is aligned."""
     crypt = (
         [passing("luks", Kind.CRYPT, target="crypt")],
         [Edge("luks", "part", Role.DATA, start=32 * KIB)],
@@ -81,15 +81,15 @@ def test_offsets_add_up_on_the_way_down():
 
 
 def test_what_is_not_known_has_no_boundaries():
-    """A start that nothing tells: no line, not a wrong one."""
+    """An unknown start has no finding."""
     unknown = ([Device("part", Kind.PARTITION, "259:0")], [Edge("part", "md0", Role.DATA)])
 
     assert boundaries(topology(array(), unknown), "part") is None
-    assert told(array(), unknown) == []
+    assert problems(array(), unknown) == []
 
 
 def with_disks(*changed):
-    """The array, with some of its disks as given."""
+    """The array with these disks in place of its own."""
     others = [disk(name) for name in DISKS if name not in {each.name for each in changed}]
     devices, edges = array()
     return Context(Topology([*changed, *others, *devices], edges))
@@ -100,7 +100,7 @@ def names(context):
 
 
 def test_flash_and_turning_disks_in_one_array():
-    """All wait for the slowest."""
+    """Every write waits for the slowest member."""
     mixed = with_disks(disk("sda", rotational=False), disk("sdb", rotational=True))
     alike = with_disks(disk("sda", rotational=True), disk("sdb", rotational=True))
 
@@ -108,13 +108,13 @@ def test_flash_and_turning_disks_in_one_array():
 
 
 def test_one_disk_under_two_members():
-    """Two partitions of sda in one RAID1: it is critical, a failure takes both copies."""
+    """Two partitions of sda in one RAID1: critical, because one failure takes both copies."""
     device = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2), state="active")
     parts = [Device(f"sda{n}", Kind.PARTITION, f"8:{n}") for n in (1, 2)]
     edges = [Edge("md0", part.name, Role.DATA) for part in parts]
     edges += [Edge(part.name, "sda", Role.DATA) for part in parts]
 
-    assert told(([device, *parts], edges)) == [("critical", "same-disk-twice", "md0")]
+    assert problems(([device, *parts], edges)) == [("critical", "same-disk-twice", "md0")]
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_one_disk_under_two_members():
     [("bitmap", 2**40, None), ("resync", 2**40, "warning"), ("resync", 2**30, "info")],
 )
 def test_a_large_array_has_a_bitmap(policy, size, severity):
-    """mdadm gives one to what is 100 GiB or more; a small one is soon compared."""
+    """mdadm creates one for arrays of 100 GiB or more; a small array resyncs quickly."""
     expected = [(severity, "no-bitmap", "md0")] if severity else []
 
-    assert told(array(facts={"consistency": policy}, size=size)) == expected
+    assert problems(array(facts={"consistency": policy}, size=size)) == expected
 
 
 @pytest.mark.parametrize(("rows", "well"), [("256", True), ("255", False)])
 def test_the_stripe_cache_holds_some_stripes(rows, well):
-    """Sixteen of 64 KiB chunks are 256 rows of 4 KiB."""
-    assert (told(array(facts={"stripe cache": rows})) == []) == well
+    """16 stripes with 64 KiB chunks are 256 rows of 4 KiB."""
+    assert (problems(array(facts={"stripe cache": rows})) == []) == well
 
 
 @pytest.mark.parametrize(
@@ -147,31 +147,31 @@ def test_the_stripe_cache_holds_some_stripes(rows, well):
     ids=str,
 )
 def test_a_file_system_knows_the_stripe(options, well):
-    """192 KiB: 384 sectors, 48 blocks of 4 KiB or 192 of 1 KiB; what a mount does not tell is not judged."""
-    assert (told(array(), mounted={"md0": options}) == []) == well
+    """192 KiB is 384 sectors, 48 blocks of 4 KiB or 192 of 1 KiB. Unknown widths are not judged."""
+    assert (problems(array(), mounted={"md0": options}) == []) == well
 
 
 @pytest.mark.parametrize(("chunk", "well"), [(192, True), (64, False), (384, True)])
 def test_thin_chunks_are_whole_stripes(chunk, well):
-    """On stripes of 192 KiB."""
+    """Stripes of 192 KiB."""
     pool = passing("pool", Kind.THIN_POOL, target="thin-pool", facts={"block": str(chunk * KIB)})
     parts = ([pool], [Edge("pool", "md0", Role.DATA, start=0)])
 
-    assert (told(array(), parts) == []) == well
+    assert (problems(array(), parts) == []) == well
 
 
 def test_the_best_request_size_is_passed_up():
-    """A volume that says 0 on an array that says 192 KiB: mkfs will not know."""
+    """The volume reports 0, the array 192 KiB."""
     said = {"optimal_io_size": str(192 * KIB)}
     devices, edges = array(queue=said)
-    for told_size, expected in (("0", [("info", "optimal-size", "lv")]), (str(192 * KIB), [])):
-        lv = passing("lv", queue={"optimal_io_size": told_size})
+    for size, expected in (("0", [("info", "optimal-size", "lv")]), (str(192 * KIB), [])):
+        lv = passing("lv", queue={"optimal_io_size": size})
         parts = ([*devices, lv], [*edges, Edge("lv", "md0", Role.DATA, start=192 * KIB)])
-        assert told(parts) == expected
+        assert problems(parts) == expected
 
 
 def test_encryption_in_small_sectors():
-    """512 bytes on disks that write 4096 at once."""
+    """Sectors of 512 bytes on disks with physical sectors of 4096."""
     lower = disk("sda", queue={"physical_block_size": "4096"})
     for logical, expected in (("512", ["crypt-sector"]), ("4096", [])):
         crypt = passing("luks", Kind.CRYPT, target="crypt", queue={"logical_block_size": logical})
@@ -181,7 +181,7 @@ def test_encryption_in_small_sectors():
 
 @pytest.mark.parametrize(("offset", "well"), [("0", True), ("3584", False), ("-1", False)])
 def test_what_the_kernel_calls_misaligned(offset, well):
-    """-1: it cannot be aligned at all."""
+    """-1 means that it cannot be aligned."""
     device = replace(disk("sda"), queue={"alignment_offset": offset})
 
     assert (names(Context(Topology([device]))) == []) == well
@@ -189,7 +189,7 @@ def test_what_the_kernel_calls_misaligned(offset, well):
 
 @pytest.mark.parametrize("sample", sorted(p.name for p in SAMPLES.iterdir() if p.is_dir()))
 def test_the_samples_are_well_laid_out(sample):
-    """--exit-code says so too."""
+    """`check --exit-code` returns 0."""
     result = CliRunner().invoke(
         stackmap, ["--from", str(SAMPLES / sample), "check", "-J", "--exit-code"]
     )
@@ -208,7 +208,7 @@ def test_the_samples_are_well_laid_out(sample):
     ],
 )
 def test_the_exit_status_says_how_bad(words, status):
-    """11 critical, 10 warning, 0 below; only where it was asked for."""
+    """11 critical, 10 warning, otherwise 0; only with --exit-code."""
     sample, text = words
     arguments = ["--from", str(SAMPLES / sample), "explain", "--input"]
     arguments.append(str(SAMPLES / sample / "input" / text))

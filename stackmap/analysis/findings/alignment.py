@@ -61,8 +61,8 @@ def start(context: Context, _: Limits) -> Iterator[Observation]:
     Severity.INFO,
     sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
     expected="a multiple of {grain}, for sequential writes",
-    reason="large writes start and end with a partial stripe; LVM's 4 MiB extents are no multiple of "
-    "a stripe with 3, 5 or 6 data disks",
+    reason="large writes start and end with a partial stripe; LVM's 4 MiB extents do not fit stripes "
+    "of 3, 5 or 6 data disks",
     advice="use `vgcreate --physicalextentsize` and `pvcreate --dataalignment` with multiples of the "
     "stripe, or 2, 4 or 8 data disks",
     source="Linux ABI/stable/sysfs-block, optimal_io_size",
