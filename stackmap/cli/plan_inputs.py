@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.plan.plan_context import Mount, PlanContext
-from stackmap.analysis.plan.target import target
+from stackmap.analysis.plan.plan_context import Mount, PlanContext, target
 from stackmap.errors import SourceError
 from stackmap.find import find_all
 from stackmap.model.device import Kind

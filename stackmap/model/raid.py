@@ -1,26 +1,19 @@
-"""
-RAID levels as a table, and the geometry of one array or volume.
-
-A level is a line here; what follows from it (expected writes, capacity) is
-arithmetic over the line, not a class.
-"""
+"""RAID levels as a table, and the geometry of one array or volume."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-# Bytes that md's parity levels read and write of a member at once, a row of their stripe cache
-# (md/stripe_size; 4096 unless the machine's pages are larger).
+# Bytes per member that md's parity levels read and write at once: a row of the stripe cache
+# (md/stripe_size; larger only on machines with larger pages).
 PAGE = 4096
 
 
 class RaidLevel(NamedTuple):
     """
-    What a level promises.
+    One level. ``parity``: parity chunks per stripe. ``copies``: of each byte, None for every member.
 
-    ``parity``: members a stripe that hold no data. ``copies``: how often each
-    byte is written; None where the array says (raid1: every member).
     ``stripes``: whether data is spread over members by chunk.
     """
 
@@ -49,12 +42,12 @@ RAID_LEVELS = {
 @dataclass(frozen=True, slots=True)
 class Layout:
     """
-    How one array or volume spreads its data.
+    The geometry of one array or volume.
 
-    ``data``: whole chunks of data in a stripe (RAID5 of 4: 3; RAID10 of 4 with
-    2 copies: 2; of 3: 1, see ``data_members``). ``chunk``: bytes one member gets before the next, None where
-    there is none (raid1) or it is not known. ``variant``: the level's
-    algorithm as the kernel writes it ("ls", "near", "far"), "" if not known.
+    ``data``: whole data chunks per stripe (RAID5 of 4: 3; RAID10 of 4 with 2
+    copies: 2; of 3: 1, see ``data_members``). ``chunk``: bytes, None if there is none
+    (raid1) or it is not known. ``variant``: the kernel's name of the level's
+    algorithm ("ls", "near", "far"), "" if not known.
     """
 
     level: str
@@ -67,27 +60,27 @@ class Layout:
 
     @property
     def stripe(self) -> int | None:
-        """Bytes of data in one full stripe."""
+        """Data bytes per full stripe."""
         return None if self.chunk is None else self.chunk * self.data
 
     @property
     def data_members(self) -> float:
-        """Return how many members' worth of data it holds, each byte counted once: RAID10 of 3 with 2 copies 1.5."""
+        """The capacity in members: RAID10 of 3 with 2 copies holds 1.5."""
         whole, part = divmod(max(0, self.members - self.parity), self.copies)
         return whole + part / self.copies if part else whole
 
     def json_fields(self) -> dict[str, object]:
-        """Return its fields as JSON has them: ``data`` is what it holds, a part of a chunk too."""
+        """Return the fields for JSON, where ``data`` is the capacity in members."""
         return {**asdict(self), "data": self.data_members}
 
     @property
     def ideal_write(self) -> float:
-        """Bytes at the members a byte written, when every write fills its stripes."""
+        """Bytes written to members per byte written, with full-stripe writes only."""
         return self.copies * (self.data + self.parity) / self.data if self.parity else self.copies
 
     @property
     def survivable_failures(self) -> int:
-        """How many members may die, whichever they are, and every byte is there still."""
+        """How many members, any of them, may fail without data loss."""
         return self.parity + self.copies - 1
 
     def __str__(self) -> str:
@@ -104,17 +97,14 @@ def layout(
     level: str, members: int, chunk: int | None = None, copies: int | None = None, variant: str = ""
 ) -> Layout | None:
     """
-    Return the geometry of *members* in *level*; None for a level that is not in the table.
+    Return the geometry of *members* in *level*; None for an unknown level.
 
-    *chunk* in bytes (0 counts as none); *copies* only where the array may choose (raid10).
+    *chunk*: bytes, 0 for none; *copies*: only for raid10, which may choose.
     """
     known = RAID_LEVELS.get(level)
     if known is None or members < 1:
         return None
-    if known.copies is None:
-        count = members
-    else:
-        count = copies or known.copies
+    count = members if known.copies is None else copies or known.copies
     data = 1 if not known.stripes else max(1, (members - known.parity) // count)
     if known.name == "linear":
         data = members

@@ -1,4 +1,4 @@
-"""A volume group as LVM reports it: its PVs, what is free on each, and which LV has what of them."""
+"""A volume group as LVM reports it: its PVs with their free extents, and its LVs with their placement."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, slots=True)
 class PhysicalVolume:
     """
-    A PV: ``path`` as LVM calls it, ``device`` the kernel's name ("" if it is not there).
+    A PV: ``path`` in LVM's words, ``device`` the kernel name ("" if the device is missing).
 
-    ``extents`` and ``free``: how many it has, and how many of them no LV does;
-    ``usable``: whether LVM may allocate on it.
+    ``extents`` and ``free``: all extents, and unallocated ones; ``usable``: allocatable and present.
     """
 
     path: str
@@ -25,11 +24,11 @@ class PhysicalVolume:
 @dataclass(frozen=True, slots=True)
 class LogicalVolume:
     """
-    An LV, hidden ones too: ``name`` without LVM's brackets, ``extents`` its own length.
+    An LV or sub-LV: ``name`` without LVM's brackets, ``extents`` its own length.
 
-    ``segtypes``: of each of its segments ("raid5_ls"). ``attributes``: lvs'
-    ten letters. ``pool``: the pool it is in or is cached by. ``on``: extents
-    on each PV, by path; of an LV that has hidden ones, theirs are on the PVs.
+    ``segtypes``: one per segment ("raid5_ls"). ``attributes``: lv_attr. ``pool``: the pool it belongs
+    to or is cached by. ``region``: bytes per bit of its bitmap, None if it has none. ``on``: extents
+    per PV path; an LV with sub-LVs has none of its own.
     """
 
     name: str
@@ -43,13 +42,13 @@ class LogicalVolume:
 
     @property
     def segtype(self) -> str:
-        """The type of all its segments, "" where they differ."""
+        """The type of all segments, "" if they differ."""
         return self.segtypes[0] if len(set(self.segtypes)) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeGroup:
-    """A VG: ``extent`` is the bytes of one; ``attributes`` are vgs' six letters; PVs and LVs by name."""
+    """A VG: ``extent`` is bytes per extent, ``attributes`` is vg_attr, ``volumes`` is LVs by name."""
 
     name: str
     extent: int
@@ -59,5 +58,5 @@ class VolumeGroup:
     volumes: Mapping[str, LogicalVolume]
 
     def pv_of(self, device: str) -> PhysicalVolume | None:
-        """Return the PV on the device with this kernel name."""
+        """Return the PV on a device, by kernel name; None if there is none."""
         return next((pv for pv in self.pvs if pv.device == device), None)

@@ -75,7 +75,7 @@ def fiojob_json(job: Job) -> dict[str, object]:
         "streams": [_stream_json(section) for section in job.sections],
         "flushes": load.flushes,
         "fdatasync": job.every,
-        "cuts": load.cuts,
+        "cuts": load.split_size,
         "corrections": list(load.corrections),
         "job": fiojob_text(job),
     }

@@ -237,7 +237,7 @@ def test_what_a_late_daemon_leaves_may_be_all_over_the_volume():
     """Nine bits a second on RAID10 are of some regions if each pass is on time, of more if it is late."""
     found = at_once("raid10", 1.0, "raid5", read=did(0, 1), write=did(20, 16 * KIB), rmeta=18.0)
     spans = [each.span for each in found.pattern.hypotheses if not each.sequential]
-    sets = bits.sets_of(9.0)
+    sets = bits.sets_from_page_writes(9.0)
     between, punctual, late = (
         2 * MIB * bits.regions_for(40, sets, 300, every) for every in (6.25, 5.0, 7.5)
     )
@@ -501,7 +501,7 @@ def test_what_copies_make_of_writes_at_once_is_said_to_be_open():
     """Of one at a time there is nothing to say."""
     page = {"read": did(80, PAGE), "write": did(80, PAGE), "rmeta": 2.4}
     said = {
-        depth: any("at once share" in each for each in at_once("raid5", depth, "raid10", **page).unmodelled)
+        depth: any("concurrent writes share" in each for each in at_once("raid5", depth, "raid10", **page).unmodelled)
         for depth in (1.0, 8.0)
     }  # fmt: skip
 
@@ -619,7 +619,7 @@ def test_a_region_that_would_pay_is_told():
 def test_a_volume_that_is_not_counted_has_no_projection():
     """A text may tell of the members alone."""
     loads = {name: load for name, load in RANDOM.loads.items() if name != "r"}
-    with pytest.raises(InputError, match="its own reads and writes"):
+    with pytest.raises(InputError, match="separate read and write rates"):
         projected(machine("raid5"), replace(RANDOM, loads=loads), "raid10")
 
 

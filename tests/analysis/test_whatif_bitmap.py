@@ -49,7 +49,7 @@ def test_the_issues_own_run():
     the bitmap, two at each of four members for each time: some 14 times a second. So they were
     spread over some 290 regions, 580 MiB.
     """
-    sets = bits.sets_of(113 / 2 / 4)
+    sets = bits.sets_from_page_writes(113 / 2 / 4)
 
     assert bits.regions_for(37, sets, None) == pytest.approx(290, rel=0.1)
 
@@ -86,7 +86,7 @@ def test_what_is_set_is_told_from_what_is_written(sets):
     written = bits.page_writes(sets)
 
     assert sets <= written <= 2 * sets
-    assert bits.sets_of(written) == pytest.approx(sets, abs=1e-6)
+    assert bits.sets_from_page_writes(written) == pytest.approx(sets, abs=1e-6)
 
 
 def test_bits_set_meanwhile_share_the_next_write():
@@ -101,10 +101,10 @@ def test_bits_set_at_once_share_a_write_of_their_page():
     One by one each is a write of its own. Of eight at once that are sure to set a bit, one; of two
     of which each does every other time, 1 - 1/4; where they are of several pages, more.
     """
-    assert bits.together(13.0, 40.0, 1.0, 1) == pytest.approx(13.0)
-    assert bits.together(40.0, 40.0, 8.0, 1) == pytest.approx(5.0)
-    assert bits.together(20.0, 40.0, 2.0, 1) == pytest.approx(20 * 0.75)
-    assert bits.together(20.0, 40.0, 2.0, 7) > 20 * 0.95
+    assert bits.grouped(13.0, 40.0, 1.0, 1) == pytest.approx(13.0)
+    assert bits.grouped(40.0, 40.0, 8.0, 1) == pytest.approx(5.0)
+    assert bits.grouped(20.0, 40.0, 2.0, 1) == pytest.approx(20 * 0.75)
+    assert bits.grouped(20.0, 40.0, 2.0, 7) > 20 * 0.95
 
 
 @pytest.mark.parametrize("pages", [1, 5])
@@ -112,7 +112,7 @@ def test_bits_set_at_once_share_a_write_of_their_page():
 @pytest.mark.parametrize("sets", [0.0, 0.3, 11.0])
 def test_bits_are_told_from_what_they_share(sets, depth, pages):
     """Of 37 writes a second."""
-    written = bits.together(sets, 37.0, depth, pages)
+    written = bits.grouped(sets, 37.0, depth, pages)
 
     assert bits.ungrouped(written, 37.0, depth, pages) == pytest.approx(sets, abs=1e-9)
 

@@ -73,7 +73,7 @@ def test_where_every_member_is_a_copy_both_say_so(level):
 
     assert (found.flushes, job.flushes) == (None, None)
     assert "every member is a copy" in job.flushes_reason
-    assert said(found) == [f"flushes, which are among the writes: {job.flushes_reason}"]
+    assert said(found) == [f"flushes, which are counted as writes: {job.flushes_reason}"]
 
 
 def test_of_an_array_flushes_are_not_among_the_writes():
@@ -85,7 +85,7 @@ def test_of_an_array_flushes_are_not_among_the_writes():
     found = projected(machine, loads, "md0")
 
     assert found.flushes is None
-    assert said(found) == ["flushes, which md does not count: w used its members, too"]
+    assert said(found) == ["flushes, which md does not count: w used its members too"]
 
 
 @pytest.mark.parametrize("level", ["raid1", "raid10"])
@@ -146,8 +146,8 @@ def test_both_say_who_used_the_same_and_who_may_have(busy, says):
     loads |= {"w": moved(did(1, PAGE))} if busy else {}
     found, job = projected(machine, loads, "v"), taken(machine, loads, "v")
 
-    assert said(found) == [f"flushes, which are among the writes: {says} its members, too"]
-    assert job.flushes_reason == f"{says} its members, too"
+    assert said(found) == [f"flushes, which are counted as writes: {says} its members too"]
+    assert job.flushes_reason == f"{says} its members too"
 
 
 def test_a_disks_own_counter_of_flushes_is_asked_first():

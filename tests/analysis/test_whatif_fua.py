@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.whatif.fua import fua_writes
+from stackmap.analysis.whatif.measured import fua_writes
 from stackmap.model.raid import layout
 
 

@@ -1,4 +1,4 @@
-"""What rows of parity cost: the table of KERNEL 2.3, which was measured page by page, and its averages."""
+"""What rows of parity cost: the table in stackmap-kernel(7), "RAID write paths", measured page by page, and its averages."""
 
 from __future__ import annotations
 

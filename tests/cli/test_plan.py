@@ -79,12 +79,12 @@ def test_the_present_layout_is_nothing_to_do():
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["vm-disk1", "--to", "raid6"], "PVs on disks of their own"),
-        (["vm-disk1", "--to", "raid10:members=6"], "PVs on disks of their own"),
+        (["vm-disk1", "--to", "raid6"], "PVs on separate disks"),
+        (["vm-disk1", "--to", "raid10:members=6"], "PVs on separate disks"),
         (["vm-disk1", "--to", "raid10", "--way", "grow"], "cannot be converted by"),
-        (["vghdd", "--to", "raid10"], "not for 2"),
-        (["sda", "--to", "raid10"], "neither on an LV"),
-        (["vm-disk1", "--to", "raid10", "--onto", "sda"], "are needed"),
+        (["vghdd", "--to", "raid10"], "not 2"),
+        (["sda", "--to", "raid10"], "neither an LV"),
+        (["vm-disk1", "--to", "raid10", "--onto", "sda"], "free extents each"),
     ],
 )
 def test_what_is_refused_says_why_in_one_line(words, why):

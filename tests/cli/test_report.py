@@ -366,7 +366,7 @@ def test_a_proposal_for_what_a_text_says():
     told = words_of(Read(result.stdout))
 
     assert result.exit_code == 0
-    assert "No projection: vghdd/vm-disk1: its own reads and writes" in told
+    assert "No projection: vghdd/vm-disk1: the input has no separate read and write rates" in told
     assert "It fixes partial-stripe (vghdd/vm-disk1 (dm-89))." in told
     assert "One request becomes 3.84 disk requests before merging." in told
     assert "A byte written costs 3.12 bytes at the disks" in told
@@ -440,7 +440,7 @@ def test_layouts_stand_beside_each_other():
     ("words", "said"),
     [
         (["--to", "raid10"], "--to needs a NAME"),
-        (["vm-disk1", "--to", "raid7"], "no layout is named raid7"),
+        (["vm-disk1", "--to", "raid7"], "unknown layout raid7"),
         (["vm-disk1", "--onto", "sda"], "--onto needs --to LAYOUT"),
     ],
 )

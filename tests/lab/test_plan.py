@@ -78,20 +78,20 @@ BARE = {"raid5-raid10", "raid10-raid5", "raid10-striped", "raid1-linear"}
 OFFLINE = {case for _, case in EACH if case.endswith("-copy")}
 
 REFUSED = {
-    "snapshots": (3, "snapshots rest on it"),
+    "snapshots": (3, "it has snapshots"),
     "unsynced": (3, "--nosync"),
     "syncing": (3, "resync"),
     "cache-reshape": (3, "raid6:layout=ls_6 needs none"),
     "thin-reshape": (3, "raid6:layout=ls_6 needs none"),
-    "members": (3, "PVs on disks of their own"),
+    "members": (3, "PVs on separate disks"),
     "size": (32, "no device named 'nosuch'"),
-    "layout": (3, "no raid10 with the layout far"),
+    "layout": (3, "a raid10 with the layout far"),
     "same": (0, ""),
     "group": (0, ""),
-    "no-volume": (3, "neither on an LV nor on an md array"),
+    "no-volume": (3, "neither an LV nor an md array"),
     "no-root": (3, "not known"),
     "btrfs": (3, "btrfs"),
-    "one-disk": (3, "PVs on disks of their own"),
+    "one-disk": (3, "PVs on separate disks"),
 }
 
 

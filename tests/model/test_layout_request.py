@@ -56,20 +56,20 @@ def test_what_is_not_said_is_as_it_is_now(asked, present, lvm, expected):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ("raid7", "no layout is named raid7"),
-        ("", "no layout is named"),
+        ("raid7", "unknown layout raid7"),
+        ("", "unknown layout"),
         ("raid10:disks=4", "members="),
         ("raid10:members", "members="),
         ("raid10:members=0", "whole number"),
         ("raid10:members=4,members=6", "twice"),
         ("raid5:chunk=48k", "power of two"),
         ("raid5:chunk=1k", "power of two"),
-        ("raid5:layout=far", "no such layout"),
+        ("raid5:layout=far", "not a layout of raid5"),
         ("raid0:layout=near", "none to choose"),
         ("raid5:copies=2", "no copies"),
         ("raid5:members=2", "3 members"),
-        ("raid10:members=5", "whole sets of 2"),
-        ("raid6:members=4", "LVM makes it of 5"),
+        ("raid10:members=5", "a multiple of 2"),
+        ("raid6:members=4", "LVM needs 5"),
         ("raid1:members=2,copies=3", "every member is a copy"),
         ("raid1:chunk=64k", "no chunks"),
     ],
@@ -90,5 +90,5 @@ def test_lvm_has_raid10_as_near_copies_alone(variant):
 
     allowed = variant in ("near", "")
 
-    assert missing == ("" if allowed else f"LVM makes no raid10 with the layout {variant}")
+    assert missing == ("" if allowed else f"LVM cannot make a raid10 with the layout {variant}")
     assert unsupported_by_lvm(RAID5) == ""

@@ -1,1 +1,1 @@
-"""Two recordings of one volume beside each other: what changed, and what of it is more than chance."""
+"""Two recordings of one volume: what changed, and which changes are significant."""

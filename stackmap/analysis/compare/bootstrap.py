@@ -1,16 +1,14 @@
 """
-How sure a figure is that was measured over many intervals: a block bootstrap.
+How sure a figure over many intervals is: a block bootstrap.
 
-A figure here is a function of sums over all intervals: a ratio of sums, never
-a mean of ratios, in which an idle interval would count as much as a busy one.
-Intervals that follow each other are alike, so single ones must not be drawn:
-each would pass for news. Blocks are drawn, over the end to the begin (the
-circular block bootstrap: Politis and Romano 1992). A block is long: a twelfth
-of the recording, or more where neighbours are much alike, so that what is
-alike for longer than one interval shows lies within one block, too. That
-leaves few blocks, and Student's t says what few blocks are worth. Simulated on
-series with a known truth, 95 of 100 intervals hold it where the recording is
-some twenty times as long as its load stays alike (tests/analysis/compare).
+A figure is a function of sums over all intervals: a ratio of sums, never a mean of ratios, in
+which an idle interval would count as much as a busy one. Neighbouring intervals are similar, so drawing
+single intervals would overstate their number. Blocks are drawn instead, around the end
+(circular block bootstrap: Politis and Romano 1992). A block is a twelfth of the recording, or
+longer if neighbours are very similar, so that longer similarity shows within a block too. Few
+blocks remain, and Student's t accounts for that. In simulated series with a known
+truth, 95 of 100 ranges contain it if the recording is some twenty times as long as its load
+stays similar (tests/analysis/compare).
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from itertools import pairwise
 from random import Random
 from statistics import fmean, stdev
 
-MIN_INTERVALS = 10  # intervals; of fewer, nothing tells how alike they are to each other
+MIN_INTERVALS = 10  # with fewer, the similarity of neighbours cannot be estimated
 MAX_BLOCKS = 12
 MIN_BLOCKS = 5
 MAX_CORRELATION = 0.97
 DRAWS = 400
 SEED = 20190920
-MAX_LOST_DRAWS = 0.05  # the share of draws that may lack what the figure is made of
-STEP = 1e-4  # for the slope of a figure, as a part of each sum
+MAX_LOST_DRAWS = 0.05  # share of draws that may have nothing to divide by
+STEP = 1e-4  # of each sum, for the slope of a figure
 ROUNDING = 1e-7
 
 Statistic = Callable[[Sequence[float]], "float | None"]
@@ -39,9 +37,9 @@ Column = Sequence[float]
 @dataclass(frozen=True, slots=True)
 class Spread:
     """
-    How far a figure would be off in other recordings of the same load: its standard error.
+    The standard error of a figure over other recordings of the same load.
 
-    ``freedom``: Student's degrees of freedom. ``block``: intervals a block.
+    ``freedom``: Student's degrees of freedom. ``block``: intervals per block.
     """
 
     error: float
@@ -51,10 +49,10 @@ class Spread:
 
 def spread(columns: Sequence[Column], statistic: Statistic, seed: int = SEED) -> Spread | None:
     """
-    Return how sure *statistic* is, which makes a figure of the sums of *columns*.
+    Return the spread of *statistic*, which computes a figure from the sums of *columns*.
 
-    Each column has one value an interval, in their order. None where there
-    are too few intervals, or where some draws leave nothing to divide by.
+    Each column has one value per interval, in time order. None with too few intervals, or if too
+    many draws have nothing to divide by.
     """
     count = len(columns[0]) if columns else 0
     if count < MIN_INTERVALS:
@@ -69,13 +67,13 @@ def spread(columns: Sequence[Column], statistic: Statistic, seed: int = SEED) ->
         return None
     blocks = count / block
     wider = variance_ratio(correlation, block) * blocks / (blocks - 1)
-    worth = count * (1 - correlation) / (1 + correlation)  # as many intervals that were not alike
-    freedom = max(1.0, min(blocks, worth) - 1)
+    independent = count * (1 - correlation) / (1 + correlation)  # intervals of equal information
+    freedom = max(1.0, min(blocks, independent) - 1)
     return Spread(stdev(drawn) * math.sqrt(wider), freedom, block)
 
 
 def influence(columns: Sequence[Column], statistic: Statistic) -> list[float] | None:
-    """Return how far each interval pulls the figure; None where it has no slope there."""
+    """Return how far each interval moves the figure; None where the figure has no slope."""
     totals = [math.fsum(column) for column in columns]
     count = len(columns[0])
     parts = []
@@ -88,41 +86,40 @@ def influence(columns: Sequence[Column], statistic: Statistic) -> list[float] | 
 
 
 def _without_rounding(parts: Sequence[float]) -> float:
-    """Return the sum; 0 where all that is left of parts that cancel out is rounding."""
-    pull = sum(parts)
-    return pull if abs(pull) > ROUNDING * sum(map(abs, parts)) else 0.0
+    """Return the sum; 0 if parts cancel out and only rounding remains."""
+    total = sum(parts)
+    return total if abs(total) > ROUNDING * sum(map(abs, parts)) else 0.0
 
 
 def autocorrelation(series: Sequence[float]) -> float:
     """
-    Return how alike neighbours of *series* are, 0 to ``MAX_CORRELATION``: their correlation.
+    Return the correlation of neighbours in *series*, 0 to ``MAX_CORRELATION``.
 
-    Of a short series it comes out too low, by (1 + 3 r) / n (Marriott and Pope 1954): put right.
+    In a short series it is too low by (1 + 3 r) / n (Marriott and Pope 1954); this is corrected.
     """
     count = len(series)
     mean = fmean(series)
-    off = [value - mean for value in series]
-    squares = sum(value * value for value in off)
+    deviations = [value - mean for value in series]
+    squares = sum(value * value for value in deviations)
     if not squares:
         return 0.0
-    measured = sum(here * following for here, following in pairwise(off)) / squares
-    # Intervals that take turns count as not alike: that overstates the spread, which is safe.
+    measured = sum(one * other for one, other in pairwise(deviations)) / squares
+    # A negative correlation counts as none: that overstates the spread, which is safe.
     return min(MAX_CORRELATION, max(0.0, (count * measured + 1) / (count - 3)))
 
 
 def block_length(correlation: float, count: int) -> int:
     """
-    Return how many of *count* intervals a block has.
+    Return the intervals per block of a recording of *count* intervals.
 
-    Carlstein's choice (1986) for neighbours *correlation*, a twelfth at least, and
-    never so many that fewer than five blocks are left.
+    Carlstein's choice (1986), at least a twelfth, and at most so that five blocks remain.
     """
     wanted: float = (6 * (correlation / (1 - correlation**2)) ** 2 * count) ** (1 / 3)
     return max(1, min(count // MIN_BLOCKS, math.ceil(max(wanted, count / MAX_BLOCKS))))
 
 
 def variance_ratio(correlation: float, block: int) -> float:
-    """Return the variance that there is by what blocks show of it: likeness reaches over their ends."""
+    """Return true variance ÷ variance that blocks show: correlation crosses their ends."""
     whole = (1 + correlation) / (1 - correlation)
     seen = 1 + 2 * sum((1 - lag / block) * correlation**lag for lag in range(1, block))
     return whole / seen
@@ -140,7 +137,7 @@ def _slope(totals: list[float], place: int, statistic: Statistic) -> float | Non
 
 
 def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: int) -> list[float]:
-    """Return the figure of each draw of blocks, of those draws that have one."""
+    """Return the figure of each draw of blocks that has one."""
     count = len(columns[0])
     whole, rest = divmod(count, block)
     sums = [_block_sums(column, block) for column in columns]
@@ -151,7 +148,7 @@ def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: in
     for _ in range(DRAWS):
         starts = random.choices(places, k=whole)
         totals = [sum([each[start] for start in starts]) for each in sums]
-        if ends:  # as many intervals as there are: the last block is cut
+        if ends:  # the last block is shorter, so that the number of intervals is the same
             last = random.choice(places)
             totals = [total + end[last] for total, end in zip(totals, ends, strict=True)]
         value = statistic(totals)
@@ -161,6 +158,6 @@ def _draws(columns: Sequence[Column], statistic: Statistic, block: int, seed: in
 
 
 def _block_sums(column: Column, length: int) -> list[float]:
-    """Return the sum of *length* values from each place on, around the end."""
+    """Return the sum of *length* values from each place on, continued around the end."""
     around = [*column, *column[: length - 1]]
     return [math.fsum(around[start : start + length]) for start in range(len(column))]

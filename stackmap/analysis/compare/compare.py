@@ -1,11 +1,10 @@
 """
-What became of a volume: its stack in two recordings, figure by figure.
+The change of a volume's stack between two recordings, figure by figure.
 
     compare(before, after, [("dm-8", "dm-17")]) → Comparison
 
-Every figure is a ratio of sums over all intervals, with the range it lies in
-(``bootstrap``) and the chance that the change is none (``estimate``); which of
-them are significant is judged of all figures of a stack together.
+Each figure is a ratio of sums over all intervals, with its range (``bootstrap``) and the probability
+that a change is chance (``estimate``). Significance is judged over all figures of a stack together.
 """
 
 from __future__ import annotations
@@ -28,9 +27,11 @@ from stackmap.analysis.compare.sums import LAST, TOP, sums_of
 from stackmap.analysis.compare.warnings import warnings_of
 from stackmap.analysis.layers import spreading
 
+FigureComparer = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]
+
 
 def compare(before: Recording, after: Recording, pairs: Iterable[tuple[str, str]]) -> Comparison:
-    """Return what became of each of *pairs*, a top before and the same one after, by kernel names."""
+    """Return the comparison of each of *pairs*: kernel names of a top before and after."""
     stacks = (_stack(before, after, *pair) for pair in pairs)
     return Comparison(before, after, tuple(stacks))
 
@@ -40,47 +41,40 @@ def _stack(before: Recording, after: Recording, top: str, top_after: str) -> Sta
     load = tuple(_all_of(LOAD, old, new, compare_figure))
     ratios = tuple(_all_of(RATIOS, old, new, compare_figure))
     waiting = AwaitComparison(old, new, load)
-    waits = tuple(_all_of([AWAIT], old, new, waiting.figure_comparison))
-    ratios, waits = _judged(ratios, waits)
-    words = warnings_of(before, after, (old, new), waiting.size_difference)
-    return StackComparison(old, new, load, ratios, waits, waiting.shared, words)
+    waits = tuple(_all_of([AWAIT], old, new, waiting.compare))
+    judged = _judged((*ratios, *waits))
+    warnings = warnings_of(before, after, (old, new), waiting.differences)
+    count = len(ratios)
+    return StackComparison(old, new, load, judged[:count], judged[count:], waiting.shared, warnings)
 
 
 def _side(recording: Recording, top: str) -> StackRecord:
     raids = tuple(spreading(recording.topology, top))
-    return StackRecord(recording.topology[top], sums_of(recording, top), recording.each, raids)
-
-
-Comparing = Callable[[Figure, StackRecord, StackRecord, str, str], "FigureComparison | None"]
+    return StackRecord(
+        recording.topology[top], sums_of(recording, top), recording.batch_size, raids
+    )
 
 
 def _all_of(
-    figures: Iterable[Figure], old: StackRecord, new: StackRecord, comparing: Comparing
+    figures: Iterable[Figure], old: StackRecord, new: StackRecord, comparer: FigureComparer
 ) -> Iterable[FigureComparison]:
-    """Yield each figure of each layer that one of the two has, where it was ever anything."""
+    """Yield each figure of each layer that was above 0 on either side."""
     layers = [*old.sums.layers, *(n for n in new.sums.layers if n not in old.sums.layers)]
     layers.sort(key=lambda layer: (layer != TOP, layer == LAST))
     for layer in layers:
         for figure in figures:
             for direction in figure.directions if figure.is_of(layer) else ():
-                found = comparing(figure, old, new, layer, direction)
+                found = comparer(figure, old, new, layer, direction)
                 if found is not None:
                     yield found
 
 
-def _judged(
-    *groups: tuple[FigureComparison, ...],
-) -> tuple[tuple[FigureComparison, ...], tuple[FigureComparison, ...]]:
-    """Return the two groups with what of them, all together, is significant."""
+def _judged(figures: tuple[FigureComparison, ...]) -> tuple[FigureComparison, ...]:
+    """Return *figures* with the significant ones marked, judged together."""
     chances = {
-        (group, place): each.change.chance
-        for group, several in enumerate(groups)
-        for place, each in enumerate(several)
+        place: each.change.chance
+        for place, each in enumerate(figures)
         if each.change is not None and each.change.chance is not None
     }
     found = significant(chances)
-    marked = [
-        tuple(replace(e, significant=(group, place) in found) for place, e in enumerate(several))
-        for group, several in enumerate(groups)
-    ]
-    return marked[0], marked[1]
+    return tuple(replace(each, significant=place in found) for place, each in enumerate(figures))

@@ -1,4 +1,4 @@
-"""What a comparison comes to: figures of two recordings, by volume and layer."""
+"""The result of a comparison: figures of two recordings, by volume and layer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from stackmap.model.device import Device
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
     """
-    One figure of one layer, before and after; None where it cannot be known.
+    One figure of one layer before and after; None where not known.
 
-    ``change`` is None where one of them is. ``reason``: why it was not
-    compared, though both were measured. ``significant``: the change is no
-    chance, as far as all that was compared of the stack tells.
+    ``change``: None if either side is. ``reason``: why both were measured but not
+    compared. ``significant``: the change is not chance, judged with all figures of the stack.
     """
 
     figure: Figure
@@ -35,9 +34,9 @@ class FigureComparison:
 @dataclass(frozen=True)
 class StackRecord:
     """
-    The stack of ``top`` in one recording, and what its layers did.
+    The stack of ``top`` in one recording, and the sums of its layers.
 
-    ``batch``: intervals a sum. ``raids``: what spreads its data, itself or the first on each way down.
+    ``batch``: intervals per batch. ``raids``: the first device on each way down that spreads its data.
     """
 
     top: Device
@@ -51,9 +50,8 @@ class StackComparison:
     """
     One volume before and after.
 
-    ``load``: what was asked of it; ``ratios``: what the layers made of it, for
-    one request or byte at the top; ``waits``: milliseconds, at like load.
-    ``shared``: how much of the recordings had like loads, 0…1.
+    ``load``: the load at the top; ``ratios``: figures of the layers per request or byte at the
+    top; ``waits``: await in ms at similar load. ``shared``: the part of the recordings with similar load, 0…1.
     """
 
     before: StackRecord
@@ -66,29 +64,24 @@ class StackComparison:
 
     @property
     def idle(self) -> bool:
-        """Nothing came to the top in either recording."""
+        """Whether the top had no load in either recording."""
         return not self.load
 
     @property
     def judged(self) -> tuple[FigureComparison, ...]:
-        """The figures whose changes were judged together."""
+        """The figures whose significance is judged together."""
         return self.ratios + self.waits
 
     def find(self, key: str, layer: str, direction: str) -> FigureComparison | None:
-        """Return one of the figures; None if neither recording has it."""
-        return next(
-            (
-                each
-                for each in self.judged
-                if (each.figure.key, each.layer, each.direction) == (key, layer, direction)
-            ),
-            None,
-        )
+        """Return one of the judged figures; None if neither recording has it."""
+        place = (key, layer, direction)
+        found = (e for e in self.judged if (e.figure.key, e.layer, e.direction) == place)
+        return next(found, None)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two recordings, and the stacks that were compared; ``unmatched``: what is a top in one of them alone."""
+    """Two recordings and their compared stacks; ``unmatched``: devices that are a top in only one of them."""
 
     before: Recording
     after: Recording

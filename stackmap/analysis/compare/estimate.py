@@ -1,4 +1,4 @@
-"""A figure with the range it lies in, the change between two, and which changes are no chance."""
+"""A figure with its range, the change between two figures, and the significance of changes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ Key = TypeVar("Key")
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """
-    ``value``, and how sure it is: ``spread`` is of its logarithm, None where nothing tells.
+    ``value`` with the ``spread`` of its logarithm, None if not known.
 
-    ``absolute``: the spread of a value itself, for comparing with one that is 0.
-    ``low``, ``high``: where it lies with 95 %; None where that cannot be said.
+    ``absolute``: the spread of the value itself, for a comparison with 0.
     """
 
     value: float
@@ -29,12 +28,12 @@ class Estimate:
 
     @property
     def low(self) -> float | None:
-        """The lower end."""
+        """The lower end of the 95 % range; None if not known."""
         return self._end(-1)
 
     @property
     def high(self) -> float | None:
-        """The upper end."""
+        """The upper end of the 95 % range; None if not known."""
         return self._end(1)
 
     def _end(self, side: int) -> float | None:
@@ -46,10 +45,9 @@ class Estimate:
 @dataclass(frozen=True, slots=True)
 class Change:
     """
-    After ÷ before: ``ratio``, None where it was 0 before.
+    ``ratio``: after ÷ before, None if that was 0. ``low``, ``high``: its 95 % range.
 
-    ``low``, ``high``: where it lies with 95 %. ``chance``: how likely so great
-    a change is where there is none, 0…1. Each None where it cannot be said.
+    ``chance``: the probability of so large a change if there is none. Each None if not known.
     """
 
     ratio: float | None
@@ -62,34 +60,32 @@ def estimate(
     columns: Sequence[Column], figure: Statistic, counting_error: float = 0.0
 ) -> Estimate | None:
     """
-    Return *figure* of the sums of *columns*, one value an interval each; None where there is none.
+    Return *figure* of the sums of *columns*, one value per interval; None if it cannot be computed.
 
-    *counting_error*: the least error it has, as a part of it, however even the intervals.
+    *counting_error*: its least relative error, however equal the intervals are.
     """
     value = figure([math.fsum(column) for column in columns])
     if value is None:
         return None
     if value <= 0:
         return Estimate(value)
-    logarithm = spread(columns, lambda sums: _log(figure(sums)))
-    absolute = None if logarithm else spread(columns, figure)
-    return Estimate(value, _at_least(logarithm, counting_error), absolute)
 
+    def logarithm(sums: Sequence[float]) -> float | None:
+        found = figure(sums)
+        return math.log(found) if found is not None and found > 0 else None
 
-def _log(value: float | None) -> float | None:
-    return math.log(value) if value is not None and value > 0 else None
-
-
-def _at_least(spread: Spread | None, counting_error: float) -> Spread | None:
-    if spread is None:
-        return None
-    return Spread(max(spread.error, counting_error), spread.freedom, spread.block)
+    relative = spread(columns, logarithm)
+    if relative is None:
+        return Estimate(value, None, spread(columns, figure))
+    return Estimate(
+        value, Spread(max(relative.error, counting_error), relative.freedom, relative.block)
+    )
 
 
 def change(before: Estimate, after: Estimate) -> Change:
-    """Return what became of a figure, measured twice, by itself each time."""
+    """Return the change between two independent measurements."""
     if not before.value or not after.value:
-        return _from_or_to_nothing(before, after)
+        return _from_or_to_zero(before, after)
     ratio = after.value / before.value
     if before.spread is None or after.spread is None:
         return Change(ratio)
@@ -103,21 +99,21 @@ def change(before: Estimate, after: Estimate) -> Change:
     )
 
 
-def _from_or_to_nothing(before: Estimate, after: Estimate) -> Change:
-    """Return a change where one of the two is 0, which has no logarithm."""
-    there = before if before.value else after
+def _from_or_to_zero(before: Estimate, after: Estimate) -> Change:
+    """Return a change where one side is 0, which has no logarithm."""
+    other = before if before.value else after
     ratio = 0.0 if before.value else None
-    if not there.value:
+    if not other.value:
         return Change(1.0)
-    known = there.spread or there.absolute
+    known = other.spread or other.absolute
     if known is None:
         return Change(ratio)
-    error = known.error * (there.value if there.spread else 1.0)
-    return Change(ratio, chance=_chance(there.value, error, known.freedom))
+    error = known.error * (other.value if other.spread else 1.0)
+    return Change(ratio, chance=_chance(other.value, error, known.freedom))
 
 
 def _combined(one: Spread, other: Spread) -> tuple[float, float]:
-    """Return the error of a difference, and its degrees of freedom (Welch 1947)."""
+    """Return the error of a difference and its degrees of freedom (Welch 1947)."""
     first, second = one.error**2, other.error**2
     both = first + second
     if not both:
@@ -126,9 +122,10 @@ def _combined(one: Spread, other: Spread) -> tuple[float, float]:
 
 
 def _chance(off: float, error: float, freedom: float) -> float:
+    """Return the two-sided probability of a deviation of *off* or more."""
     if not error:
         return float(math.isclose(off, 0.0, abs_tol=1e-9))
-    # Student's t as a normal deviate (Wallace 1959): within 0.01 for 3 degrees of freedom and more.
+    # Student's t as a normal deviate (Wallace 1959): within 0.01 from 3 degrees of freedom on.
     normal = (8 * freedom + 1) / (8 * freedom + 3)
     return math.erfc(
         normal * math.sqrt(freedom * math.log1p((off / error) ** 2 / freedom)) / math.sqrt(2)
@@ -137,7 +134,7 @@ def _chance(off: float, error: float, freedom: float) -> float:
 
 def student(freedom: float, confidence: float = CONFIDENCE) -> float:
     """
-    Return how many errors the range reaches to each side, so that it holds the truth as *confidence* as that.
+    Return Student's t: the errors on each side of a range with this *confidence*.
 
     >>> round(student(9), 2), round(student(1e6), 2)
     (2.26, 1.96)
@@ -148,10 +145,9 @@ def student(freedom: float, confidence: float = CONFIDENCE) -> float:
 
 def significant(chances: Mapping[Key, float], confidence: float = CONFIDENCE) -> frozenset[Key]:
     """
-    Return those of *chances* that are so small that all of them together are no chance.
+    Return the keys whose probability is significant, judged together (Holm 1979).
 
-    Of many figures some differ by chance alone; after Holm (1979), none is
-    returned in 95 of 100 comparisons in which nothing changed.
+    Of many figures some differ by chance. This returns none in 95 of 100 comparisons without any change.
     """
     found = set[Key]()
     ranked = sorted(chances.items(), key=lambda item: item[1])

@@ -1,9 +1,8 @@
 """
-What is compared of two recordings, as a table: each figure with the sums it is made of.
+The figures that are compared, as a table: each with the sums it is computed from.
 
-A figure is a ratio of sums over all intervals. Those of the load say what was
-asked for; all others are for one request, or one byte, of it, so they may be
-compared although the load was not the same.
+A figure is a ratio of sums over all intervals. Figures of the load describe the load. All others
+are per request or byte of it, so they are comparable although the load differs.
 """
 
 from __future__ import annotations
@@ -22,12 +21,10 @@ Ratio = Callable[[Sequence[float]], "float | None"]
 @dataclass(frozen=True, slots=True)
 class Figure:
     """
-    One figure of a layer, in some directions.
+    One figure of a layer.
 
-    ``sums``: what it is made of: (layer, quantity), where "here" is the layer
-    and "top" the top, both in the direction asked for unless a third part says
-    another. ``of``: makes the figure of them. ``where``: the layers that have it.
-    ``shown``: where its row stands.
+    ``sums``: (layer, quantity[, direction]), where "here" is the layer; the direction is
+    the figure's unless given. ``of``: computes the figure from them. ``where``: the layers that have it.
     """
 
     key: str
@@ -39,7 +36,7 @@ class Figure:
     unit: str = ""
 
     def columns(self, layer: str, direction: str) -> list[Sum]:
-        """Return which sums it is made of in *layer*."""
+        """Return the keys of its sums in *layer*."""
         found = []
         for place, quantity, *other in self.sums:
             way = other[0] if other else direction
@@ -56,21 +53,21 @@ class Figure:
         }[self.where]
 
 
-def _one_by_other(sums: Sequence[float]) -> float | None:
+def _quotient(sums: Sequence[float]) -> float | None:
     return ratio(sums[0], sums[1])
 
 
 def _shrink(sums: Sequence[float]) -> float | None:
-    """Return the top's mean size ÷ the mean size of what arrives here."""
+    """Return the top's mean request size ÷ the mean size of what arrives here."""
     top_bytes, top_ios, here_bytes, here_arrivals = sums
     return ratio(ratio(top_bytes, top_ios), ratio(here_bytes, here_arrivals))
 
 
 def _cost(sums: Sequence[float]) -> float | None:
-    """Return requests here for each written to the top, those read for parity included."""
+    """Return requests here per write at the top, parity reads included."""
     written, top_written, *_ = sums
-    arrivals, ios, size, asked = sums[2:]
-    caused = caused_reads(Portion(bytes=asked), Portion(arrivals, ios, size)).ios
+    arrivals, ios, size, read = sums[2:]
+    caused = caused_reads(Portion(bytes=read), Portion(arrivals, ios, size)).ios
     return ratio(plus(written, caused), top_written)
 
 
@@ -78,30 +75,30 @@ ALL_DIRECTIONS = ("read", "write", "total")
 READ_WRITE = ("read", "write")
 
 LOAD = (
-    Figure("rate", "requests a second", ALL_DIRECTIONS, (("here", "ios"), ("here", "seconds", "total")),
-           _one_by_other, "top", "/s"),
-    Figure("bytes", "bytes a second", READ_WRITE, (("here", "bytes"), ("here", "seconds", "total")),
-           _one_by_other, "top", "B/s"),
-    Figure("size", "bytes a request", ALL_DIRECTIONS, (("here", "bytes"), ("here", "ios")),
-           _one_by_other, "top", "B"),
+    Figure("rate", "requests per second", ALL_DIRECTIONS, (("here", "ios"), ("here", "seconds", "total")),
+           _quotient, "top", "/s"),
+    Figure("bytes", "bytes per second", READ_WRITE, (("here", "bytes"), ("here", "seconds", "total")),
+           _quotient, "top", "B/s"),
+    Figure("size", "bytes per request", ALL_DIRECTIONS, (("here", "bytes"), ("here", "ios")),
+           _quotient, "top", "B"),
     Figure("queue", "requests in flight", ("total",),
-           (("here", "queue"), ("here", "seconds")), _one_by_other, "top"),
-    Figure("flushes", "flushes a second", ("total",),
-           (("here", "flushes"), ("here", "seconds")), _one_by_other, "top", "/s"),
+           (("here", "queue"), ("here", "seconds")), _quotient, "top"),
+    Figure("flushes", "flushes per second", ("total",),
+           (("here", "flushes"), ("here", "seconds")), _quotient, "top", "/s"),
 )  # fmt: skip
 
 RATIOS = (
-    Figure("requests", "requests sent here for one at the top", ALL_DIRECTIONS,
-           (("here", "arrivals"), ("top", "ios")), _one_by_other),
-    Figure("bytes", "bytes here for one at the top", ALL_DIRECTIONS,
-           (("here", "bytes"), ("top", "bytes")), _one_by_other),
-    Figure("shrink", "the top's mean size by the mean size of what was sent here", ALL_DIRECTIONS,
+    Figure("requests", "requests that arrive here per request at the top", ALL_DIRECTIONS,
+           (("here", "arrivals"), ("top", "ios")), _quotient),
+    Figure("bytes", "bytes here per byte at the top", ALL_DIRECTIONS,
+           (("here", "bytes"), ("top", "bytes")), _quotient),
+    Figure("shrink", "the top's mean size ÷ the mean size of what arrives here", ALL_DIRECTIONS,
            (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), _shrink),
-    Figure("coalescing", "requests sent here for one that was done", ALL_DIRECTIONS,
-           (("here", "own arrivals"), ("here", "own ios")), _one_by_other, "last"),
-    Figure("completed", "requests done here for one at the top", ALL_DIRECTIONS,
-           (("here", "ios"), ("top", "ios")), _one_by_other, "last"),
-    Figure("write_cost", "requests done here for one written to the top, with the reads it caused",
+    Figure("coalescing", "requests that arrive here per request completed", ALL_DIRECTIONS,
+           (("here", "own arrivals"), ("here", "own ios")), _quotient, "last"),
+    Figure("completed", "requests completed here per request at the top", ALL_DIRECTIONS,
+           (("here", "ios"), ("top", "ios")), _quotient, "last"),
+    Figure("write_cost", "requests completed here per write at the top, parity reads included",
            ("write",),
            (("here", "ios"), ("top", "ios"), ("here", "arrivals", "read"), ("here", "ios", "read"),
             ("here", "bytes", "read"), ("top", "bytes", "read")),
@@ -110,17 +107,17 @@ RATIOS = (
 
 AWAIT = Figure(
     "await",
-    "milliseconds a request, at comparable load",
+    "milliseconds per request, at similar load",
     READ_WRITE,
     (("here", "own wait"), ("here", "own ios")),
-    _one_by_other,
+    _quotient,
     "all",
     "ms",
 )
 
 
 def columns_of(figure: Figure, sums: Sums, layer: str, direction: str) -> list[list[float]] | None:
-    """Return the columns of *figure*, of those batches where all are known; None if there is none."""
+    """Return the columns of *figure* for the batches that have them all; None if none has."""
     found = [sums.columns.get(each, ()) for each in figure.columns(layer, direction)]
     if not all(found):
         return None

@@ -1,11 +1,10 @@
 """
-Where two recordings had like loads, so that their waits may be compared.
+The intervals of two recordings with similar load, so that await can be compared.
 
-A wait grows with the load, and with the size of the requests. So it is
-compared within classes of the top's requests a second, each a quarter wide,
-and added up with the same weights on both sides (direct standardisation): of a
-class as much as the side has that has less of it. Where sizes or the mix of
-reads and writes differ, or hardly any class has both, waits are not compared.
+Await grows with the load and with request sizes. So it is compared within classes of the top's
+requests per second, each a quarter wide, and averaged with the same weights on both sides
+(direct standardisation): a class weighs as much as in the side that has less of it. Await is not
+compared if sizes or the mix of reads and writes differ, or if hardly any class has intervals of both.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 
 from stackmap.model.load import ratio
 
-CLASS_WIDTH = 1.25  # rates, and sizes, that are further apart are others
+CLASS_WIDTH = 1.25  # the largest ratio of similar rates or sizes
 MIN_SHARED = 0.2  # of the intervals
 MIN_EACH = 5  # intervals on each side in the classes that both have
 MAX_MIX_DIFFERENCE = 0.1  # of writes among the requests
@@ -26,10 +25,9 @@ MAX_MIX_DIFFERENCE = 0.1  # of writes among the requests
 @dataclass(frozen=True, slots=True)
 class Classes:
     """
-    The class of each batch, before and after, None for those that did nothing.
+    The class of each batch, None if it was idle.
 
-    ``weights``: of the classes that both have; ``shared``: how much of the two
-    recordings that is, 0…1.
+    ``weights``: of classes with batches of both; ``shared``: their part of the recordings, 0…1.
     """
 
     before: tuple[int | None, ...]
@@ -39,7 +37,7 @@ class Classes:
 
 
 def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Classes:
-    """Return the classes of two series of rates; a rate of 0, or none, has no class."""
+    """Return the classes of two series of rates; a rate of 0 or None has no class."""
     bounds = _bounds(sorted(rate for rate in (*before, *after) if rate))
     sides = [[_class_of(rate, bounds) for rate in side] for side in (before, after)]
     counts = [Counter(each for each in side if each is not None) for side in sides]
@@ -52,7 +50,7 @@ def classes(before: Sequence[float | None], after: Sequence[float | None]) -> Cl
 
 
 def _bounds(rates: Sequence[float]) -> list[float]:
-    """Return where each class begins: at a rate that occurs, so that a steady load is in one."""
+    """Return the start of each class: a rate that occurs, so that a steady load is in one class."""
     found: list[float] = []
     for rate in rates:
         if not found or rate > found[-1] * CLASS_WIDTH:
@@ -65,25 +63,25 @@ def _class_of(rate: float | None, bounds: Sequence[float]) -> int | None:
 
 
 def in_class(classes: Sequence[int | None], column: Sequence[float], wanted: int) -> list[float]:
-    """Return *column* with 0 for what is not in the class *wanted*."""
+    """Return *column* with 0 for batches outside the class *wanted*."""
     return [value if each == wanted else 0.0 for each, value in zip(classes, column, strict=True)]
 
 
 def is_similar(times: float) -> bool:
-    """Whether one is as good as the other, of which it is so many *times*."""
+    """Whether a ratio counts as similar."""
     return 1 / CLASS_WIDTH <= times <= CLASS_WIDTH
 
 
 def size_difference(name: str, before: float | None, after: float | None) -> str:
-    """Return why waits of *name* ("reads") of these mean sizes, bytes, are not compared; "" if they are."""
+    """Return how the mean sizes of *name* ("reads") differ, bytes; "" if they are similar."""
     times = ratio(after, before)
     if times is None or is_similar(times):
         return ""
-    return f"{name} were of {(before or 0) / 1024:.1f} KiB before and of {(after or 0) / 1024:.1f} KiB after"
+    return f"the mean size of {name} was {(before or 0) / 1024:.1f} KiB before and {(after or 0) / 1024:.1f} KiB after"
 
 
 def mix_difference(before: float | None, after: float | None) -> str:
-    """Return why waits under these shares of writes, 0…1, are not compared; "" if they are."""
+    """Return how two shares of writes, 0…1, differ; "" if they are similar."""
     if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
         return ""
     return f"{before:.0%} of the requests were writes before, {after:.0%} after"

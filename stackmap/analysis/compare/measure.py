@@ -1,4 +1,4 @@
-"""One figure of one layer, measured on both sides."""
+"""One figure of one layer, measured on both sides and compared."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from stackmap.model.load import ratio
 def compare_figure(
     figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
 ) -> FigureComparison | None:
-    """Return one figure of one layer on both sides; None where it never was anything."""
+    """Return one figure of one layer on both sides; None if it is 0 or unknown on both."""
     sides = [measured(figure, side.sums, layer, direction) for side in (old, new)]
-    return figure_comparison(figure, (layer, direction), sides)
+    return compare_sides(figure, (layer, direction), sides)
 
 
-def figure_comparison(
+def compare_sides(
     figure: Figure, place: tuple[str, str], sides: Sequence[Estimate | None], reason: str = ""
 ) -> FigureComparison | None:
-    """Return the two *sides* of a figure in a layer and direction; None where it never was anything."""
+    """Return both *sides* of a figure at *place*, a layer and direction; without a change if *reason* forbids it."""
     before, after = sides
     if not any(each is not None and each.value for each in sides):
         return None
@@ -32,22 +32,22 @@ def figure_comparison(
 
 
 def measured(figure: Figure, sums: Sums, layer: str, direction: str) -> Estimate | None:
-    """Return one figure of one side; None where it cannot be known."""
+    """Return one figure of one side; None if not known."""
     if figure.key == "write_cost" and sums.parity and layer not in sums.caused:
-        return None  # nothing says which reads are parity's
+        return None  # parity reads cannot be separated from others
     columns = columns_of(figure, sums, layer, direction)
     return None if columns is None else estimate(columns, figure.of, counting_error(sums))
 
 
 def counting_error(sums: Sums) -> float:
-    """Return what requests in flight at the ends of a recording may be of all."""
+    """Return the part of all requests that may be in flight at the ends of a recording."""
     done = total_of(sums, "total", "ios")
-    flying = ratio(total_of(sums, "total", "queue"), total_of(sums, "total", "seconds"))
-    return (1 + (flying or 0.0)) / done if done else 0.0
+    in_flight = ratio(total_of(sums, "total", "queue"), total_of(sums, "total", "seconds"))
+    return (1 + (in_flight or 0.0)) / done if done else 0.0
 
 
 def total_of(sums: Sums, direction: str, quantity: str) -> float | None:
-    """Return a sum of the top's over all that is known of it."""
+    """Return a sum of the top's over all batches that have it; None if none has."""
     column = sums.columns.get((TOP, direction, quantity), ())
     known = [value for value in column if value is not None]
     return math.fsum(known) if known else None

@@ -1,8 +1,8 @@
 """
-One side of a comparison: the intervals of a recording, as few as a comparison needs.
+One side of a comparison: the intervals of a recording, averaged to as few as a comparison needs.
 
-A week of seconds is 600,000 intervals, and a bootstrap needs some hundred. So
-they are averaged in batches of equally many, one after another.
+A week has 600,000 intervals of a second, and a bootstrap needs a hundred. So consecutive intervals are
+averaged in batches of equal length.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ MAX_BATCHES = 120  # batches
 @dataclass(frozen=True)
 class Recording:
     """
-    A machine over some time, as one side of a comparison.
+    A machine over some time.
 
-    ``source``: what people call it. ``batches``: in their order, put right.
-    ``count``: intervals; ``seconds``: all of them, None for a text that does
-    not say. ``start``, ``end``: seconds since the epoch, None if no clock
-    tells. ``changed``: intervals left out because the stacks were others then;
-    ``at_work``: because of ``work``. Where such work ran all the time nothing
-    is left out, and ``worked`` says so.
+    ``source``: its name for the user. ``batches``: in time order, corrected. ``count``:
+    intervals; ``seconds``: in total, None if the text does not say. ``start``, ``end``: seconds since the
+    epoch, None if not known. ``changed``: intervals left out because the stacks differed; ``at_work``:
+    because of background ``work``. ``worked``: it ran all the time, so nothing is left out.
     """
 
     source: str
@@ -46,45 +44,45 @@ class Recording:
     worked: bool = False
 
     @property
-    def each(self) -> int:
-        """Intervals a batch."""
+    def batch_size(self) -> int:
+        """Intervals per batch."""
         return max(1, round(self.count / max(1, len(self.batches))))
 
     @property
     def length(self) -> float | None:
-        """Seconds an interval."""
+        """Seconds per interval; None if not known."""
         return None if self.seconds is None or not self.count else self.seconds / self.count
 
 
 class Batches:
-    """Intervals in batches of equally many, fewer than ``MAX_BATCHES``."""
+    """Averages of consecutive intervals in equal batches, fewer than ``MAX_BATCHES``."""
 
     def __init__(self) -> None:
         self._done: list[Interval] = []
         self._running = Average()
-        self._each = 1
+        self._batch_size = 1
 
     def add(self, interval: Interval) -> None:
-        """Take one more interval in."""
-        if self._each == 1:
+        """Add one interval."""
+        if self._batch_size == 1:
             self._done.append(interval)
         else:
             self._running.add(interval)
-            if self._running.count == self._each:
+            if self._running.count == self._batch_size:
                 self._close()
         if len(self._done) == MAX_BATCHES:
             pairs = (self._done[at : at + 2] for at in range(0, MAX_BATCHES, 2))
             self._done = [one for pair in pairs for one in average(pair)]
-            self._each *= 2
+            self._batch_size *= 2
 
     @property
     def count(self) -> int:
-        """How many intervals the batches hold."""
-        return len(self._done) * self._each
+        """The number of intervals in complete batches."""
+        return len(self._done) * self._batch_size
 
     @property
     def batches(self) -> tuple[Interval, ...]:
-        """Those that are full; a rest of less than one in sixty is left out."""
+        """The complete batches; the rest, below one in sixty intervals, is left out."""
         return tuple(self._done)
 
     def _close(self) -> None:
@@ -94,7 +92,7 @@ class Batches:
 
 @dataclass
 class RecordingBuilder:
-    """Takes the intervals of a machine in, of which the stacks of *tops* are to be compared."""
+    """Builds a ``Recording`` of the stacks of ``tops`` from intervals."""
 
     source: str
     topology: Topology
@@ -112,7 +110,7 @@ class RecordingBuilder:
         self._needed = _needed(self.topology, self.tops)
 
     def add(self, topology: Topology, interval: Interval) -> None:
-        """Take one more in, with the topology of its time."""
+        """Add an interval with its topology."""
         if interval.since_boot or interval.summary:
             return
         self._ends = (*self._ends[:1], interval)
@@ -130,7 +128,7 @@ class RecordingBuilder:
         )
 
     def result(self) -> Recording:
-        """Return what was taken in."""
+        """Return the recording."""
         worked = not self._clean.count and self._working.count > 0
         kept = self._working if worked else self._clean
         right = [corrected(self.topology, each) for each in kept.batches]
@@ -155,7 +153,7 @@ class RecordingBuilder:
         )
 
     def _state_of(self, topology: Topology) -> tuple[bool, tuple[str, ...]]:
-        """Return whether the stacks are those of the first topology, and what runs in them besides."""
+        """Return whether the stacks are those of the first topology, and their background work."""
         if self._last is not topology:
             same = all(_shape(topology, top) == _shape(self.topology, top) for top in self.tops)
             self._last = topology
@@ -169,7 +167,7 @@ def _background_work(topology: Topology, tops: Iterable[str]) -> tuple[str, ...]
 
 
 def _shape(topology: Topology, top: str) -> frozenset[tuple[str, str, str]]:
-    """Return what a stack is made of: what stands on what, by the names that counters have."""
+    """Return the edges of a stack, by kernel names."""
     if top not in topology:
         return frozenset()
     return frozenset(
@@ -180,6 +178,6 @@ def _shape(topology: Topology, top: str) -> frozenset[tuple[str, str, str]]:
 
 
 def _needed(topology: Topology, tops: Iterable[str]) -> frozenset[str]:
-    """Return the devices whose counters say whose I/O it was: the stacks, and all that stands on them."""
+    """Return the devices needed for attribution: the stacks, and all devices above them."""
     stacks = {name for top in tops for name in topology.with_all_below(top)}
     return frozenset(above for name in stacks for above in topology.with_all_above(name))

@@ -1,9 +1,8 @@
 """
-What each layer of one stack did, batch by batch: the sums that figures are made of.
+The sums of each layer of a stack, batch by batch, from which figures are computed.
 
-A layer is known by what it is, so that another layout's can be found again:
-"top", "disks" (the last), and between them by its role, with a number where
-there are several of one.
+Layers are named so that they match across layouts: "top", "disks" (the last), and between
+them the role, with a number if several layers have it.
 """
 
 from __future__ import annotations
@@ -29,12 +28,11 @@ Sum = tuple[str, str, str]  # layer, direction, quantity: ("disks", "write", "io
 @dataclass(frozen=True)
 class Sums:
     """
-    ``columns``: by what they are of, a value a batch, None where it cannot be known.
+    ``columns``: a value per batch, None if not known.
 
-    ``layers``: from the top down; ``reasons``: by layer, why something is not
-    known of it; ``devices``: what it consists of. ``parity``: whether there
-    is any; ``caused``: the layers below it whose reads can be told apart from
-    those that were asked for.
+    ``layers``: from the top down; ``reasons``: by layer, why a figure is not known;
+    ``devices``: by layer. ``parity``: whether a device has parity; ``caused``: layers below
+    it where parity reads can be separated from the volume's reads.
     """
 
     layers: tuple[str, ...] = ()
@@ -46,7 +44,7 @@ class Sums:
 
 
 def sums_of(recording: Recording, top: str) -> Sums:
-    """Return the sums of the stack of *top*; nothing of a recording without batches."""
+    """Return the sums of the stack of *top*; empty for a recording without batches."""
     topology = recording.topology
     whole = next(average(recording.batches), None)
     if whole is None:
@@ -70,7 +68,7 @@ def sums_of(recording: Recording, top: str) -> Sums:
 def _of_batch(
     topology: Topology, batch: Interval, top: str, found: Mapping[str, LayerFigures]
 ) -> dict[Sum, float | None]:
-    """Return what each layer did in one batch, which is what it did a second times its seconds."""
+    """Return the sums of one batch: each rate times its seconds."""
     length = batch.seconds or 1.0
     head = batch.loads.get(top, Load())
     rates: dict[Sum, float | None] = {
@@ -82,7 +80,7 @@ def _of_batch(
     for name, figures in found.items():
         devices = figures.layer.devices
         loads = [batch.loads.get(device, Load()) for device in devices]
-        # Where other work runs, nothing says what of it all was the stack's.
+        # During background work the stack's share is not known.
         share = Share() if figures.background else together(topology, [owned[d] for d in devices])
         for direction in DIRECTIONS:
             part = share.part(direction)

@@ -1,9 +1,8 @@
 """
-Which devices of two recordings are one and the same volume, where nobody says.
+Which devices of two recordings are the same volume, if the user does not say.
 
-A volume is found again by its title. What is a top in one and below another in
-the other is not the same load: a spare disk that an array was made of since,
-or an old member that nothing uses any more.
+A volume is matched by its title. A device that is a top in one recording and below another in the
+other does not have the same load: a spare disk that became part of an array, or a former member.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
-    """A device that is a top in one recording, and ``when`` ("before" or "after") below another in the other."""
+    """A top of one recording that is below another device in the other: ``when``, "before" or "after"."""
 
     title: str
     when: str
@@ -27,33 +26,33 @@ class Unmatched:
 def pairs_of(
     before: Topology, old: Iterable[str], after: Topology, new: Iterable[str]
 ) -> tuple[Pairs, tuple[Unmatched, ...]]:
-    """Return the tops *old* with what they are after, by kernel names; and which are not the same in both."""
+    """Return the kernel names of tops *old* with their match after; and the tops that are not comparable."""
     pairs: Pairs = []
     unmatched: list[Unmatched] = []
-    then, now = by_title(before), by_title(after)
+    titles_before, titles_after = by_title(before), by_title(after)
     for name in old:
-        again = now.get(before[name].title)
-        if again is not None and _gained(before, name, after, again):
+        match = titles_after.get(before[name].title)
+        if match is not None and _gained(before, name, after, match):
             unmatched.append(Unmatched(before[name].title, "after"))
-        elif again is not None:
-            pairs.append((name, again))
-    taken = {again for _, again in pairs}
+        elif match is not None:
+            pairs.append((name, match))
+    taken = {match for _, match in pairs}
     for name in new:
-        was = then.get(after[name].title)
+        was = titles_before.get(after[name].title)
         if was is not None and name not in taken and _gained(after, name, before, was):
             unmatched.append(Unmatched(after[name].title, "before"))
     return pairs, tuple(dict.fromkeys(unmatched))
 
 
 def by_title(topology: Topology) -> dict[str, str]:
-    """Return the devices by what people call them."""
+    """Return kernel names by title."""
     return {device.title: device.name for device in topology}
 
 
-def _gained(here: Topology, name: str, there: Topology, again: str) -> bool:
-    """Whether something stands on it *there* that does not *here*, where only its counters may be missing."""
-    return not _carried(there, again) <= _carried(here, name)
+def _gained(topology: Topology, name: str, other: Topology, match: str) -> bool:
+    """Whether *match* has a device above it in *other* that *name* lacks here, counted or not."""
+    return not _titles_above(other, match) <= _titles_above(topology, name)
 
 
-def _carried(topology: Topology, name: str) -> set[str]:
+def _titles_above(topology: Topology, name: str) -> set[str]:
     return {topology[above].title for above in topology.with_all_above(name)[1:]}

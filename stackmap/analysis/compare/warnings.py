@@ -1,4 +1,4 @@
-"""What makes two recordings less comparable than they look."""
+"""Differences between two recordings that make them less comparable."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stackmap.model.device import Device
 from stackmap.model.load import ratio
 from stackmap.model.machine import Machine
 
-LENGTH_RATIO = 2.0  # intervals further apart in length average differently
-# What else decides how many requests a write becomes. A reshape leaves the stripe cache larger, for the
-# stripes that it moves have to be in it (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
+LENGTH_RATIO = 2.0  # of intervals: a longer one averages more
+# Settings that change how many requests a write causes. A reshape leaves a larger stripe cache, because it
+# must hold the stripes it moves (raid5.c, check_stripe_cache): 256 rows became 1025 in the lab.
 SETTINGS = ("stripe cache", "rmw level", "consistency", "region")
-SIZE_TOLERANCE = 0.02  # LVM rounds a size to whole extents of each stripe
+SIZE_TOLERANCE = 0.02  # LVM rounds a size to whole extents per stripe
 
 
 def warnings_of(
@@ -25,7 +25,7 @@ def warnings_of(
     sides: tuple[StackRecord, StackRecord],
     differences: Sequence[str],
 ) -> tuple[str, ...]:
-    """Return them as sentences; *differences*: in what the loads are others."""
+    """Return them as sentences; *differences*: how the loads differ."""
     found = [
         *_of_one("before", before),
         *_of_one("after", after),
@@ -34,63 +34,59 @@ def warnings_of(
         *_settings(*sides),
         *_lengths(before, after),
     ]
-    found += [
-        f"the load is another, and so may be what a request costs: {each}" for each in differences
-    ]
+    found += [f"the load differs, so the cost per request may too: {each}" for each in differences]
     return tuple(dict.fromkeys(found))
 
 
 def _of_one(name: str, recording: Recording) -> Iterator[str]:
     for work in recording.work:
         if recording.worked:
-            yield f"{name}, all the time, {work}: what is below is not the load's alone, nor are the waits"
+            yield f"{name}: during all intervals, {work}; figures and await include that work"
         else:
-            yield f"{name}, {recording.at_work} intervals are left out: {work}"
+            yield f"{name}: {recording.at_work} intervals are left out: {work}"
     if recording.changed:
-        yield f"{name}, {recording.changed} intervals are left out: the stack was another then"
+        yield f"{name}: {recording.changed} intervals are left out: the stack was different"
     if recording.count < MIN_INTERVALS:
         yield (
-            f"too few intervals {name}, {recording.count}: fewer than {MIN_INTERVALS} tell nothing of chance, "
-            "so there is no range, and no word on what is significant"
+            f"too few intervals {name} to test significance: {recording.count}, and {MIN_INTERVALS} are "
+            "needed; ranges are not known either"
         )
 
 
 def _machines(before: Recording, after: Recording) -> Iterator[str]:
     what = of_another(_machine(before), _machine(after))
     if what:
-        yield f"after is of another machine: {what}"
+        yield f"after is from another machine: {what}"
 
 
 def _machine(recording: Recording) -> Machine:
-    """Return what the recording itself says of its machine; else where its names were looked up."""
-    words = recording.batches[0].machine if recording.batches else Machine()
-    there = recording.topology.machine
-    return Machine(words.host or there.host, words.kernel or there.kernel)
+    """Return the machine that the recording names; else the one whose topology is used."""
+    named = recording.batches[0].machine if recording.batches else Machine()
+    known = recording.topology.machine
+    return Machine(named.host or known.host, named.kernel or known.kernel)
 
 
 def _sizes(before: Device, after: Device) -> Iterator[str]:
     times = ratio(after.size, before.size)
     if times is not None and abs(times - 1) > SIZE_TOLERANCE:
-        yield f"{after.title} has {times:.2f} times the size that {before.title} had: seeks are longer or shorter"
+        yield f"{after.title} has {times:.2f} times the size of {before.title} before: seeks differ"
 
 
 def _settings(before: StackRecord, after: StackRecord) -> Iterator[str]:
-    """Yield what is set otherwise, where one array spreads the data on each side and both have it."""
+    """Yield the settings that differ, if one array spreads the data on each side and both report them."""
     if len(before.raids) != 1 or len(after.raids) != 1:
         return
     (old,), (new,) = before.raids, after.raids
     for what in SETTINGS:
         was, now = old.facts.get(what), new.facts.get(what)
         if was is not None and now is not None and was != now:
-            yield (
-                f"{what} of {new.title} is {now}, and was {was}: by that, too, a write costs more or less"
-            )
+            yield f"{what} of {new.title} is {now}, before {was}: this changes the cost of a write too"
 
 
 def _lengths(before: Recording, after: Recording) -> Iterator[str]:
     times = ratio(after.length, before.length)
     if times is not None and not 1 / LENGTH_RATIO <= times <= LENGTH_RATIO:
         yield (
-            f"an interval is {before.length:.1f} s before and {after.length:.1f} s after: "
-            "a short one sees more of the peaks"
+            f"intervals are {before.length:.1f} s before and {after.length:.1f} s after: short ones show "
+            "more of the peaks"
         )

@@ -1,1 +1,1 @@
-"""The measured load of one device, as what a load generator needs to be told."""
+"""The measured load of one device as a job for fio."""

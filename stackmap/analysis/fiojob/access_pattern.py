@@ -1,9 +1,8 @@
 """
-How many requests begin where the one before ended: what a job is told as sequential, or as so much at random.
+The share of requests that start where the one before ended, for fio's sequential or random job.
 
-No counter says so. Of writes it is asked of the pattern that a projection
-rests on, so the two say the same of one recording; what that leaves open,
-and of reads all, is told by what merges below: neighbours do.
+No counter shows it. For writes it comes from the pattern that whatif uses, so both agree on one
+recording. What that leaves open, and all reads, follow from merging below: neighbours merge.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
-MERGING = 1.25  # requests that became one below: neighbours came one after another
-FULL = 0.5  # of the bytes in full stripes, written by requests that are smaller
+MERGING = 1.25  # arrivals per request completed below: neighbours arrived in sequence
+FULL = 0.5  # of the bytes in full stripes, by requests smaller than a stripe
 
 
 @dataclass(frozen=True, slots=True)
 class AccessPattern:
-    """``sequential``: the share of the requests, 0…1, that follow on the one before; a guess, made of ``evidence``."""
+    """``sequential``: the estimated share of sequential requests, 0…1; ``evidence``: what it is based on."""
 
     sequential: float
     evidence: str
@@ -35,9 +34,9 @@ def access_patterns(
     topology: Topology, name: str, context: VolumeContext, whole: Interval, *, exclusive: bool
 ) -> Mapping[str, AccessPattern]:
     """
-    Return the order of the reads and of the writes of *name* over *whole*, put right.
+    Return the access pattern of reads and writes of *name* over *whole*, corrected.
 
-    *exclusive*: whether nobody else used what *context* has; else its members' figures are others' too.
+    *exclusive*: nobody else used the members of *context*.
     """
     (stack,) = figures_of(topology, whole.loads, [name], whole.seconds)
     found = measured(topology, whole.loads, context, whole.seconds) if exclusive else None
@@ -52,18 +51,18 @@ def _written(stack: StackFigures, context: VolumeContext, found: Measured) -> Ac
     shares = [each.sequential for each in pattern.hypotheses]
     merged = _merged(stack, "write")
     if not pattern.evidence or (merged.sequential and max(shares) == 1.0):
-        return merged  # the pattern leaves it open
+        return merged  # the pattern is not decided
     sequential = _following(pattern, found)
     return AccessPattern(
         sequential,
-        f"{100 * sequential:.1f} % follow on the one before, told by {' and '.join(pattern.evidence)}",
+        f"{100 * sequential:.1f} % are sequential, shown by {' and '.join(pattern.evidence)}",
     )
 
 
 def _following(pattern: Pattern, found: Measured) -> float:
-    """Return the share that follows on earlier writes, or on another of what arrived with it at once."""
+    """Return the share that continues an earlier write, or another one of the same run."""
     first = 1 - pattern.likely.sequential
-    # Elsewhere a run is what stripes are taken to make of it, not so many requests that were seen.
+    # On other layouts a run is derived from stripes, not from counted requests.
     if pattern.rows is not None and pattern.journal is None:
         first *= min(1.0, found.write.size / pattern.run)
     return 1 - first
@@ -71,16 +70,16 @@ def _following(pattern: Pattern, found: Measured) -> float:
 
 def _merged(stack: StackFigures, direction: str) -> AccessPattern:
     merged = max((f.coalescing.get(direction) or 0.0 for f in stack.layers), default=0.0)
-    # Parity levels cut all they do to pages, which merge again whatever the load is.
+    # Parity levels split everything into pages, which merge again under any load.
     if stack.raid is None and merged >= MERGING:
-        return AccessPattern(1.0, f"{merged:.1f} requests became one below: neighbours")
-    return AccessPattern(0.0, "nothing merged or filled stripes as sequential requests would")
+        return AccessPattern(1.0, f"{merged:.1f} requests merged into one below: neighbours")
+    return AccessPattern(0.0, "no merging or full stripes as sequential requests would cause")
 
 
 def _full_stripes(parity: Parity | None, context: VolumeContext, size: float) -> str:
     low = parity.full_stripe_low if parity is not None else None
     stripe = context.present.stripe if context.present is not None else None
-    # One request alone may fill a stripe wherever it goes.
+    # A single large request fills a stripe at any position.
     if not low or low <= FULL or (stripe is not None and size >= stripe):
         return ""
-    return f"{100 * low:.0f} % of the bytes, or more, filled stripes together"
+    return f"{100 * low:.0f} % of the bytes, or more, were full-stripe writes of several requests"

@@ -1,11 +1,10 @@
 """
 A measured load as fio's options: one section for the reads, one for the writes.
 
-Three things that fio does are worked around (seen with 3.33). With sizes that
-vary, ``rate_iops`` is taken as so many requests of the *smallest* size, unless
-they come at random (``rate_process=poisson``). A size is rounded down to a
-multiple of the smallest, unless ``bs_unaligned``. And its map of random blocks
-cuts a request short where the next block was used, so the map is off.
+Three properties of fio (seen with 3.33) need a workaround. With several sizes, ``rate_iops``
+means requests of the *smallest* size, unless ``rate_process=poisson``. Sizes are rounded down to
+multiples of the smallest, unless ``bs_unaligned``. And the map of random blocks truncates a request
+before a block that was used, so the map is off.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from dataclasses import dataclass
 from stackmap.analysis.fiojob.load import JobLoad, Stream
 from stackmap.analysis.fiojob.sizes import SizeSource
 
-VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops where it is not there
-MAX_RUNTIME = 3600  # seconds a job runs, however long was measured
+VARIABLE = "${TARGET}"  # fio takes it from the environment, and stops if it is not set
+MAX_RUNTIME = 3600  # seconds a job runs at most
 UNKNOWN_DEPTH = 16
-MIN_RANDOM_DEPTH = 4  # in flight: requests that come at random come several at once
-NEARLY = 10  # per cent; a stream was told as 93 of 100, by counters that are no nearer
-COARSE = 25.0  # requests a second; fio's rate_iops is whole, so of fewer too much would be lost
+MIN_RANDOM_DEPTH = 4  # in flight: requests at random instants come several at once
+NEARLY = 10  # per cent: counters showed a sequential stream as 93 %
+COARSE = 25.0  # requests per second: fio's rate_iops is a whole number, too coarse below this
 
 SOURCE_TEXT = {
-    SizeSource.ONE: "all of one size: every interval's bytes are its requests times that",
-    SizeSource.TWO: "of two sizes: every interval's bytes are so many of the one and so many of the other",
-    SizeSource.MEANS: "the means of the intervals: counters hold no size of a single request, so sizes "
-    "that were mixed within an interval are its mean here",
-    SizeSource.GIVEN: "as they were given, not measured",
+    SizeSource.ONE: "one size: in every interval, bytes = requests × size",
+    SizeSource.TWO: "two sizes: in every interval, bytes are a whole number of requests of each",
+    SizeSource.MEANS: "means of intervals: counters do not show single requests, so different sizes "
+    "within an interval appear as their mean",
+    SizeSource.GIVEN: "as given by the user, not measured",
 }
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a job file: what is said of it, and its options in their order."""
+    """A section of a job file: comments, and options in order."""
 
     name: str
     comments: tuple[str, ...]
@@ -49,9 +48,8 @@ class Job:
     """
     A job file.
 
-    ``target``: what it runs on, "" where the user is to say; ``notes``: what
-    is to be known of that. ``writes``: whether it destroys what is there. ``every``: writes between two flushes,
-    None where there are none, or nothing tells.
+    ``target``: a path, "" if the user must set it; ``notes``: warnings about it.
+    ``every``: writes between two flushes, None if there are none, or if that is not known.
     """
 
     load: JobLoad
@@ -64,7 +62,7 @@ class Job:
 
     @property
     def writes(self) -> bool:
-        """Whether it writes."""
+        """Whether it writes, and so overwrites the target."""
         return self.load.stream("write") is not None
 
 
@@ -72,9 +70,9 @@ def job_of(
     load: JobLoad, target: str = "", runtime: int | None = None, notes: tuple[str, ...] = ()
 ) -> Job:
     """
-    Return the job that makes *load* again on *target*, a path; for *runtime* seconds, or as long.
+    Return the job that repeats *load* on the path *target*, for *runtime* seconds or the measured time.
 
-    *notes*: what is to be known of the target before anything is written there.
+    *notes*: warnings about a target that is written to.
     """
     lasted = round(load.seconds) if load.seconds else 60
     seconds = runtime or max(1, min(MAX_RUNTIME, lasted))
@@ -104,19 +102,19 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
         "iodepth": str(depth(stream, mixed=mixed)),
     }
     comments = [
-        f"{stream.rate:.2f} {stream.direction}s/s of {stream.mean / 1024:.2f} KiB on average",
+        f"{stream.rate:.2f} {stream.direction}s/s, mean size {stream.mean / 1024:.2f} KiB",
         f"sizes: {SOURCE_TEXT[stream.sizes.source]}",
     ]
     if stream.sizes.source is SizeSource.GIVEN:
         comments[-1] += f"; their mean is {stream.sizes.mean / 1024:.2f} KiB"
-    elif load.cuts in stream.sizes.requests:
+    elif load.split_size in stream.sizes.requests:
         comments.append(
-            f"sizes: the device cuts at {(load.cuts or 0) // 1024} KiB before it counts: requests "
+            f"sizes: the device splits requests at {(load.split_size or 0) // 1024} KiB before it counts them; those "
             "of that size may be pieces of larger ones"
         )
     comments.append(f"{_called(stream)}: a guess; {stream.access.evidence}")
     if stream.queue is None:
-        comments.append("iodepth: not known, there is no time in what was measured")
+        comments.append("iodepth: a default; the input has no latencies")
     if stream.direction == "write":
         comments.append(_flushing(load, every))
         if every:
@@ -125,7 +123,7 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
 
 
 def random_percent(stream: Stream) -> int:
-    """Return how many of a hundred requests go anywhere; all or none where it is nearly so."""
+    """Return the per cent of random requests; 0 or 100 if it is close to that."""
     percent = round(100 * (1 - stream.access.sequential))
     return percent if NEARLY < percent < 100 - NEARLY else 100 * (percent > NEARLY)
 
@@ -134,13 +132,13 @@ def _order(stream: Stream) -> dict[str, str]:
     percent = random_percent(stream)
     if percent in (0, 100):
         return {"rw": f"{'rand' if percent else ''}{stream.direction}"}
-    # What is left follows on the one before (fio's percentage_random).
+    # The rest is sequential (fio's percentage_random).
     return {"rw": f"rand{stream.direction}", "percentage_random": str(percent)}
 
 
 def _called(stream: Stream) -> str:
     percent = random_percent(stream)
-    return {0: "sequential", 100: "random"}.get(percent, f"{percent} % at random")
+    return {0: "sequential", 100: "random"}.get(percent, f"{percent} % random")
 
 
 def _sizes(percents: Mapping[int, int]) -> dict[str, str]:
@@ -154,7 +152,7 @@ def _sizes(percents: Mapping[int, int]) -> dict[str, str]:
 
 
 def _rate(stream: Stream, *, mixed: bool) -> dict[str, str]:
-    """Return the rate; of few requests as bytes, which may be of parts of one."""
+    """Return the rate limit; in bytes for a low rate, which need not be whole requests."""
     if stream.rate < COARSE:
         return {"rate": str(max(1, round(stream.rate * stream.sizes.mean)))}
     rate = {"rate_iops": str(round(stream.rate))}
@@ -162,14 +160,14 @@ def _rate(stream: Stream, *, mixed: bool) -> dict[str, str]:
 
 
 def depth(stream: Stream, *, mixed: bool) -> int:
-    """Return how many requests may be in flight: a limit, for the rate is set."""
+    """Return the most requests in flight; the rate limit decides how many are."""
     if stream.queue is None:
         return UNKNOWN_DEPTH
     return max(MIN_RANDOM_DEPTH if mixed else 1, math.ceil(stream.queue))
 
 
 def _every(load: JobLoad) -> int | None:
-    """Return how many writes go between two flushes."""
+    """Return the writes between two flushes; None if there are none, or if that is not known."""
     written = load.stream("write")
     if not load.flushes or written is None or load.flushes * MAX_RUNTIME < 1:
         return None
@@ -178,7 +176,7 @@ def _every(load: JobLoad) -> int | None:
 
 def _flushing(load: JobLoad, every: int | None) -> str:
     if load.flushes is None:
-        return f"flushes: not known, {load.flushes_reason}; none are made here"
+        return f"flushes: not known, {load.flushes_reason}; this job makes none"
     if every is None:
         return "flushes: none"
-    return f"flushes: {load.flushes:.2f} a second, one after {every} writes"
+    return f"flushes: {load.flushes:.2f} per second, one after {every} writes"

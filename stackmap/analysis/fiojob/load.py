@@ -1,9 +1,8 @@
 """
-The load of one device over a recording: what a job needs to make it again.
+The load of one device over a recording, as a job needs it.
 
-Reads and writes apart (seed 002: a share of reads ties the one to the other,
-and neither is what it was): how many a second, how large, how many in flight,
-and how often something waits for the disks' caches.
+Reads and writes are separate: rate, sizes, requests in flight, and flushes. With one rate and a
+share of reads, a job would make each wait for the other.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 
 DIRECTIONS = ("read", "write")
-BUSIEST = 0.95  # of the intervals have no more in flight than the job may have
-UNSEEN = "no counter below has them"
+BUSIEST = 0.95  # of the intervals have at most the job's requests in flight
+UNSEEN = "no counter below shows them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,8 @@ class Stream:
     """
     The reads or the writes.
 
-    ``rate``: requests a second; ``mean``: bytes of one. ``queue``: in flight on average, in all but the
-    busiest intervals; None where the source does not say. ``access``: how many follow on the one before.
+    ``rate``: requests per second; ``mean``: bytes per request. ``queue``: in flight, 95th percentile of
+    intervals; None if not known.
     """
 
     direction: str
@@ -50,31 +49,30 @@ class Stream:
 @dataclass(frozen=True, slots=True)
 class JobLoad:
     """
-    What was measured of ``device``.
+    The measured load of ``device``.
 
-    ``seconds``: how long, None for a text that does not say. ``flushes``: a
-    second, None where nothing tells how many (``flushes_reason`` says why).
-    ``cuts``: bytes at which the device itself cuts requests before it counts
-    them, None where it does not.
+    ``seconds``: None if the text does not say. ``flushes``: per second, None where
+    ``flushes_reason`` says why. ``split_size``: bytes at which the device splits requests
+    before it counts them, None if it does not. ``count``: intervals.
     """
 
     device: Device
     streams: tuple[Stream, ...]
     flushes: float | None
     flushes_reason: str
-    cuts: int | None
+    split_size: int | None
     seconds: float | None
     count: int
     corrections: tuple[str, ...]
 
     def stream(self, direction: str) -> Stream | None:
-        """Return the reads or the writes; None where there were none."""
+        """Return the reads or the writes; None if there were none."""
         return next((each for each in self.streams if each.direction == direction), None)
 
 
 @dataclass
 class LoadMeasurement:
-    """Takes the intervals in, one by one; *given*: sizes that are known better, by direction."""
+    """Collects intervals; ``given``: sizes from the user, by direction."""
 
     topology: Topology
     name: str
@@ -84,36 +82,31 @@ class LoadMeasurement:
     _flushed: list[float | None] = field(default_factory=list)
     _seconds: list[float | None] = field(default_factory=list)
     _whole: Average = field(default_factory=Average)
-    _done: dict[str, None] = field(default_factory=dict)
+    _corrections: dict[str, None] = field(default_factory=dict)
     _flushes_reason: str = ""
     _disturbed: bool = False
 
     def __post_init__(self) -> None:
         self._context: VolumeContext = volume_context(self.topology, self.name)
-        # Where empty flushes are told from writes: at an array's members, or at the one disk below.
+        # Empty flushes are counted by the members of an array, or by the only disk below.
         leaves = [n for n in self.topology.with_all_below(self.name) if not self.topology.below(n)]
         self._leaf = leaves[0] if len(leaves) == 1 else ""
-        told_at = self._context.device.name if self._context.present else self._leaf
+        flush_device = self._context.device.name if self._context.present else self._leaf
         self._other_users = (
-            _other_users(self.topology, self.name, told_at) if told_at else frozenset()
+            _other_users(self.topology, self.name, flush_device) if flush_device else frozenset()
         )
         below = (edge.below for name in self._other_users for edge in self.topology.below(name))
-        beside = self._context.others
-        self._nearby = (
-            *self.topology.with_all_below(self.name),
-            *self._other_users,
-            *below,
-            *beside,
-        )
+        stack = self.topology.with_all_below(self.name)
+        self._nearby = (*stack, *self._other_users, *below, *self._context.others)
 
     def add(self, interval: Interval) -> None:
-        """Take one more interval in; of each, what is near is looked at alone, for there may be many."""
+        """Add one interval; only devices that matter are corrected, for there may be many."""
         near = {name: interval.loads[name] for name in self._nearby if name in interval.loads}
         right, done = corrected(self.topology, replace(interval, loads=near))
         load = right.loads.get(self.name)
         if load is None or load.total.ios is None:
             return
-        self._done.update(dict.fromkeys(done))
+        self._corrections.update(dict.fromkeys(done))
         self._whole.add(interval)
         length = right.seconds or 1.0
         self._seconds.append(right.seconds)
@@ -130,12 +123,12 @@ class LoadMeasurement:
                 self._queues[direction].append(flow.wait / 1000)
 
     def result(self) -> JobLoad | None:
-        """Return the load; None where the device was not among the counters."""
+        """Return the load; None if the device has no counters."""
         if not self._seconds:
             return None
         seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
         span = seconds or float(len(self._seconds))
-        access = self._orders()
+        access = self._access_patterns()
         streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
         known = [each for each in self._flushed if each is not None]
         return JobLoad(
@@ -143,16 +136,16 @@ class LoadMeasurement:
             tuple(streams),
             flushes=None if self._flushes_reason else math.fsum(known) / span,
             flushes_reason=self._flushes_reason,
-            cuts=self._cuts(),
+            split_size=self._split_size(),
             seconds=seconds,
             count=len(self._seconds),
-            corrections=tuple(sorted(self._done)),
+            corrections=tuple(sorted(self._corrections)),
         )
 
-    def _orders(self) -> Mapping[str, AccessPattern]:
+    def _access_patterns(self) -> Mapping[str, AccessPattern]:
         whole = self._whole.result()
         if whole is None:
-            return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "nothing tells"))
+            return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "no evidence"))
         right, _ = corrected(self.topology, whole)
         return access_patterns(
             self.topology, self.name, self._context, right, exclusive=not self._disturbed
@@ -170,13 +163,13 @@ class LoadMeasurement:
         return Stream(direction, rate, sizes.mean, known, queue, access)
 
     def _flushes(self, interval: Interval, load: Load) -> float | None:
-        """Return the empty flushes a second; None where nothing tells, and ``_flushes_reason`` is why."""
-        flushes, evidence = self._told(interval, load)
-        self._flushes_reason = self._flushes_reason or evidence
-        return None if evidence else flushes
+        """Return the empty flushes per second; None if not known, and keep the reason."""
+        flushes, reason = self._count_flushes(interval, load)
+        self._flushes_reason = self._flushes_reason or reason
+        return None if reason else flushes
 
-    def _told(self, interval: Interval, load: Load) -> tuple[float, str]:
-        """Return the empty flushes a second, and why nothing tells how many; "" where something does."""
+    def _count_flushes(self, interval: Interval, load: Load) -> tuple[float, str]:
+        """Return the empty flushes per second and "", or 0 and why they are not known."""
         if load.flush.ios is not None and self.name == self._leaf:
             return load.flush.ios, ""
         used = users_of(self.topology, interval.loads, self._other_users)
@@ -192,14 +185,14 @@ class LoadMeasurement:
         return (0.0, UNSEEN) if found is None else (found.known_flushes, found.flushes_reason)
 
     def _counts_flushes(self) -> bool:
-        """Whether an empty flush is one of the device's writes: not of md's (KERNEL 1.6)."""
+        """Whether the device counts empty flushes as writes; md does not (stackmap-kernel(7), "Counters")."""
         return self.topology[self.name].kind is not Kind.ARRAY
 
-    def _cuts(self) -> int | None:
-        return self._context.cuts if self._context.device.name == self.name else None
+    def _split_size(self) -> int | None:
+        return self._context.split_size if self._context.device.name == self.name else None
 
 
 def _other_users(topology: Topology, name: str, below: str) -> frozenset[str]:
-    """Return the devices that may send something to *below* besides *name*."""
+    """Return the devices above *below* that are not in the stack of *name* or above it."""
     ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
     return frozenset(topology.with_all_above(below)) - ours

@@ -1,11 +1,10 @@
 """
-How large the requests were, as far as counters tell.
+Request sizes, as far as counters show them.
 
-An interval has a number of requests and their bytes, so only a mean size. Yet
-the two numbers are exact: where every interval's bytes are those of so many
-requests of one size, or of a whole number of each of two sizes, and chance
-would not make them so, these are the sizes. Else each interval counts with its
-mean, and sizes that were mixed within an interval are not told apart.
+An interval has a number of requests and their bytes, so only a mean size. But both numbers are
+exact. If in every interval the bytes are that many requests of one size, or a whole number of
+requests of each of two sizes, and chance is unlikely, these are the sizes. Otherwise each
+interval counts with its mean, and sizes within an interval stay mixed.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from enum import StrEnum
 from itertools import combinations
 
 SECTOR, PAGE = 512, 4096
-# Sizes that programs and file systems use: powers of two, and half as much again.
+# Usual sizes: powers of two, and 1.5 times these.
 USUAL = tuple(sorted({size << by for by in range(14) for size in (SECTOR, 3 * SECTOR)}))
-CHANCE = 1e-5  # that intervals look like two sizes and are not
-MAX_STRAYS = 0.1  # of the requests may be in intervals with somebody else's: a probe of udev's
-MIN_SHARE = 0.04  # of the requests; sizes that are rarer count with their neighbours
+CHANCE = 1e-5  # probability that intervals fit two sizes by chance
+MAX_STRAYS = 0.1  # of the requests may be in intervals with foreign ones, such as a probe by udev
+MIN_SHARE = 0.04  # of the requests; rarer sizes join their neighbours
 WHOLE_TOLERANCE = 0.02  # of a request: how far counts may be off whole numbers
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
@@ -34,10 +33,9 @@ Row = tuple[float, float]  # requests, bytes
 
 class SizeSource(StrEnum):
     """
-    How sizes are known.
+    Where sizes come from.
 
-    ``ONE`` and ``TWO`` sizes are the requests' own, ``MEANS`` the intervals';
-    ``GIVEN`` came from somebody who knows better.
+    ``ONE`` or ``TWO`` true sizes, ``MEANS`` of intervals, or ``GIVEN`` by the user.
     """
 
     ONE = "one"
@@ -48,19 +46,19 @@ class SizeSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """``requests``: how many of each size, bytes; ``source``: how that is known."""
+    """``requests``: their number by size in bytes."""
 
     requests: Mapping[int, float]
     source: SizeSource
 
     @property
     def mean(self) -> float:
-        """Bytes a request."""
+        """Mean bytes per request."""
         return sum(s * n for s, n in self.requests.items()) / sum(self.requests.values())
 
     def percents(self) -> dict[int, int]:
         """
-        Return the share of each size in whole per cent, which are 100 together.
+        Return the share of each size in whole per cent, 100 in total.
 
         >>> Sizes({4096: 2, 8192: 1}, SizeSource.TWO).percents()
         {4096: 67, 8192: 33}
@@ -76,7 +74,7 @@ class Sizes:
 
 def parse_sizes(text: str) -> Sizes:
     """
-    Return the sizes that *text* says as fio's bssplit does, ``ValueError`` if it does not.
+    Return the sizes in *text*, which has the syntax of fio's bssplit; ``ValueError`` on errors.
 
     >>> parse_sizes("4k/70:64k/30").requests
     {4096: 70.0, 65536: 30.0}
@@ -85,18 +83,18 @@ def parse_sizes(text: str) -> Sizes:
     for part in text.split(":"):
         found = _SPLIT.fullmatch(part)
         if found is None:
-            raise ValueError(f"{part}: no size with its share, as 4k/70")
+            raise ValueError(f"{part}: not a size with its share, as in 4k/70")
         size = int(found[1]) * _UNITS[found[2].lower()]
         if not size or size % SECTOR or size in requests:
-            raise ValueError(f"{part}: sizes are whole sectors of 512 bytes, each said once")
+            raise ValueError(f"{part}: sizes must be multiples of 512 bytes, each given once")
         requests[size] = float(found[3])
     if abs(sum(requests.values()) - 100) > 0.5 or min(requests.values()) <= 0:
-        raise ValueError(f"{text}: shares are above 0, and 100 together")
+        raise ValueError(f"{text}: shares must be above 0 and sum up to 100")
     return Sizes(requests, SizeSource.GIVEN)
 
 
 def sizes_of(rows: Sequence[Row]) -> Sizes | None:
-    """Return the sizes of the requests of *rows*, an interval each; None where there were none."""
+    """Return the request sizes of *rows*, one per interval; None without requests."""
     busy = [(n, size) for n, size in rows if n > 0 and size > 0]
     if not busy:
         return None
@@ -107,7 +105,7 @@ def sizes_of(rows: Sequence[Row]) -> Sizes | None:
 
 
 def _one(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
-    """Return the one size that all but strays have."""
+    """Return the size of all requests, except strays; None if there is none."""
     by_mean: Counter[float] = Counter()
     for (n, size), times in rows.items():
         by_mean[size / n] += n * times
@@ -118,9 +116,8 @@ def _one(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
 
 
 def _two(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
-    """Return the two sizes that all but strays are made of; of those that fit, the most unlike."""
-    apart = sorted(combinations(USUAL, 2), key=lambda pair: pair[0] - pair[1])
-    for small, large in apart:
+    """Return the two sizes that fit all rows except strays, the most different ones first; None if none do."""
+    for small, large in sorted(combinations(USUAL, 2), key=lambda pair: pair[0] - pair[1]):
         fitting = _fitting(rows, small, large)
         if not fitting:
             continue
@@ -136,7 +133,7 @@ def _two(rows: Mapping[tuple[int, int], int]) -> Sizes | None:
 def _fitting(
     rows: Mapping[tuple[int, int], int], small: int, large: int
 ) -> dict[tuple[int, int], tuple[int, int]] | None:
-    """Return, by row, the requests of the large size and all; None where not nearly all rows fit."""
+    """Return by row the requests of the large size, and all requests; None if too many rows do not fit."""
     room = MAX_STRAYS * sum(n * times for (n, _), times in rows.items())
     found = {}
     for (n, size), times in rows.items():
@@ -151,7 +148,7 @@ def _fitting(
 
 
 def _means(rows: Iterable[Row]) -> Sizes:
-    """Return the means of intervals, each between two whole sizes so that the bytes stay what they were."""
+    """Return the means of intervals, each divided between two whole sizes so that bytes are kept."""
     counted: Counter[int] = Counter()
     for n, size in rows:
         mean = size / n
@@ -164,7 +161,7 @@ def _means(rows: Iterable[Row]) -> Sizes:
 
 
 def _gathered(requests: Mapping[int, float]) -> dict[int, float]:
-    """Return *requests* with sizes that few have put together with the next, at their mean."""
+    """Return *requests* with rare sizes joined to the next larger one, at their mean."""
     least = MIN_SHARE * sum(requests.values())
     found: dict[int, float] = {}
     group: list[tuple[int, float]] = []

@@ -1,4 +1,4 @@
-"""Whether a device or a file may be given to a job that overwrites it: only one that nobody has a use for."""
+"""Whether a job may overwrite a device or file: only if nobody uses it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from stackmap.model.topology import Topology
 
 USED = {
     "mount": "is mounted at {who}",
-    "swap": "is swapped to",
+    "swap": "is swap space",
     "vm": "is the disk of {who}",
     "pv": "is a physical volume of LVM",
     "md": "is a member of an md array",
-    "loop": "is what {who} stands on",
+    "loop": "is used by {who}",
     "open": "is held open for writing by {who}",
 }
-# Where nobody keeps files for tests; what is there is the system's.
+# Folders of the system, which hold no test files.
 SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
 )  # fmt: skip
-SECTOR = 512  # bytes; nothing that was made for direct I/O ends within one
-HEAD = 69_632  # bytes of a file that its content is told from: btrfs' magic is the last, at 65,600
-# Where a file says what it is: fio's own content says nothing.
+SECTOR = 512  # bytes; a file for direct I/O has a multiple of it
+HEAD = 69_632  # bytes of a file that are checked: the last signature, of btrfs, is at 65,600
+# Signatures by offset; fio's own content has none.
 SIGNATURES = (
     (0, b"QFI\xfb", "a qcow2 image"),
     (0, b"KDMV", "a VMDK image"),
@@ -50,40 +50,44 @@ HIDDEN = frozenset({Kind.MEMBER, Kind.THIN_POOL})
 
 
 def in_use(topology: Topology, name: str) -> str:
-    """Return who has a use for the device *name*, as a sentence without a subject; "" for nobody."""
+    """Return who uses the device *name*, as a predicate ("is mounted at /srv"); "" if nobody does."""
     device = topology[name]
     for use in device.uses:
         return used_by(use)
     above = [topology[edge.above].title for edge in topology.above(name)]
     if above:
-        return f"is what {', '.join(sorted(set(above)))} stands on"
+        return f"is used by {', '.join(sorted(set(above)))}"
     if device.kind in HIDDEN:
-        return f"is a {device.kind}, no volume of its own"
+        return f"is a {device.kind}, not a volume"
     return "is read-only" if device.read_only else ""
 
 
 def used_by(use: Use) -> str:
-    """Return *use* as a sentence without a subject."""
+    """Return *use* as a predicate."""
     return USED.get(use.kind, "is used by {who} ({how})").format(who=use.name, how=use.kind)
 
 
 def not_a_test_file(path: str, size: int, head: bytes, *, executable: bool) -> str:
     """
-    Return why the file at *path*, with no link in it, was hardly made for tests; "" where it may have been.
+    Return why the file at *path*, without symbolic links, is no test file; "" if it may be one.
 
-    *size*: its bytes; *head*: the first ``HEAD`` of them.
+    *size*: bytes; *head*: the first ``HEAD`` bytes.
     """
     if any(path.startswith(f"{folder}/") for folder in SYSTEM):
-        return f"is the system's: nothing below /{path.split('/')[1]} is there for tests"
+        return f"is a system file: it is below /{path.split('/')[1]}"
     for start, magic, what in SIGNATURES:
         if head[start : start + len(magic)] == magic:
             return f"is {what}, by its content"
     if executable:
-        return "is a program: it may be executed"
-    return f"has {size} bytes, which are no whole sectors: no test's file" if size % SECTOR else ""
+        return "is a program: it is executable"
+    return (
+        f"has {size} bytes, which is not a multiple of {SECTOR}: not a test file"
+        if size % SECTOR
+        else ""
+    )
 
 
 def is_source(topology: Topology, source: str, target: str) -> bool:
-    """Whether the load of *source* was measured on what *target* is, or is made of."""
+    """Whether *target* is *source*, or in its stack."""
     stack = {*topology.with_all_below(source), *topology.with_all_above(source)}
     return target in stack

@@ -1,1 +1,1 @@
-"""How to get from the layout that is there to another: ways, each a list of commands for this very stack."""
+"""The commands of a migration to another layout; stackmap prints them and runs none."""

@@ -1,4 +1,4 @@
-"""What lies around the LV whose layout changes, taken off before and put back after: caches, checksums."""
+"""Layers that come off before the layout changes and back on afterwards: caches and checksums."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from stackmap.model.device import Kind
 from stackmap.model.volume_group import LogicalVolume
 
 _POOL = re.compile(r"(.+?)(?:_c(?:pool|vol))?")
-BARE = frozenset({"linear", "striped", "raid0"})
-WRITEBACK = "what is in the cache alone is lost with the cache's own disks, whatever is below it"
-SLOWER = "the volume is as slow as its disks until the cache is back and warm"
+NOT_REDUNDANT = frozenset({"linear", "striped", "raid0"})
+WRITEBACK = "a failure of the cache's own disks loses data that is only in the cache"
 
 
 @dataclass(frozen=True, slots=True)
 class DetachedLayers:
     """
-    The LV to work on by name, and the steps around that.
+    The LV to convert by name, and the steps ``before`` and ``after``.
 
-    ``hidden``: whether it is a part of another LV throughout (a pool's data).
-    ``unchecked``: what of it the reader should know is not sure.
+    ``hidden``: whether it stays part of another LV, as a pool's data does.
+    ``unchecked``: what the reader must check.
     """
 
     name: str
@@ -38,103 +37,96 @@ class DetachedLayers:
 
 
 def detach_layers(context: PlanContext) -> DetachedLayers:
-    """Return how to get at the target; refused where what lies around it is not known to come off."""
+    """Return the steps around a conversion of the target; refused if a layer cannot be detached."""
     name = context.target.label.partition("/")[2]
-    for ending, unwrap in ENDINGS.items():
+    for ending, detach in ENDINGS.items():
         if name.endswith(ending):
-            return unwrap(context, name.removesuffix(ending))
+            return detach(context, name.removesuffix(ending))
     if context.target.kind is Kind.MEMBER:
-        raise PlanRefused(f"{context.target.label} is hidden: what it is a part of is not known")
+        raise PlanRefused(f"{context.target.label} is a sub-LV of a type that is not supported")
     return _checksummed(context, name)
 
 
 def require_no_snapshots(context: PlanContext) -> None:
-    """Refuse what has snapshots, or VDO on it: no way takes those along."""
+    """Refuse a target with snapshots or VDO: no strategy moves them along."""
     for name in context.topology.with_all_above(context.target.name):
         device = context.topology[name]
         if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
-            raise PlanRefused(
-                f"{device.title}: snapshots rest on it; remove them, or copy each, first"
-            )
+            raise PlanRefused(f"it has snapshots ({device.title}): remove or copy them first")
         if device.target.startswith("vdo"):
-            raise PlanRefused(f"{device.title}: how VDO takes a change below it is not known")
+            raise PlanRefused(f"{device.title} is VDO, and a conversion below it was not tested")
 
 
 def _pool(context: PlanContext, name: str) -> DetachedLayers:
-    """A thin pool goes on using its data; its metadata must not die with one disk either."""
-    return DetachedLayers(
-        f"{name}_tdata", after=_pool_metadata(context, f"{name}_tmeta"), hidden=True
-    )
+    """Convert a thin pool's data in place, and make its metadata survive a disk failure too."""
+    after = _pool_metadata(context, f"{name}_tmeta")
+    return DetachedLayers(f"{name}_tdata", after=after, hidden=True)
 
 
 def _pool_metadata(context: PlanContext, name: str) -> tuple[Step, ...]:
-    """Return the steps that copy a pool's metadata, where its data is to be safe and it is on one disk."""
+    """Return the steps that mirror a pool's metadata, if its data becomes redundant and it is not."""
     metadata = context.group.volumes.get(name)
     if metadata is None:
         raise PlanRefused(f"LVM does not report {context.group.name}/{name}")
-    if context.request.level in BARE or metadata.segtype != "linear":
+    if context.request.level in NOT_REDUNDANT or metadata.segtype != "linear":
         return ()
     devices = {pv.path: pv.device for pv in context.group.pvs}
-    # Beside what the data may take of the same PV.
+    # The data may take as much of the same PV.
     room = metadata.extents + 1 + context.volume.extents
-    avoiding = [devices[path] for path in metadata.on if path in devices]
-    (pv,) = place(replace(context, onto=()), 1, room, avoiding=avoiding)
+    present = [devices[path] for path in metadata.on if path in devices]
+    (pv,) = place(replace(context, onto=()), 1, room, avoiding=present)
     full = f"{context.group.name}/{name}"
-    copying = Step(
+    mirroring = Step(
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", full, pv.path),
-        "copies the pool's metadata to a second disk: without it all thin volumes are lost",
-        "a little I/O",
+        "mirrors the pool's metadata to a second disk; without metadata all thin volumes are lost",
+        "causes a little I/O",
         f"lvconvert --yes --mirrors 0 {shlex.quote(full)} {pv.path}",
     )
-    return copying, waiting(full, "raid1")
+    return mirroring, waiting(full, "raid1")
 
 
 def _cached(context: PlanContext, name: str) -> DetachedLayers:
-    """Take off a dm-cache: what is dirty in it is written back by that."""
+    """Detach a dm-cache, which writes its dirty blocks back."""
     cached = _visible(context, name, "cache")
-    pool = _bare(cached.pool)
-    group = context.group.name
+    pool, label = _split_name(cached.pool), f"{context.group.name}/{name}"
     kind = "--cachevol" if cached.pool.endswith("_cvol") else "--cachepool"
-    mode = next(
-        (d.facts["mode"] for d in context.topology.devices.values()
-         if d.label == f"{group}/{name}" and "mode" in d.facts), None,
-    )  # fmt: skip
+    modes = (d.facts.get("mode") for d in context.topology if d.label == label)
+    mode = next((mode for mode in modes if mode is not None), None)
     if mode is None:
-        raise PlanRefused(f"{group}/{name}: the mode of its cache is not known")
-    again = (
-        "lvconvert", "--yes", "--type", "cache", kind, pool, "--cachemode", mode, f"{group}/{name}"
-    )  # fmt: skip
-    volatile = (WRITEBACK,) if mode == "writeback" else ()
-    return replace(_around_cache(group, name, again, pool), unchecked=volatile)
+        raise PlanRefused(f"the mode of the cache on {label} is not known")
+    attach = ("lvconvert", "--yes", "--type", "cache", kind, pool, "--cachemode", mode, label)
+    unchecked = (WRITEBACK,) if mode == "writeback" else ()
+    return replace(_around_cache(context.group.name, name, attach, pool), unchecked=unchecked)
 
 
 def _writecached(context: PlanContext, name: str) -> DetachedLayers:
-    cached = _visible(context, name, "writecache")
+    pool = _split_name(_visible(context, name, "writecache").pool)
     group = context.group.name
-    pool = _bare(cached.pool)
-    again = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", pool, f"{group}/{name}")
-    return replace(_around_cache(group, name, again, pool), unchecked=(WRITEBACK,))
+    attach = ("lvconvert", "--yes", "--type", "writecache", "--cachevol", pool, f"{group}/{name}")
+    return replace(_around_cache(group, name, attach, pool), unchecked=(WRITEBACK,))
 
 
-def _around_cache(group: str, name: str, again: tuple[str, ...], pool: str) -> DetachedLayers:
-    off = ("lvconvert", "--yes", "--splitcache", f"{group}/{name}")
-    # LVM attaches no volume that is active; a pool never is.
-    quiet = ("lvchange", "--activate", "n", f"{group}/{pool}")
-    on = (quiet, again) if "--cachevol" in again else (again,)
-    split = Step(
-        off,
-        "writes back what is only in the cache, and takes the cache off",
-        SLOWER,
+def _around_cache(group: str, name: str, attach: tuple[str, ...], pool: str) -> DetachedLayers:
+    split = ("lvconvert", "--yes", "--splitcache", f"{group}/{name}")
+    # LVM does not attach an active volume as a cache; a cache pool is never active.
+    deactivate = ("lvchange", "--activate", "n", f"{group}/{pool}")
+    on = (deactivate, attach) if "--cachevol" in attach else (attach,)
+    before = Step(
+        split,
+        "writes dirty blocks back and detaches the cache",
+        "the volume is as slow as its disks until the cache is back and warm",
         " && ".join(map(shlex.join, on)),
     )
-    attach = Step(
-        again,
-        "puts the cache back, empty",
-        "what was in it must be read again; policy and chunk are LVM's usual ones",
-        shlex.join(off),
+    after = Step(
+        attach,
+        "attaches the cache again, empty",
+        "the cache starts cold, with LVM's default policy and chunk size",
+        shlex.join(split),
     )
-    first = [Step(quiet, "so that it can be attached")] if quiet in on else []
-    return DetachedLayers(name, (split,), (*first, attach))
+    if len(on) == 1:
+        return DetachedLayers(name, (before,), (after,))
+    off = Step(deactivate, "deactivates the cache volume so that it can be attached")
+    return DetachedLayers(name, (before,), (off, after))
 
 
 def _visible(context: PlanContext, name: str, segtype: str) -> LogicalVolume:
@@ -144,11 +136,11 @@ def _visible(context: PlanContext, name: str, segtype: str) -> LogicalVolume:
     return found
 
 
-def _bare(pool: str) -> str:
+def _split_name(pool: str) -> str:
     """
-    Return the name that a cache bears when it is split off.
+    Return the name of a cache after it is split off.
 
-    >>> _bare("fast_cpool"), _bare("fast_cvol"), _bare("fast")
+    >>> _split_name("fast_cpool"), _split_name("fast_cvol"), _split_name("fast")
     ('fast', 'fast', 'fast')
     """
     match = _POOL.fullmatch(pool)
@@ -156,29 +148,27 @@ def _bare(pool: str) -> str:
 
 
 def _checksummed(context: PlanContext, name: str) -> DetachedLayers:
-    """Take integrity off a RAID LV: LVM converts none that has it."""
+    """Detach dm-integrity from a RAID LV: LVM does not convert one that has it."""
     below = context.topology.with_all_below(context.target.name)
     if not any(context.topology[other].target == "integrity" for other in below):
         return DetachedLayers(name)
     full = f"{context.group.name}/{name}"
+    if context.request.level in NOT_REDUNDANT:
+        raise PlanRefused(f"{full} has checksums; {context.request.level} cannot have them")
     off, on = (("lvconvert", "--yes", "--raidintegrity", to, full) for to in "ny")
-    bared = Step(
+    remove = Step(
         off,
-        "takes the members' checksums off",
-        "a disk that returns wrong data is not caught until they are back",
+        "removes the members' checksums",
+        "corrupt data from a disk is not detected until the checksums are back",
         shlex.join(on),
     )
-    if context.request.level in BARE:
-        raise PlanRefused(
-            f"{full} has checksums of its members, and {context.request.level} has none"
-        )
-    covered = Step(
+    add = Step(
         on,
         "computes checksums of all members again, in the background",
         "reads every member once",
         shlex.join(off),
     )
-    return DetachedLayers(name, (bared,), (covered,))
+    return DetachedLayers(name, (remove,), (add,))
 
 
 ENDINGS: dict[str, Callable[[PlanContext, str], DetachedLayers]] = {

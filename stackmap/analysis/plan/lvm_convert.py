@@ -1,8 +1,8 @@
 """
-``lvconvert``: another level for the LV that is there, in place and while it is used.
+``lvconvert --type``: another level for an LV, in place and online.
 
-Where the path goes through raid0, nothing is redundant between two steps,
-and that is said of each of them.
+On a path through raid0 the LV has no redundancy between two steps, and each
+of these steps says so.
 """
 
 from __future__ import annotations
@@ -23,114 +23,130 @@ from stackmap.analysis.plan.lvconvert_paths import (
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
 from stackmap.analysis.plan.plan_context import PlanContext
-from stackmap.analysis.plan.step import GEOMETRY, REQUESTED, Plan, Step, printable, unprotected
+from stackmap.analysis.plan.step import (
+    GEOMETRY,
+    REQUESTED,
+    SYNC_LOAD,
+    Plan,
+    Step,
+    printable,
+    unprotected,
+)
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
 from stackmap.model.raid import Layout, layout
 from stackmap.model.volume_group import PhysicalVolume
 
-UNSYNCED = "R"  # lv_attr's first letter: made with --nosync, and never synced since
+UNSYNCED = "R"  # lv_attr's first letter: created with --nosync and never synced
 MIB = 1024**2
-BARE = "NO REDUNDANCY: a disk that dies until the sync after this is done takes the volume with it"
+UNPROTECTED = "NO REDUNDANCY: until the sync after this step, one disk failure loses the volume"
+RESHAPE = (
+    "reads and writes every stripe and cannot be stopped half-way; keeps the extents it takes, and "
+    "the LV takes no cache until they are freed: lvmraid(7)"
+)
+Path = tuple[Conversion, ...]
+Added = dict[int, tuple[PhysicalVolume, ...]]  # PVs by the index of the conversion that adds them
 
 
 def convert(context: PlanContext) -> Plan:
-    """Return the plan; refused where lvconvert cannot, or not here."""
+    """Return the plan; refused if lvconvert has no path, or an obstacle is on it."""
     if not context.is_lvm:
-        raise PlanRefused("it is no LV")
-    now, request = canonical(_segtype(context)), context.request
+        raise PlanRefused("the target is not an LV")
+    now, goal = canonical(_segtype(context)), _goal(context)
     require_synced(context)
-    conversions = path(now, _goal(context))
+    conversions = path(now, goal)
     if not conversions:
-        raise PlanRefused(f"lvconvert has no path from {now} to {_goal(context)}")
+        raise PlanRefused(f"lvconvert has no path from {now} to {goal}")
     data = context.target.layout.data if context.target.layout else 1
     _require_members(conversions, data)
     result = _result(context, conversions[-1], data)
+    _require_request(context, result, data)
+    layers = detach_layers(context)
+    if layers.hidden or layers.after:
+        _require_takeovers(conversions)
+    name = f"{context.group.name}/{layers.name}"
+    added = _place_added(context, conversions, data)
+    require_room(context, _extra_room(context, conversions), "a reshape or a new bitmap")
+    after = context.mark_unprotected(layers.after, result)
+    steps = (*layers.before, *_steps(name, conversions, data, added), *after)
+    paths = ", ".join(pv.path for pvs in added.values() for pv in pvs)
+    checked = [f"{context.target.label} is in sync and complete"]
+    checked += [f"room for a member on each of {paths}, on disks without a member"] if paths else []
+    return Plan(printable(steps), result, tuple(checked), (*layers.unchecked, GEOMETRY))
+
+
+def _require_request(context: PlanContext, result: Layout, data: int) -> None:
+    """Refuse a number of members or a chunk that an in-place conversion does not give."""
+    request = context.request
     if request.members not in (None, result.members):
         raise PlanRefused(
-            f"lvconvert keeps the {data} data stripes, which makes {result.members} members, not "
+            f"lvconvert keeps the {data} data stripes, which gives {result.members} members, not "
             f"{request.members}"
         )
     if request.chunk not in (None, result.chunk):
-        raise PlanRefused("another chunk is not converted to in place")
-    detached = detach_layers(context)
-    if detached.hidden or detached.after:
-        _require_takeovers(conversions)
-    name = f"{context.group.name}/{detached.name}"
-    added = _added(context, conversions, data)
-    require_room(context, _reshape_room(context, conversions), "a reshape or a new bitmap")
-    after = context.mark_unprotected(detached.after, result)
-    steps = (*detached.before, *_steps(name, conversions, data, added), *after)
-    unchecked = (*detached.unchecked, GEOMETRY)
-    return Plan(printable(steps), result, _checked(context, added), unchecked)
+        raise PlanRefused("an in-place conversion keeps the chunk size")
 
 
-def _require_members(conversions: tuple[Conversion, ...], data: int) -> None:
-    """Refuse a type of fewer members than LVM makes it of: it adds stripes then, and the LV grows."""
-    for conversion in conversions:
-        level, count = conversion.after.partition("_")[0], members(conversion.after, data)
+def _require_members(conversions: Path, data: int) -> None:
+    """Refuse a type with fewer members than LVM's minimum: LVM would add stripes and grow the LV."""
+    for each in conversions:
+        level, count = each.after.partition("_")[0], members(each.after, data)
         if count < MIN_MEMBERS[level][True]:
             raise PlanRefused(
-                f"with {data} data stripes {level} would have {count} members, and LVM makes it of "
+                f"{level} with {data} data stripes would have {count} members; LVM needs "
                 f"{MIN_MEMBERS[level][True]} or more"
             )
 
 
-def _require_takeovers(conversions: tuple[Conversion, ...]) -> None:
+def _require_takeovers(conversions: Path) -> None:
     """
-    Refuse a reshape of what is a part of something else, or is to be again.
+    Refuse a reshape of an LV that is, or will be again, part of another.
 
-    With lvm2 2.03.16 on Linux 6.1 one below a thin pool ended with "too small
-    for target", the pool was left suspended, and all who used it hung; after
-    one no cache is put on: "segment 1 invalid: reshape for cache segment"
-    (tests/lab, plan-layers). LVM keeps the space that it reshaped with.
+    With lvm2 2.03.16 on Linux 6.1, a reshape below a thin pool failed with "too
+    small for target" and left the pool suspended, so its users hung. LVM
+    attaches no cache after one: "segment 1 invalid: reshape for cache segment".
+    LVM keeps the extents of the reshape (tests/lab, plan-layers).
     """
-    place = next(
-        (number for number, conversion in enumerate(conversions) if conversion.reshape), None
-    )
-    if place is None:
+    number = next((n for n, each in enumerate(conversions) if each.reshape), None)
+    if number is None:
         return
-    level, _, variant = conversions[place].before.partition("_")
-    other = f"; {level}:layout={variant} needs none" if place and variant else ""
+    level, _, variant = conversions[number].before.partition("_")
+    other = f"; {level}:layout={variant} needs none" if number and variant else ""
     raise PlanRefused(
-        f"to {conversions[place].after} lvconvert reshapes: below a pool that left it suspended, its users "
-        f"hanging, and no cache could be put back after it{other}"
+        f"conversion to {conversions[number].after} is a reshape, which leaves a pool above suspended "
+        f"and prevents attaching a cache afterwards{other}"
     )
 
 
 def require_synced(context: PlanContext) -> None:
-    """Refuse an LV that LVM takes as never synced: it adds no member to one, then or later."""
+    """Refuse an LV created with --nosync: LVM never adds members to it."""
     if context.volume.attributes.startswith(UNSYNCED):
         raise PlanRefused(
-            f"{context.target.label} was made with --nosync, and LVM adds no member to what was never "
-            "in sync: unmount it and run lvchange --resync first"
+            f"{context.target.label} was created with --nosync, and LVM adds no members to it: "
+            "unmount it and run lvchange --resync first"
         )
 
 
 def _segtype(context: PlanContext) -> str:
     volume, present = context.volume, context.target.layout
     if not volume.segtype:
-        raise PlanRefused(f"{context.target.label} is made of segments of several types")
+        raise PlanRefused(f"{context.target.label} has segments of several types")
     if volume.segtype in NO_METADATA and len(volume.segtypes) > 1:
-        raise PlanRefused(f"{context.target.label} is made of {len(volume.segtypes)} segments")
+        raise PlanRefused(f"{context.target.label} has {len(volume.segtypes)} segments")
     if present is not None and present.level == "raid10" and present.copies != DEFAULT_COPIES:
-        raise PlanRefused(f"a raid10 of {present.copies} copies was not tried")
+        raise PlanRefused(f"raid10 with {present.copies} copies was not tested")
     return volume.segtype
 
 
 def _goal(context: PlanContext) -> str:
+    """Return the segment type that is requested."""
     request = context.request
-    if request.level == "raid10" and (
-        request.variant or "near",
-        request.copies or DEFAULT_COPIES,
-    ) != (
-        "near",
-        DEFAULT_COPIES,
-    ):
-        raise PlanRefused("LVM makes raid10 of two copies, near")
-    variant = f"_{request.variant}" if request.variant and request.level != "raid10" else ""
-    return canonical(request.level + variant)
+    if request.level != "raid10":
+        return canonical(f"{request.level}_{request.variant}" if request.variant else request.level)
+    if (request.variant or "near", request.copies or DEFAULT_COPIES) != ("near", DEFAULT_COPIES):
+        raise PlanRefused("LVM makes raid10 only with two copies and the layout near")
+    return canonical(request.level)
 
 
 def _result(context: PlanContext, last: Conversion, data: int) -> Layout:
@@ -138,13 +154,13 @@ def _result(context: PlanContext, last: Conversion, data: int) -> Layout:
     chunk = context.target.layout.chunk if context.target.layout else None
     found = layout(level, members(last.after, data), chunk, variant=variant)
     if found is None:
-        raise PlanRefused(f"{last.after} is no layout that is known here")
+        raise PlanRefused(f"{last.after} is not a supported layout")
     return found
 
 
 @dataclass
 class _Images:
-    """Which PVs hold the members, leg by leg: what is added lands beside them, what is dropped frees its PV."""
+    """The PVs of each member while conversions add and drop members; ``freed``: extents by PV."""
 
     context: PlanContext
     held: list[frozenset[str]]
@@ -152,16 +168,16 @@ class _Images:
     freed: dict[str, int]
 
     def add(self, count: int) -> tuple[PhysicalVolume, ...]:
-        """Find PVs for *count* more members."""
+        """Place *count* more members."""
         by_path = {pv.path: pv.device for pv in self.context.group.pvs}
-        avoiding = [by_path[path] for image in self.held for path in image if path in by_path]
-        chosen = place(self.context, count, self.each, avoiding=avoiding, freed=self.freed)
+        present = [by_path[path] for image in self.held for path in image if path in by_path]
+        chosen = place(self.context, count, self.each, avoiding=present, freed=self.freed)
         self.held += [frozenset({pv.path}) for pv in chosen]
         return chosen
 
     def drop(self, count: int, of: str) -> None:
-        """Give up the members that a type has for redundancy: of RAID10 each second, else the last."""
-        if of == "raid4":  # which one has its parity was not looked into
+        """Free the redundant members of type *of*: every second of RAID10, else the last *count*."""
+        if of == "raid4":  # which member has its parity is not known here
             return
         gone = self.held[1::2] if of == "raid10" else self.held[-count:]
         self.held = self.held[0::2] if of == "raid10" else self.held[:-count]
@@ -169,10 +185,7 @@ class _Images:
             self.freed |= dict.fromkeys(image, self.each)
 
 
-def _added(
-    context: PlanContext, conversions: tuple[Conversion, ...], data: int
-) -> dict[int, tuple[PhysicalVolume, ...]]:
-    """Return the PVs that members are added on, by the place of the leg that adds them."""
+def _place_added(context: PlanContext, conversions: Path, data: int) -> Added:
     group, volume = context.group, context.volume
     image = -(-volume.extents // data)
     each = image + metadata_extents(group, image, volume.region) + _reshape_extents(context)
@@ -188,7 +201,7 @@ def _added(
 
 
 def _held(context: PlanContext) -> list[frozenset[str]]:
-    """Return the PVs of each member, in the order of the kernel's table; of a striped LV, each of its PVs."""
+    """Return the PVs of each member, in the kernel's order; of a striped LV, each of its PVs."""
     below = context.topology.below(context.target.name)
     labels = [context.topology[e.below].label for e in below if e.role is Role.DATA]
     names = [label.partition("/")[2] for label in labels]
@@ -198,20 +211,17 @@ def _held(context: PlanContext) -> list[frozenset[str]]:
 
 
 def _reshape_extents(context: PlanContext) -> int:
-    """Return what a reshape takes of each member to write to what it has not read (raid_manip.c)."""
+    """Return the extents per member that a reshape needs for out-of-place writes (raid_manip.c)."""
     chunk = context.target.layout.chunk if context.target.layout else 0
     return max(max(MIB, chunk or 0) // context.group.extent, 1)
 
 
-def _reshape_room(context: PlanContext, conversions: tuple[Conversion, ...]) -> dict[str, int]:
-    """Return the extents that legs take on the PVs that hold members now."""
+def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
+    """Return the extents that conversions allocate on the present members' PVs."""
     metadata = sum(
-        conversion.before in NO_METADATA and conversion.after == "raid0_meta"
-        for conversion in conversions
+        each.before in NO_METADATA and each.after == "raid0_meta" for each in conversions
     )
-    reshape = (
-        _reshape_extents(context) if any(conversion.reshape for conversion in conversions) else 0
-    )
+    reshape = _reshape_extents(context) if any(each.reshape for each in conversions) else 0
     room: dict[str, int] = {}
     for image in _held(context):
         for pv in image:
@@ -219,68 +229,37 @@ def _reshape_room(context: PlanContext, conversions: tuple[Conversion, ...]) -> 
     return {pv: extents for pv, extents in room.items() if extents}
 
 
-def _steps(
-    name: str,
-    conversions: tuple[Conversion, ...],
-    data: int,
-    added: dict[int, tuple[PhysicalVolume, ...]],
-) -> list[Step]:
-    """Return each lvconvert, and after it the wait that proves it."""
+def _steps(name: str, conversions: Path, data: int, added: Added) -> list[Step]:
+    """Return each lvconvert, followed by the wait for its sync."""
     steps: list[Step] = []
-    for number, conversion in enumerate(conversions):
-        gone = [_conversion(name, conversion, conversions, data, added.get(number, ()))]
-        if conversion.after not in STRIPED:
-            gone.append(waiting(name, *names(conversion.after)))
-        steps += unprotected(gone) if _lacks_redundancy(conversion, conversions) else gone
+    for number, each in enumerate(conversions):
+        pvs = added.get(number, ())
+        words = ("lvconvert", "--yes", "--type", each.after, name, *(pv.path for pv in pvs))
+        does = f"converts it to {each.after} with {members(each.after, data)} members"
+        risks = _risks(each, conversions, adds=bool(pvs))
+        pair = [Step(words, does, risks, _undo(name, each))]
+        if each.after not in STRIPED:
+            pair.append(waiting(name, *names(each.after)))
+        steps += unprotected(pair) if _lacks_redundancy(each, conversions) else pair
     return steps
 
 
-def _lacks_redundancy(conversion: Conversion, conversions: tuple[Conversion, ...]) -> bool:
-    """Whether a leg has no redundancy where the volume had some."""
-    return conversions[0].before not in STRIPED and bool(
-        {conversion.before, conversion.after} & STRIPED
-    )
+def _lacks_redundancy(conversion: Conversion, conversions: Path) -> bool:
+    """Whether a conversion from or to a striped type is part of a path from a redundant one."""
+    striped = {conversion.before, conversion.after} & STRIPED
+    return conversions[0].before not in STRIPED and bool(striped)
 
 
-def _conversion(
-    name: str,
-    conversion: Conversion,
-    conversions: tuple[Conversion, ...],
-    data: int,
-    pvs: tuple[PhysicalVolume, ...],
-) -> Step:
-    words = ("lvconvert", "--yes", "--type", conversion.after, name, *(pv.path for pv in pvs))
-    size = members(conversion.after, data)
-    return Step(
-        words,
-        f"makes it {conversion.after} of {size} members",
-        _risks(conversion, conversions, adds=bool(pvs)),
-        _back(name, conversion),
-    )
-
-
-def _back(name: str, conversion: Conversion) -> str:
-    """Return what undoes a leg: its pair is not in the table where a plain type goes up by raid0_meta."""
-    types = (back.after for back in path(conversion.after, conversion.before) or ())
+def _undo(name: str, conversion: Conversion) -> str:
+    """Return the commands back; several where a striped type needs raid0_meta in between."""
+    types = (each.after for each in path(conversion.after, conversion.before) or ())
     lines = (shlex.join(["lvconvert", "--yes", "--type", each, name]) for each in types)
     return f"{' && '.join(lines)}, once it is in sync"
 
 
-def _risks(conversion: Conversion, conversions: tuple[Conversion, ...], *, adds: bool) -> str:
+def _risks(conversion: Conversion, conversions: Path, *, adds: bool) -> str:
     if _lacks_redundancy(conversion, conversions):
-        return REQUESTED if conversions[-1].after in STRIPED else BARE
+        return REQUESTED if conversions[-1].after in STRIPED else UNPROTECTED
     if conversion.reshape:
-        return (
-            "every stripe is read and written: much I/O, and it cannot be stopped half-way; the "
-            "extents it takes stay taken, and no cache is put on the LV until they are freed: "
-            "lvmraid(7)"
-        )
-    return (
-        "its sync takes I/O of all who use these disks" if adds else "nothing beside what it drops"
-    )
-
-
-def _checked(context: PlanContext, added: dict[int, tuple[PhysicalVolume, ...]]) -> tuple[str, ...]:
-    paths = ", ".join(pv.path for pvs in added.values() for pv in pvs)
-    where = (f"room for a member on each of {paths}, on disks that hold none yet",) if paths else ()
-    return (f"{context.target.label} is in sync and whole", *where)
+        return RESHAPE
+    return SYNC_LOAD if adds else "none beyond the redundancy that it drops"

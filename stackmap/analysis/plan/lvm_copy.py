@@ -1,8 +1,8 @@
 """
-An LV of the wanted layout beside the old one, and a copy: offline, but the old one stays whole.
+A new LV of the requested layout and an offline copy.
 
-Nothing rests on what lvconvert can do, so it is the way between any two
-layouts. The old LV is made read-only before a byte is copied, and kept.
+It works between any two layouts. The old LV becomes read-only before the
+copy, and is kept until the last step.
 """
 
 from __future__ import annotations
@@ -14,65 +14,68 @@ from stackmap.analysis.plan.detach_layers import detach_layers
 from stackmap.analysis.plan.lvm_steps import removal, shape, waiting
 from stackmap.analysis.plan.placement import extent_words, metadata_extents, place
 from stackmap.analysis.plan.plan_context import PlanContext
-from stackmap.analysis.plan.step import GEOMETRY, NOTHING, REQUESTED, Plan, Step, printable
+from stackmap.analysis.plan.step import (
+    GEOMETRY,
+    NOTHING,
+    REQUESTED,
+    Plan,
+    Step,
+    copy_and_compare,
+    printable,
+)
 from stackmap.analysis.plan.users import stop_users, untested_users
 from stackmap.errors import PlanRefused
 from stackmap.model.raid import RAID_LEVELS, Layout
 from stackmap.model.volume_group import PhysicalVolume
 
 NEW_SUFFIX, OLD_SUFFIX = "_new", "_old"
-SYNC = "its first sync takes I/O from all who use these disks; lvchange --maxrecoveryrate curbs it"
-MAX_NAME = 127  # characters of an LV's name (lvm(8)), the VG's and a hyphen not counted
+SYNC = "the first sync competes for I/O on these disks; lvchange --maxrecoveryrate limits it"
+MAX_NAME = 127  # characters of an LV's name, without the VG's and a hyphen (lvm(8))
 
 
 def copy(context: PlanContext) -> Plan:
-    """Return the plan; refused where the LV cannot be exchanged for another."""
+    """Return the plan; refused if the LV cannot be replaced by another."""
     if not context.is_lvm:
-        raise PlanRefused("it is no LV")
+        raise PlanRefused("the target is not an LV")
     group = context.group
-    detached = detach_layers(context)
-    if detached.hidden:
-        raise PlanRefused(f"{context.target.label} is a part of another LV, which goes on using it")
-    name = detached.name
+    layers = detach_layers(context)
+    if layers.hidden:
+        raise PlanRefused(f"{context.target.label} is part of another LV, which keeps using it")
+    name = layers.name
     for other in (name + NEW_SUFFIX, name + OLD_SUFFIX):
         if other in group.volumes or len(other) > MAX_NAME:
-            raise PlanRefused(f"the name {group.name}/{other} is needed, and taken or too long")
+            raise PlanRefused(
+                f"the new LV needs the name {group.name}/{other}, which is in use or too long"
+            )
     result = context.request.resolve(context.target.layout, lvm=True)
-    extents = _rounded(context.volume.extents, result)
-    image = extents // (result.data if RAID_LEVELS[result.level].stripes else 1)
-    each = image + (metadata_extents(group, image, None) if result.survivable_failures else 0)
-    pvs = place(context, result.members, each)
-    off, on = stop_users(context, f"/dev/{group.name}/{name}")
-    *exchanged, renamed = _exchanged(group.name, name, context.volume.extents * group.extent)
+    stripes = result.data if RAID_LEVELS[result.level].stripes else 1
+    image = -(-context.volume.extents // stripes)  # LVM rounds up to whole stripes
+    metadata = metadata_extents(group, image, None) if result.survivable_failures else 0
+    pvs = place(context, result.members, image + metadata)
+    stop, start = stop_users(context, f"/dev/{group.name}/{name}")
+    *swap, renamed = _swap(group.name, name, context.volume.extents * group.extent)
     if context.loses_redundancy(result):
         renamed = replace(renamed, risks=f"{renamed.risks}; {REQUESTED}")
-    gone = removal(f"{group.name}/{name}{OLD_SUFFIX}", "the old LV's space")
+    remove = removal(f"{group.name}/{name}{OLD_SUFFIX}", "the old LV's space")
     steps = (
-        *_made(group.name, name, extents, result, pvs),
-        *detached.before,
-        *off,
-        *exchanged,
-        *context.mark_unprotected((renamed, *on, *detached.after, gone), result),
+        *_create(group.name, name, image * stripes, result, pvs),
+        *layers.before,
+        *stop,
+        *swap,
+        *context.mark_unprotected((renamed, *start, *layers.after, remove), result),
     )
-    unchecked = (*detached.unchecked, *untested_users(context), GEOMETRY)
-    return Plan(printable(steps), result, _checked(context, each, pvs), unchecked)
-
-
-def _checked(context: PlanContext, each: int, pvs: tuple[PhysicalVolume, ...]) -> tuple[str, ...]:
-    room = f"{each} free extents of {extent_words(context.group)} on "
-    if len(pvs) == 1:
-        return (room + pvs[0].path,)
+    room = f"{image + metadata} free extents of {extent_words(group)} on "
     paths = ", ".join(pv.path for pv in pvs)
-    return f"{room}each of {paths}", f"these {len(pvs)} PVs share no disk"
+    checked = (
+        (room + paths,)
+        if len(pvs) == 1
+        else (f"{room}each of {paths}", f"these {len(pvs)} PVs share no disk")
+    )
+    unchecked = (*layers.unchecked, *untested_users(context), GEOMETRY)
+    return Plan(printable(steps), result, checked, unchecked)
 
 
-def _rounded(extents: int, result: Layout) -> int:
-    """Return the extents of a new LV that holds *extents*: LVM makes whole stripes of them."""
-    data = result.data if RAID_LEVELS[result.level].stripes else 1
-    return -(-extents // data) * data
-
-
-def _made(
+def _create(
     group: str, name: str, extents: int, result: Layout, pvs: tuple[PhysicalVolume, ...]
 ) -> list[Step]:
     new = f"{group}/{name}{NEW_SUFFIX}"
@@ -80,44 +83,38 @@ def _made(
         "lvcreate", "--yes", *shape(result), "--extents", str(extents), "--name", name + NEW_SUFFIX,
         group, *(pv.path for pv in pvs),
     )  # fmt: skip
-    making = Step(
+    create = Step(
         words,
-        f"makes {new}: {result}, {'one member on each of these PVs' if len(pvs) > 1 else 'on this PV'}",
+        f"creates {new}: {result}, {'one member on each of these PVs' if len(pvs) > 1 else 'on this PV'}",
         SYNC if result.survivable_failures else NOTHING,
         f"lvremove {shlex.quote(new)}",
     )
-    return [making, *([waiting(new)] if result.survivable_failures else [])]
+    return [create, *([waiting(new)] if result.survivable_failures else [])]
 
 
-def _exchanged(group: str, name: str, size: int) -> list[Step]:
-    """Return the steps that copy the LV and give the copy its name; nobody uses it meanwhile."""
+def _swap(group: str, name: str, size: int) -> list[Step]:
+    """Return the offline steps that copy the LV and give the copy its name."""
     old, new = f"{group}/{name}", f"{group}/{name}{NEW_SUFFIX}"
-    from_, to = f"/dev/{old}", f"/dev/{new}"
-    quoted = shlex.quote(old)
-    awake = f"lvchange --activate y {quoted}"
-    contents = f"lvchange --activate n {quoted} && lvchange --permission rw {quoted} && {awake}"
-    undo = f"{contents}; start its users"
-    new_name, old_name = shlex.quote(name + NEW_SUFFIX), shlex.quote(name + OLD_SUFFIX)
-    named = f"lvrename {shlex.quote(group)} {old_name} {shlex.quote(name)}"
-    aside = f"lvrename {shlex.quote(group)} {shlex.quote(name)} {new_name}"
+    quoted, vg, lv = shlex.quote(old), shlex.quote(group), shlex.quote(name)
+    activate = f"lvchange --activate y {quoted}"
+    writable = f"lvchange --permission rw {quoted} && {activate}"
+    undo = f"lvchange --activate n {quoted} && {writable}; start its users"
+    restore = f"lvrename {vg} {shlex.quote(name + OLD_SUFFIX)} {lv}"
+    set_aside = f"lvrename {vg} {lv} {shlex.quote(name + NEW_SUFFIX)}"
     return [
-        Step(("lvchange", "--activate", "n", old), "proves that nobody uses it, and fails else: stop its users first",
-             undo=awake, online=False),
-        Step(("lvchange", "--permission", "r", old), "protects the old LV from being written to",
-             undo=f"lvchange --permission rw {quoted} && {awake}", online=False),
-        Step(("lvchange", "--activate", "y", old), "activates it, read-only",
-             undo=undo, online=False),
-        Step(("dd", f"if={from_}", f"of={to}", "bs=4M", "iflag=direct", "oflag=direct",
-              "conv=fsync", "status=progress"),
-             "copies it", f"overwrites {new}, which is to be new and empty", undo, online=False),
-        Step(("cmp", f"--bytes={size}", from_, to),
-             "compares every byte: go on only if this says nothing", undo=undo, online=False),
         Step(("lvchange", "--activate", "n", old),
-             "takes the old LV away, so that no UUID is there twice", undo=undo, online=False),
-        Step(("lvrename", group, name, name + OLD_SUFFIX), "the old LV steps aside",
-             undo=f"{named} && {undo}", online=False),
-        Step(("lvrename", group, name + NEW_SUFFIX, name), "the new one takes its name: start its users",
-             "what is written from here on is on the new LV alone",
-             f"stop its users; lvchange --activate n {quoted} && {aside} && {named} && {undo}; "
-             "what was written since stays on the new one", online=False),
+             "deactivates the LV; fails if it is in use, so stop its users first", undo=activate, online=False),
+        Step(("lvchange", "--permission", "r", old), "protects the old LV against writes",
+             undo=writable, online=False),
+        Step(("lvchange", "--activate", "y", old), "activates it read-only", undo=undo, online=False),
+        *copy_and_compare(f"/dev/{old}", f"/dev/{new}", size, undo),
+        Step(("lvchange", "--activate", "n", old),
+             "deactivates the old LV to avoid duplicate file-system UUIDs", undo=undo, online=False),
+        Step(("lvrename", group, name, name + OLD_SUFFIX), "renames the old LV",
+             undo=f"{restore} && {undo}", online=False),
+        Step(("lvrename", group, name + NEW_SUFFIX, name),
+             "gives the new LV its name; then start the users",
+             "writes from here on go only to the new LV",
+             f"stop its users; lvchange --activate n {quoted} && {set_aside} && {restore} && {undo}; "
+             "later writes stay on the new LV", online=False),
     ]  # fmt: skip

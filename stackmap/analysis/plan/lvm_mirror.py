@@ -1,4 +1,4 @@
-"""``lvconvert --type raid1``: copies added to a linear LV or a RAID1, or dropped from one, while it is used."""
+"""``lvconvert --type raid1``: add mirrors to a linear or RAID1 LV, or remove them, online."""
 
 from __future__ import annotations
 
@@ -9,42 +9,39 @@ from stackmap.analysis.plan.lvm_convert import require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
 from stackmap.analysis.plan.plan_context import PlanContext
-from stackmap.analysis.plan.step import REQUESTED, Plan, Step, printable
+from stackmap.analysis.plan.step import FEWER_FAILURES, REQUESTED, SYNC_LOAD, Plan, Step, printable
 from stackmap.errors import PlanRefused
-from stackmap.model.raid import Layout, layout
+from stackmap.model.raid import layout
 
 MIRRORED = frozenset({"linear", "raid1"})
 
 
 def mirror(context: PlanContext) -> Plan:
-    """Return the plan; refused where it is no LV of one or more plain copies, or is not to be."""
+    """Return the plan; refused unless both layouts are linear or RAID1."""
     if not context.is_lvm:
-        raise PlanRefused("it is no LV")
+        raise PlanRefused("the target is not an LV")
     if context.volume.segtype not in MIRRORED or context.request.level not in MIRRORED:
-        raise PlanRefused("it is for linear and raid1 alone")
+        raise PlanRefused("supports only linear and raid1")
     require_synced(context)
-    held = _images(context)
-    now, then = len(held), _wanted(context)
-    result = layout("raid1", then) if then > 1 else layout("linear", 1)
-    detached = detach_layers(context)
-    name = f"{context.group.name}/{detached.name}"
+    images = _images(context)
+    now, count = len(images), _requested(context)
+    result = layout("raid1", count) if count > 1 else layout("linear", 1)
+    layers = detach_layers(context)
+    name = f"{context.group.name}/{layers.name}"
     steps, checked = (
-        _added(context, name, held, then) if then > now else ([_dropped(name, now, then)], ())
+        _add(context, name, images, count) if count > now else ([_remove(name, now, count)], ())
     )
-    mark_unprotected = context.mark_unprotected((*steps, *detached.after), result)
-    return Plan(
-        printable((*detached.before, *mark_unprotected)), result, checked, detached.unchecked
-    )
+    rest = context.mark_unprotected((*steps, *layers.after), result)
+    return Plan(printable((*layers.before, *rest)), result, checked, layers.unchecked)
 
 
-def _wanted(context: PlanContext) -> int:
+def _requested(context: PlanContext) -> int:
+    """Return the requested number of copies."""
     if context.request.level == "linear":
         return 1
     present = context.target.layout
-    meant: Layout = context.request.resolve(
-        present if present and present.copies > 1 else None, lvm=True
-    )
-    return meant.copies
+    base = present if present and present.copies > 1 else None
+    return context.request.resolve(base, lvm=True).copies
 
 
 def _images(context: PlanContext) -> list[frozenset[str]]:
@@ -56,39 +53,34 @@ def _images(context: PlanContext) -> list[frozenset[str]]:
     return found or [frozenset(context.volume.on)]
 
 
-def _added(
-    context: PlanContext, name: str, held: list[frozenset[str]], then: int
+def _add(
+    context: PlanContext, name: str, images: list[frozenset[str]], count: int
 ) -> tuple[list[Step], tuple[str, ...]]:
     group, extents = context.group, context.volume.extents
     metadata = metadata_extents(group, extents, context.volume.region)
     devices = {pv.path: pv.device for pv in group.pvs}
-    avoiding = [devices[path] for image in held for path in image if path in devices]
-    pvs = place(context, then - len(held), extents + metadata, avoiding=avoiding)
-    if len(held) == 1:
-        require_room(context, _room(held[0], metadata, context), "the first copy's metadata")
+    present = [devices[path] for image in images for path in image if path in devices]
+    pvs = place(context, count - len(images), extents + metadata, avoiding=present)
+    if len(images) == 1 and images[0]:
+        # LVM puts the metadata of the present copy on one of its PVs.
+        free = {pv.path: pv.free for pv in group.pvs}
+        roomiest = max(images[0], key=lambda path: free.get(path, 0))
+        require_room(context, {roomiest: metadata}, "the first copy's metadata")
     paths = tuple(pv.path for pv in pvs)
-    making = Step(
-        ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(then - 1), name, *paths),
-        f"adds {then - len(held)} to its copies, on {', '.join(paths)}, and begins to fill them",
-        "its sync takes I/O of all who use these disks",
-        shlex.join(["lvconvert", "--yes", "--mirrors", str(len(held) - 1), name, *paths]),
+    convert = Step(
+        ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(count - 1), name, *paths),
+        f"adds {count - len(images)} mirrors on {', '.join(paths)} and starts their sync",
+        SYNC_LOAD,
+        shlex.join(["lvconvert", "--yes", "--mirrors", str(len(images) - 1), name, *paths]),
     )
-    checked = (
-        f"{extents + metadata} free extents on each of {', '.join(paths)}, disks of their own",
-    )
-    return [making, waiting(name, "raid1")], checked
+    room = f"{extents + metadata} free extents on each of {', '.join(paths)}, on separate disks"
+    return [convert, waiting(name, "raid1")], (room,)
 
 
-def _room(image: frozenset[str], metadata: int, context: PlanContext) -> dict[str, int]:
-    """Return where the metadata of the copy that is there will be: on one of its PVs."""
-    free = {pv.path: pv.free for pv in context.group.pvs}
-    return {max(image, key=lambda path: free.get(path, 0)): metadata} if image else {}
-
-
-def _dropped(name: str, now: int, then: int) -> Step:
+def _remove(name: str, now: int, count: int) -> Step:
     return Step(
-        ("lvconvert", "--yes", "--mirrors", str(then - 1), name),
-        f"drops {now - then} of its {now} copies",
-        REQUESTED if then == 1 else "one disk less may die",
+        ("lvconvert", "--yes", "--mirrors", str(count - 1), name),
+        f"removes {now - count} of {now} copies",
+        REQUESTED if count == 1 else FEWER_FAILURES,
         f"lvconvert --yes --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
     )

@@ -1,21 +1,21 @@
-"""LVM's commands as words, and the steps that several ways share."""
+"""LVM's options for a layout, and the steps that several LVM strategies share."""
 
 from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.step import NO_UNDO, Step, script
+from stackmap.analysis.plan.step import NO_UNDO, NO_WAY_BACK, Step, script
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import RAID_LEVELS, Layout
 
 IN_SYNC = "100.00 idle"
-POLL_SECONDS = 5  # seconds between two looks at a resync
-_LVS = ("lvs", "--all", "--noheadings", "--options")  # all: a pool's data is hidden
+POLL_SECONDS = 5
+_LVS = ("lvs", "--all", "--noheadings", "--options")  # --all: a pool's data is a sub-LV
 
 
 def shape(layout: Layout) -> tuple[str, ...]:
-    """Return the options of lvcreate that make *layout*; refused for one that LVM has not."""
+    """Return lvcreate's options for *layout*; refused if LVM cannot make it."""
     if missing := unsupported_by_lvm(layout):
         raise PlanRefused(missing)
     level = RAID_LEVELS[layout.level]
@@ -29,7 +29,7 @@ def shape(layout: Layout) -> tuple[str, ...]:
 
 def segtype(layout: Layout) -> str:
     """
-    Return LVM's name for *layout*'s level with its variant.
+    Return LVM's segment type of *layout*, with its variant.
 
     >>> from stackmap.model.raid import layout
     >>> segtype(layout("raid5", 4, 65536, variant="n"))
@@ -40,31 +40,29 @@ def segtype(layout: Layout) -> str:
     return layout.level
 
 
-def waiting(name: str, *proof: str) -> Step:
-    """
-    Return the step that waits until the LV *name* is in sync.
-
-    It fails unless the LV is whole then, and of a type in *proof*.
-    """
-    asked = shlex.join([*_LVS, "sync_percent,raid_sync_action,lv_health_status", name])
+def waiting(name: str, *segtypes: str) -> Step:
+    """Return the step that waits for the sync of LV *name*; it fails unless that is healthy and of *segtypes*."""
+    status = shlex.join([*_LVS, "sync_percent,raid_sync_action,lv_health_status", name])
     loop = (
-        f'while sleep {POLL_SECONDS}; s=$(echo $({asked})); [ "$s" ] && [ "${{s#{IN_SYNC}}}" = "$s" ]; '
+        f'while sleep {POLL_SECONDS}; s=$(echo $({status})); [ "$s" ] && [ "${{s#{IN_SYNC}}}" = "$s" ]; '
         f'do :; done; [ "$s" = "{IN_SYNC}" ]'
     )
-    says = "waits until it is in sync; stop here if it fails"
-    if proof:
+    does = "waits for the sync; stop here if it fails"
+    if segtypes:
         types = shlex.join([*_LVS, "segtype", name])
-        loop += f' && {types} | grep -qxE " *({"|".join(proof)}) *"'
-        says = f"waits until it is in sync, and fails unless LVM has made it {proof[0]}: then stop here"
-    return Step(script(loop), says)
+        loop += f' && {types} | grep -qxE " *({"|".join(segtypes)}) *"'
+        does = (
+            f"waits for the sync, then checks that the type is {segtypes[0]}; stop here if it fails"
+        )
+    return Step(script(loop), does)
 
 
 def removal(name: str, what: str) -> Step:
-    """Return the last step: *name* is given up when what took its place has proved itself."""
+    """Return the last step, days later: remove the LV *name*."""
     return Step(
         ("lvremove", "--yes", name),
-        f"gives {what} back, days later, when all has proved itself",
-        "there is no way back from here but a backup",
+        f"frees {what}; run it days later, when the new layout has proved itself",
+        NO_WAY_BACK,
         NO_UNDO,
         later=True,
     )

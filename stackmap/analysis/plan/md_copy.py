@@ -1,61 +1,46 @@
-"""A new array and a copy of what is on the old one: offline; for an array that is no PV."""
+"""A new array and an offline copy of the old one's data; for an array that is not a PV."""
 
 from __future__ import annotations
 
 import shlex
 
-from stackmap.analysis.plan.md_new import (
-    capacity,
-    create_array,
-    member_paths,
-    members,
-    new_name,
-    remove_array,
-    show_config,
-    unknown_contents,
-)
+from stackmap.analysis.plan import md_array
 from stackmap.analysis.plan.plan_context import PlanContext, path_of
-from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
+from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, copy_and_compare, printable
 from stackmap.analysis.plan.users import stop_users, untested_users
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 
 
 def copy(context: PlanContext) -> Plan:
-    """Return the plan; refused where the copy has not the room, or a user cannot be stopped."""
+    """Return the plan; refused if the new array is too small, or a user cannot be stopped."""
     if context.target.kind is not Kind.ARRAY:
-        raise PlanRefused("it is no md array")
+        raise PlanRefused("the target is not an md array")
     layout = context.request.resolve(context.target.layout, lvm=False)
-    chosen = members(context, layout)
-    size, room = context.target.size or 0, capacity(chosen, layout)
+    chosen = md_array.chosen_members(context, layout)
+    size, room = context.target.size or 0, md_array.capacity(chosen, layout)
     if room < size:
         raise PlanRefused(
-            f"{context.target.title} has {size} bytes, and {layout} of these disks {room}"
+            f"{context.target.title} has {size} bytes; {layout} on these disks holds {room}"
         )
-    old, new = path_of(context.target), f"/dev/md/{new_name(context)}"
-    again = shlex.join(["mdadm", "--assemble", old, *member_paths(context)])
-    off, on = stop_users(context, new)
-    back = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
+    old, new = path_of(context.target), f"/dev/md/{md_array.new_name(context)}"
+    assemble = shlex.join(["mdadm", "--assemble", old, *md_array.member_paths(context)])
+    stop, start = stop_users(context, new)
+    undo = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
     steps = (
-        *create_array(new, layout, chosen),
-        show_config(new),
-        *off,
-        Step(("mdadm", "--readonly", old), "protects the old array; fails if anything writes to it",
+        *md_array.create(new, layout, chosen),
+        md_array.show_config(new),
+        *stop,
+        Step(("mdadm", "--readonly", old), "protects the old array; fails if it is being written to",
              undo=f"mdadm --readwrite {old}", online=False),
-        Step(("dd", f"if={old}", f"of={new}", "bs=4M", "iflag=direct", "oflag=direct", "conv=fsync",
-              "status=progress"), "copies it", f"overwrites {new}, which is new and empty", back,
-             online=False),
-        Step(("cmp", f"--bytes={size}", old, new),
-             "compares every byte: go on only if this says nothing", undo=back, online=False),
-        Step(("mdadm", "--stop", old), "takes the old array away, so that no UUID is there twice",
-             undo=f"{again}; start its users", online=False),
-        *context.mark_unprotected((*on, *remove_array(context)[1:]), layout),
+        *copy_and_compare(old, new, size, undo),
+        Step(("mdadm", "--stop", old), "stops the old array to avoid duplicate file-system UUIDs",
+             undo=f"{assemble}; start its users", online=False),
+        *context.mark_unprotected((*start, *md_array.remove(context)[1:]), layout),
     )  # fmt: skip
-    checked = (f"{room} bytes at least on the new array for {size}",)
-    by_path = f"who names {old} by path (fstab, crypttab, a VM) must name {new} from then on"
-    return Plan(
-        printable(steps),
-        layout,
-        checked,
-        (*unknown_contents(context), *untested_users(context), by_path, GEOMETRY),
+    checked = (f"the new array holds at least {room} bytes, of {size} needed",)
+    by_path = (
+        f"configuration that names {old} by path (fstab, crypttab, a VM) must name {new} instead"
     )
+    unchecked = (*md_array.unknown_contents(context), *untested_users(context), by_path, GEOMETRY)
+    return Plan(printable(steps), layout, checked, unchecked)

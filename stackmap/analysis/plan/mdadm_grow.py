@@ -1,4 +1,4 @@
-"""One ``mdadm --grow``: its words, what it risks, and the words that take it back."""
+"""One ``mdadm --grow``: its command, its risk, and how to undo it."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ import shlex
 from dataclasses import dataclass
 
 from stackmap.analysis.plan.md_changes import PARITY_LAST
-from stackmap.analysis.plan.step import REQUESTED
+from stackmap.analysis.plan.step import FEWER_FAILURES, REQUESTED, SYNC_LOAD
 from stackmap.model.raid import Layout
 
-BACKUP = "/var/tmp"  # noqa: S108 - a place that stays over a restart, which the reshape needs
-BARE = "NO REDUNDANCY: until the next sync is done, one disk that dies takes the array with it"
-SYNC = "its sync takes I/O of all who use these disks"
+BACKUP = "/var/tmp"  # noqa: S108 - the reshape's backup must survive a reboot
+UNPROTECTED = "NO REDUNDANCY: until the next sync ends, one disk failure loses the array"
 RESTRIPE = (
-    "every stripe is read and written; after a crash it goes on, with the backup file if that "
-    "is asked for (mdadm --assemble --backup-file)"
+    "reads and writes every stripe; after a crash it continues, with the backup file if mdadm asks "
+    "for it (mdadm --assemble --backup-file)"
 )
-FEWER = "one disk less may die from then on"
-NOT_IN_PLACE = "none in place: a new array, and a copy or pvmove"
-SYNCED = ", once it is in sync"
+NOT_IN_PLACE = "none in place; use a new array and a copy or pvmove"
 
-# What mdadm calls the places of parity in raid5.
+# mdadm's names for the rotations of parity.
 ROTATIONS = {
     "ls": "left-symmetric", "la": "left-asymmetric", "rs": "right-symmetric",
     "ra": "right-asymmetric", PARITY_LAST: "parity-last",
 }  # fmt: skip
-# Levels whose stripes mdadm rewrites by way of a backup; it moves those of raid10 by their offset.
+# Levels whose stripes mdadm rewrites with a backup; raid10 moves by its data offset instead.
 RESTRIPED = frozenset({"raid0", "raid4", "raid5", "raid6"})
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From one layout to the next, with the paths of the disks that are ``added`` for it."""
+    """One change of layout, with the paths of the disks ``added`` for it."""
 
     before: Layout
     after: Layout
@@ -39,20 +36,20 @@ class Change:
 
     @property
     def restripes(self) -> bool:
-        """Whether every stripe is written anew."""
+        """Whether it rewrites every stripe."""
         drops_parity = self.before.variant == PARITY_LAST and self.after.level == "raid0"
         return {self.before.level, self.after.level} <= RESTRIPED and not drops_parity
 
     @property
     def does(self) -> str:
-        """What it makes of the array, in words."""
+        """What it does, as a sentence without a subject."""
         if self.before.level == self.after.level and self.after.variant == PARITY_LAST:
-            return f"moves the parity of its {self.after} to the last member"
-        return f"makes it {self.after} from {self.before}"
+            return f"moves the parity of {self.after} to the last member"
+        return f"converts {self.before} to {self.after}"
 
     @property
     def lacks_redundancy(self) -> bool:
-        """Whether it comes from, or leads to, what outlives no disk."""
+        """Whether it starts from, or ends with, a raid0."""
         return "raid0" in (self.before.level, self.after.level)
 
 
@@ -74,8 +71,7 @@ def words(path: str, change: Change) -> tuple[str, ...]:
         found.append(f"--layout={ROTATIONS[after.variant]}")
     if after.level == before.level and after.chunk != before.chunk:
         found.append(f"--chunk={(after.chunk or 0) // 1024}")
-    # No raid0 has spares.
-    if change.added and before.level == "raid0":
+    if change.added and before.level == "raid0":  # a raid0 has no spares
         found += ["--add", *change.added]
     if change.restripes:
         name = f"{path.rpartition('/')[2]}-{after.level}-{after.members}"
@@ -84,33 +80,31 @@ def words(path: str, change: Change) -> tuple[str, ...]:
 
 
 def risks(change: Change, *, passing: bool) -> str:
-    """Return what it risks; *passing*: whether a raid0 is only on the way."""
+    """Return the risk; *passing*: a raid0 is only an intermediate layout."""
     if passing and change.lacks_redundancy:
-        return BARE
-    fewer = change.after.parity < change.before.parity
+        return UNPROTECTED
+    if not change.restripes:
+        return REQUESTED if change.after.level == "raid0" else SYNC_LOAD
     if change.after.level == "raid0":
-        return f"{RESTRIPE}; {REQUESTED}" if change.restripes else REQUESTED
-    if change.restripes:
-        return f"{RESTRIPE}; {FEWER}" if fewer else RESTRIPE
-    return SYNC
+        return f"{RESTRIPE}; {REQUESTED}"
+    fewer = change.after.parity < change.before.parity
+    return f"{RESTRIPE}; {FEWER_FAILURES}" if fewer else RESTRIPE
 
 
-def back(path: str, change: Change) -> str:
-    """Return the command that takes it back, or what there is in place of one."""
+def undo(path: str, change: Change) -> str:
+    """Return the command back, or what to do instead."""
     before, after = change.before, change.after
     quoted, gone = shlex.quote(path), shlex.join(change.added)
     if after.level == "raid0":
         return (
-            f"none without the disks that it drops: their superblocks zeroed, stackmap plan {quoted} "
+            f"none without the dropped disks: erase their superblocks, then run stackmap plan {quoted} "
             f"--to {before.level} --onto them"
         )
-    # Of an array's own spares it is not known which were taken.
-    if (
-        before.level == after.level == "raid1"
-        and len(change.added) == after.members - before.members
-    ):
+    added = after.members - before.members
+    # Which of an array's own spares md took is not known.
+    if before.level == after.level == "raid1" and len(change.added) == added:
         fewer = words(path, Change(after, before))
         return f"mdadm {quoted} --fail {gone} --remove {gone} && {shlex.join(fewer)}"
-    if before.level == after.level and before.members != after.members:
+    if before.level == after.level and added:
         return NOT_IN_PLACE
-    return shlex.join(words(path, Change(after, before))) + SYNCED
+    return f"{shlex.join(words(path, Change(after, before)))}, once it is in sync"

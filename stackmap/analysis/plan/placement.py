@@ -1,4 +1,4 @@
-"""Where the members of a new layout fit: each on a PV with room for it, no two on one disk."""
+"""Placement of the members of a new layout: each on a PV with enough room, no two on one disk."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
 
-SUPERBLOCK = 4096  # bytes at the start of a member's metadata, before its bitmap (dm-raid)
-REGION = 2 * 1024**2  # bytes; LVM's default (activation/raid_region_size)
+SUPERBLOCK = 4096  # bytes before the bitmap in a member's metadata (dm-raid.c)
+REGION = 2 * 1024**2  # bytes; LVM's default (lvm.conf: activation/raid_region_size)
 
 
 def disks(topology: Topology, name: str) -> frozenset[str]:
-    """Return the disks that *name* stands on; a multipath device is one, whatever its paths."""
+    """Return the disks below *name*; a multipath device counts as one disk."""
     found: set[str] = set()
     todo = [name]
     while todo:
@@ -29,13 +29,13 @@ def disks(topology: Topology, name: str) -> frozenset[str]:
 
 
 def extent_words(group: VolumeGroup) -> str:
-    """Return the size of an extent in words."""
+    """Return the size of an extent with its unit."""
     mib, rest = divmod(group.extent, 1024**2)
     return f"{mib} MiB" if not rest else f"{group.extent // 1024} KiB"
 
 
 def metadata_extents(group: VolumeGroup, image: int, region: int | None) -> int:
-    """Return the extents that LVM takes for a member's superblock and bitmap, its *image* given."""
+    """Return the extents of the superblock and bitmap that LVM allocates for a member of *image* extents."""
     bits = image * group.extent // (region or REGION)
     return -(-(SUPERBLOCK + bits // 8) // group.extent)
 
@@ -49,68 +49,54 @@ def place(
     freed: Mapping[str, int] | None = None,
 ) -> tuple[PhysicalVolume, ...]:
     """
-    Return *count* PVs with *extents* free on each, no two of them on one disk, nor on one of *avoiding*.
+    Return *count* PVs with *extents* free on each, no two on one disk or on a disk of *avoiding*.
 
-    Those on the same sort of disk as the target's come first, then those with
-    the most room; with ``onto``, in its order and no others. *freed*: extents
-    that will be free on PVs by then. Refused where there are not enough.
+    PVs on the same type of disk as the target come first, then those with the
+    most room; with ``onto``, only those, in its order. *freed*: extents that
+    earlier steps free, by PV. Refused if there are not enough.
     """
     group = context.group
     taken = {disk for name in avoiding for disk in disks(context.topology, name)}
     chosen: list[PhysicalVolume] = []
     for pv in _candidates(context, group):
-        under = disks(context.topology, pv.device)
-        if (
-            pv.free + (freed or {}).get(pv.path, 0) >= extents
-            and not under & taken
-            and len(chosen) < count
-        ):
+        below = disks(context.topology, pv.device)
+        free = pv.free + (freed or {}).get(pv.path, 0)
+        if free >= extents and not below & taken and len(chosen) < count:
             chosen.append(pv)
-            taken |= under
+            taken |= below
     if len(chosen) < count:
-        raise PlanRefused(_shortage(context, group, count, extents, chosen))
+        among = [pv for pv in group.pvs if not context.onto or pv.device in context.onto]
+        room = ", ".join(f"{pv.path} {pv.free if pv.usable else 'none'}" for pv in among)
+        raise PlanRefused(
+            f"needs {count} PVs on separate disks with {extents} free extents each; only "
+            f"{len(chosen)} qualify (free: {room}; extents of {extent_words(group)})"
+        )
     return tuple(chosen)
 
 
 def require_room(context: PlanContext, needed: dict[str, int], what: str) -> None:
-    """Refuse where a PV, by path, has fewer extents free than are *needed* on it."""
+    """Refuse if a PV, by path, has fewer free extents than are *needed* on it."""
     free = {pv.path: pv.free if pv.usable else 0 for pv in context.group.pvs}
     for path, extents in needed.items():
         if free.get(path, 0) < extents:
             raise PlanRefused(
-                f"{what} needs {extents} extents free on {path}, which has {free.get(path, 0)}"
+                f"{what} needs {extents} free extents on {path}, which has {free.get(path, 0)}"
             )
 
 
 def _candidates(context: PlanContext, group: VolumeGroup) -> Sequence[PhysicalVolume]:
-    usable = [pv for pv in group.pvs if pv.usable and pv.device in context.topology]
+    topology = context.topology
+    usable = [pv for pv in group.pvs if pv.usable and pv.device in topology]
     if context.onto:
         by_device = {pv.device: pv for pv in usable}
-        strange = [name for name in context.onto if name not in by_device]
-        if strange:
-            raise PlanRefused(f"{', '.join(strange)}: no PV of {group.name} that may be used")
+        unknown = [name for name in context.onto if name not in by_device]
+        if unknown:
+            raise PlanRefused(f"{', '.join(unknown)}: not an allocatable PV of {group.name}")
         return [by_device[name] for name in context.onto]
-    now = {
-        context.topology[name].rotational for name in disks(context.topology, context.target.name)
-    }
+    now = {topology[name].rotational for name in disks(topology, context.target.name)}
 
     def rank(pv: PhysicalVolume) -> tuple[bool, int]:
-        under = disks(context.topology, pv.device)
-        return any(context.topology[name].rotational not in now for name in under), -pv.free
+        below = disks(topology, pv.device)
+        return any(topology[name].rotational not in now for name in below), -pv.free
 
     return sorted(usable, key=rank)
-
-
-def _shortage(
-    context: PlanContext,
-    group: VolumeGroup,
-    count: int,
-    extents: int,
-    chosen: Sequence[PhysicalVolume],
-) -> str:
-    among = [pv for pv in group.pvs if not context.onto or pv.device in context.onto]
-    free = ", ".join(f"{pv.path} {pv.free if pv.usable else 'none'}" for pv in among)
-    return (
-        f"{count} PVs on disks of their own with {extents} free extents each are needed, and there "
-        f"are {len(chosen)} (free: {free}; extents of {extent_words(group)})"
-    )

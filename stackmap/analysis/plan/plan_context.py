@@ -1,4 +1,4 @@
-"""What a plan is made from: the stack, the layout that is wanted, and what LVM and md say of their space."""
+"""The input of a plan: the stack, the requested layout, and the space that LVM and md report."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from dataclasses import dataclass, field
 
 from stackmap.analysis.plan.step import Step, unprotected
 from stackmap.errors import PlanRefused
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 from stackmap.model.volume_group import LogicalVolume, VolumeGroup
 
-_PLAIN = (
-    "#+-.:=@_"  # what dm allows in a node's name, besides letters and digits (dmsetup(8), mangling)
-)
+# Besides letters and digits, device-mapper leaves these as they are in node names (dmsetup(8)).
+_UNMANGLED = "#+-.:=@_"
+# Roles on the data path, and kinds of devices that have a layout.
+DATA_ROLES = frozenset({Role.DATA, Role.ORIGIN})
+WITH_LAYOUT = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.ARRAY})
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mount: of which file system, with which options, and what of it (``root``, "/" for all)."""
+    """A mount: file system type, options, and which directory of it is mounted ("/" for all)."""
 
     kind: str
     options: str
@@ -30,14 +32,13 @@ class Mount:
 @dataclass(frozen=True, slots=True)
 class PlanContext:
     """
-    Everything a way is judged by.
+    What every strategy reads.
 
-    ``target``: the device whose layout is to change. ``groups``: LVM's VGs by
-    name, None where LVM did not tell, which ``reason`` says. ``mounts``: by
-    mount point. ``component_sizes``: bytes that md uses of each member, by the
-    array's name. ``onto``: the devices that the new layout shall stand on, ()
-    for any that fit. ``contents``: what is on each of them, "" for nothing that
-    is known, None where nothing told.
+    ``target``: the device whose layout changes. ``groups``: VGs by name, None
+    if LVM did not report; ``reason`` says why. ``mounts``: by mount point.
+    ``component_sizes``: bytes that md uses of each member, by array.
+    ``onto``: devices for the new layout, () for any. ``contents``: what is on
+    each of them, "" for nothing known, None if udev did not report.
     """
 
     topology: Topology
@@ -52,25 +53,25 @@ class PlanContext:
 
     @property
     def is_lvm(self) -> bool:
-        """Whether the target is an LV, hidden or not."""
+        """Whether the target is an LV or a sub-LV."""
         return "/" in self.target.label and self.target.uuid.startswith("LVM-")
 
     @property
     def survivable_failures(self) -> int:
-        """How many disks may die now, whichever they are."""
+        """How many disks, any of them, may fail now without data loss."""
         return self.target.layout.survivable_failures if self.target.layout else 0
 
     def mark_unprotected(self, steps: Iterable[Step], result: Layout | None) -> list[Step]:
-        """Return the *steps* from where it is laid out as *result*: bare, if it outlived a disk and outlives none then."""
+        """Return *steps* that run once the layout is *result*; marked if that loses all redundancy."""
         return unprotected(steps) if self.loses_redundancy(result) else list(steps)
 
     def loses_redundancy(self, result: Layout | None) -> bool:
-        """Whether the target outlives a disk now, and would outlive none as *result*."""
+        """Whether the target survives a disk failure now and would not as *result*."""
         return self.survivable_failures > 0 and not (result and result.survivable_failures)
 
     @property
     def group(self) -> VolumeGroup:
-        """The target's VG; refused where LVM did not tell of it."""
+        """The target's VG; refused if LVM did not report it."""
         if self.groups is None:
             raise PlanRefused(f"free space and placement are not known: {self.reason}")
         name = self.target.label.partition("/")[0]
@@ -87,8 +88,36 @@ class PlanContext:
         return self.group.volumes[name]
 
 
+def target(topology: Topology, names: list[str]) -> Device:
+    """
+    Return the first device with a level on the data path below *names*; without one, the lowest LV.
+
+    Refused where *names* mean several volumes, or the data path forks above the first level.
+    """
+    tops = [name for name in names if topology[name].kind is not Kind.MEMBER] or names
+    if len(tops) != 1:
+        titles = ", ".join(sorted(topology[name].title for name in tops))
+        raise PlanRefused(f"plan takes one volume or array, not {len(tops)}: {titles}")
+    device = topology[tops[0]]
+    lowest: Device | None = None
+    while True:
+        if device.kind in WITH_LAYOUT:
+            lowest = device
+            if device.layout is not None and device.layout.level != "linear":
+                return device
+        below = dict.fromkeys(e.below for e in topology.below(device.name) if e.role in DATA_ROLES)
+        if len(below) > 1 and any(topology[name].layout for name in below):
+            raise PlanRefused(f"{device.title} uses several arrays or volumes: name one of them")
+        if len(below) != 1:
+            break
+        device = topology[next(iter(below))]
+    if lowest is None:
+        raise PlanRefused(f"{topology[tops[0]].title} uses neither an LV nor an md array")
+    return lowest
+
+
 def path_of(device: Device) -> str:
-    """Return where *device* is found in /dev, by the name that stays."""
+    """Return the path of *device* in /dev, by a persistent name where it has one."""
     if device.uuid.startswith("LVM-") and "/" in device.label:
         return f"/dev/{device.label}"
     if device.dm_name:
@@ -99,14 +128,14 @@ def path_of(device: Device) -> str:
 
 def mangled(name: str) -> str:
     r"""
-    Return a device-mapper name as udev makes a node of it: what dm does not allow in one is spelled out.
+    Return the node name of a device-mapper name: udev hex-encodes unusual characters.
 
     >>> mangled("a safe")
     'a\\x20safe'
     """
     return "".join(
         letter
-        if (letter.isascii() and letter.isalnum()) or letter in _PLAIN
+        if (letter.isascii() and letter.isalnum()) or letter in _UNMANGLED
         else "".join(f"\\x{byte:02x}" for byte in letter.encode())
         for letter in name
     )

@@ -1,4 +1,4 @@
-"""What a plan is made of: steps in order, each with what it risks and how to go back."""
+"""Plans and their steps: each command with its risk and how to undo it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
-NO_UNDO = "none"  # back, but a backup
-REQUESTED = "NO REDUNDANCY from here on, as was asked for"
+NO_UNDO = "none"
+NO_WAY_BACK = "cannot be undone; restore from a backup"
+REQUESTED = "NO REDUNDANCY from here on, as requested"
+SYNC_LOAD = "the sync competes for I/O on these disks"
+FEWER_FAILURES = "survives one disk failure less"
 
-# Left to the reader by every way that changes how data is spread.
+# Applies to every strategy that changes how data is spread.
 GEOMETRY = (
-    "a file system on it keeps the stripe it was made for: stackmap check says what it should be"
+    "a file system keeps the stripe geometry it was made with; stackmap check shows the right one"
 )
 
 
@@ -24,10 +27,10 @@ class Step:
     """
     One command, as words.
 
-    ``does``, ``risks``, ``undo``: sentences; ``undo`` says how to go back from
-    after this step. ``online``: whether what uses the volume may run on.
-    ``redundant``: False while the death of one disk loses data that it would
-    not have lost before. ``later``: to be done when the result has proved itself.
+    ``does``, ``risks``, ``undo``: sentences; ``undo`` applies after this step.
+    ``online``: users of the volume may keep running. ``redundant``: False
+    while one disk failure loses data that it would not lose now. ``later``:
+    to run days later, when the new layout has proved itself.
     """
 
     command: tuple[str, ...]
@@ -40,22 +43,18 @@ class Step:
 
     @property
     def is_final(self) -> bool:
-        """Whether there is no way back from after it."""
+        """Whether it cannot be undone."""
         return self.undo == NO_UNDO
 
     @property
     def line(self) -> str:
-        """The command as a shell takes it."""
+        """The command quoted for a shell."""
         return shlex.join(self.command)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """
-    A way that can be gone: its steps, the layout it ends with, and what was checked before.
-
-    ``unchecked``: what could not be, and is left to the reader.
-    """
+    """The steps to ``result``; ``checked`` and ``unchecked``: what stackmap verified and what it could not."""
 
     steps: tuple[Step, ...]
     result: Layout | None
@@ -64,28 +63,40 @@ class Plan:
 
     @property
     def online(self) -> bool:
-        """Whether what uses the volume runs on throughout."""
+        """Whether users of the volume run on throughout."""
         return all(step.online for step in self.steps)
 
     @property
     def redundant(self) -> bool:
-        """Whether the death of one disk never loses what it would not lose now."""
+        """Whether at no step one disk failure loses data that it would not lose now."""
         return all(step.redundant for step in self.steps)
 
 
 def unprotected(steps: Iterable[Step]) -> list[Step]:
-    """Return *steps*, marked as taken while one disk that dies takes the volume with it."""
+    """Return *steps* marked as without redundancy."""
     return [replace(step, redundant=False) for step in steps]
 
 
 def printable(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return *steps*, if they can be shown and pasted as they are: names are untrusted."""
+    """Return *steps*; refused if a name has unprintable characters, for names are untrusted."""
     for word in (word for step in steps for word in step.command):
         if not word.isprintable():
-            raise PlanRefused("a name in it has characters that cannot be printed or pasted")
+            raise PlanRefused("a name has unprintable characters, so commands cannot be pasted")
     return steps
 
 
 def script(text: str) -> tuple[str, ...]:
-    """Return a command for what takes a shell: to wait, or to compare."""
+    """Return a command that runs *text* in a shell."""
     return ("sh", "-c", text)
+
+
+def copy_and_compare(old: str, new: str, size: int, undo: str) -> list[Step]:
+    """Return the offline steps that copy *size* bytes from path *old* to *new* and compare them."""
+    words = ("dd", f"if={old}", f"of={new}", "bs=4M", "iflag=direct", "oflag=direct", "conv=fsync",
+             "status=progress")  # fmt: skip
+    return [
+        Step(words, "copies the data", f"overwrites {new}, which must be new and empty", undo,
+             online=False),
+        Step(("cmp", f"--bytes={size}", old, new),
+             "compares every byte; continue only if it prints nothing", undo=undo, online=False),
+    ]  # fmt: skip

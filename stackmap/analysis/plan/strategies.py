@@ -1,4 +1,4 @@
-"""The ways there are, as a table, and what each says of a stack."""
+"""The migration strategies as a table, and the outcome of each for one stack."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Plan
 from stackmap.errors import LayoutError, PlanRefused
 
-# Layouts that no plan ends at, and why.
+# Target layouts that no strategy supports, and why.
 UNSUPPORTED = {
-    "mirror": "raid1 took its place",
-    "raid4": "no plan to it was followed from its first step to its last",
+    "mirror": "use raid1, which replaced it",
+    "raid4": "no conversion to it was tested from start to end",
 }
 HEALTHY = frozenset({None, "active", "standby", "spare", "journal"})
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to another layout: ``name`` for --way, what it ``is``, and the function that plans it."""
+    """One way to another layout: ``name`` as in --way, and the function that plans it."""
 
     name: str
     summary: str
@@ -30,23 +30,21 @@ class Strategy:
 
 
 STRATEGIES = {
-    strategy.name: strategy
-    for strategy in (
-        Strategy("mirror", "lvconvert adds or drops copies", lvm_mirror.mirror, lvm=True),
+    each.name: each
+    for each in (
+        Strategy("mirror", "lvconvert adds or removes mirrors", lvm_mirror.mirror, lvm=True),
         Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
-        Strategy("copy", "a new LV beside the old one, and a copy", lvm_copy.copy, lvm=True),
+        Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
         Strategy("grow", "mdadm reshapes the array in place", md_reshape.grow, lvm=False),
-        Strategy(
-            "move", "a new array, and pvmove of all that is on the PV", md_move.move, lvm=False
-        ),
-        Strategy("array-copy", "a new array, and a copy", md_copy.copy, lvm=False),
+        Strategy("move", "creates a new array; pvmove moves the PV's extents", md_move.move, lvm=False),
+        Strategy("array-copy", "creates a new array and copies the data", md_copy.copy, lvm=False),
     )
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a way: its plan, or why it was refused."""
+    """The result of a strategy: its plan, or why it was refused."""
 
     strategy: Strategy
     plan: Plan | None
@@ -55,34 +53,30 @@ class Outcome:
 
 def outcomes(context: PlanContext) -> list[Outcome]:
     """
-    Return what each way of the target's sort says, those that can be gone first and the safest of them first.
+    Return the outcome of each strategy for the target, the safest plan first, refusals last.
 
-    Refused as a whole where the stack is not in order, or what is wanted is no end of any plan.
+    Refused as a whole if the stack is not healthy or the target layout is unsupported.
     """
     if why := UNSUPPORTED.get(context.request.level):
-        raise PlanRefused(f"no plan ends at {context.request.level}: {why}")
+        raise PlanRefused(f"plan does not support {context.request.level}: {why}")
     require_healthy(context)
-    _require_usable_group(context)
     if context.is_lvm:
+        _require_usable_group(context)
         require_no_snapshots(context)
-    found = [
-        _outcome(strategy, context)
-        for strategy in STRATEGIES.values()
-        if strategy.lvm == context.is_lvm
-    ]
+    found = [_outcome(each, context) for each in STRATEGIES.values() if each.lvm == context.is_lvm]
     return sorted(found, key=_rank)
 
 
 def refusals(found: Iterable[Outcome]) -> str:
-    """Return why no way can be gone, each reason once with the ways it is of."""
-    strategies: dict[str, list[str]] = {}
+    """Return why no strategy applies: each reason once, after the strategies it applies to."""
+    names: dict[str, list[str]] = {}
     for each in found:
-        strategies.setdefault(each.refused, []).append(each.strategy.name)
-    return "; ".join(f"{', '.join(names)}: {why}" for why, names in strategies.items())
+        names.setdefault(each.refused, []).append(each.strategy.name)
+    return "; ".join(f"{', '.join(several)}: {why}" for why, several in names.items())
 
 
 def is_current_layout(context: PlanContext) -> bool:
-    """Whether the layout that is wanted is the present one."""
+    """Whether the target already has the requested layout."""
     present = context.target.layout
     if present is None or present.level != context.request.level:
         return present is None and context.request.level == "linear"
@@ -90,7 +84,7 @@ def is_current_layout(context: PlanContext) -> bool:
 
 
 def require_healthy(context: PlanContext) -> None:
-    """Refuse while anything of the stack is degraded, syncing, suspended, or not known to be in order."""
+    """Refuse while a device of the stack is degraded, syncing or suspended, or its state is not known."""
     topology = context.topology
     for name in (
         *topology.with_all_below(context.target.name),
@@ -100,17 +94,18 @@ def require_healthy(context: PlanContext) -> None:
         if device.state is None and device.layout is not None and name == context.target.name:
             raise PlanRefused(f"the state of {device.title} is not known (needs root)")
         if device.state not in HEALTHY:
-            raise PlanRefused(f"{device.title} is {device.state}: wait, or mend it first")
+            raise PlanRefused(f"{device.title} is {device.state}; wait until it ends, or repair it")
 
 
 def _require_usable_group(context: PlanContext) -> None:
-    """Refuse a VG that other hosts may use, or that lacks a PV."""
-    name = context.target.label.partition("/")[0]
-    group = (context.groups or {}).get(name) if context.is_lvm else None
-    if group is not None and group.shared:
-        raise PlanRefused(f"{name} is shared by hosts: what they must do is not known")
-    if group is not None and set(group.attributes[2:4]) & {"x", "p"}:
-        raise PlanRefused(f"{name} is exported, or lacks a PV")
+    """Refuse a VG that is shared by hosts, exported, or lacks a PV."""
+    group = (context.groups or {}).get(context.target.label.partition("/")[0])
+    if group is None:
+        return
+    if group.shared:
+        raise PlanRefused(f"{group.name} is shared by several hosts, which plan does not support")
+    if set(group.attributes[2:4]) & {"x", "p"}:
+        raise PlanRefused(f"{group.name} is exported, or a PV of it is missing")
 
 
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
@@ -121,7 +116,7 @@ def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
 
 
 def _rank(outcome: Outcome) -> tuple[bool, bool, bool]:
-    """Safe before bare, then online before offline; refused ones last."""
+    """Order by redundancy, then online before offline; refused ones last."""
     plan = outcome.plan
     if plan is None:
         return True, True, True

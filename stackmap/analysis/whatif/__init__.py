@@ -1,1 +1,1 @@
-"""What another layout would make of a measured load: a model, written down in stackmap-whatif(8)."""
+"""What a measured load would be on another layout: a model, described in stackmap-whatif(8)."""

@@ -1,33 +1,30 @@
 """
-The write-intent bitmap: how often its pages are written, by how the writes are spread.
+The write-intent bitmap: how often its pages are written, depending on how writes are spread.
 
-Before the first write to a clean region md sets its bit on every member, and
-waits. A daemon passes every D = 5 s: a region that was not written since the
-pass before is taken for clean at the next, so its bit stays for one to two
-passes after its last write. Of M regions that are written at random, r times a
-second in all, each is written in a share 1 - e^-x of the passes, x = rD/M, and
-its bit is set anew in those that follow one without a write:
+md sets the bit of a clean region on every member before the first write to it. A
+daemon runs every D = 5 s. It takes a region for clean one run after the first run that
+found no new write, so a bit stays for one or two runs after its last write. With r random
+writes per second over M regions, each region is written in a share 1 - e^-x of
+the periods, x = rD/M. Its bit is set again in periods that follow one without a write:
 
     set(r, M) = M/D · (1 - e^-x) · e^-x
 
-A stream of B bytes a second sets B/region bits. Of n writes that are under way
-at once, those that set a bit of the same page share its write; of r writes a
-second, and P pages:
+A stream of B bytes per second sets B/region bits. Of n writes in flight, those that set
+a bit of the same page share its write. With r writes per second and P pages:
 
-    together(set) = r/n · P · (1 - (1 - set/(r·P))^n)
+    grouped(set) = r/n · P · (1 - (1 - set/(r·P))^n)
 
-While a page is written, t seconds, bits that are set wait for the next time:
+While a page is written, t seconds, further bits wait for the next write:
 
     written(set) = 1 / (t + e^(-set·t) / set)
 
-What was cleared is written by
-the daemon too, at a pass by which nothing else wrote the page: min(set, 1/D) ·
-e^(-set·D) times a second (drivers/md/md-bitmap.c: startwrite, endwrite,
-daemon_work and unplug; the lab measured it).
+The daemon writes cleared bits too, at a run before which nothing else wrote the page:
+min(set, 1/D) · e^(-set·D) times per second. Source: drivers/md/md-bitmap.c (startwrite, endwrite,
+daemon_work, unplug); measured in the lab.
 
-Beside the bitmap, md marks its superblocks clean after a pause in the writes,
-and dirty before the next. How writes are spaced no counter says: at random
-instants, r a second, they leave r · e^(-r·pause) such pauses.
+md also marks its superblocks clean after a pause in the writes, and dirty before the next
+write. No counter shows the gaps between writes. At random instants, r per second, there are
+r · e^(-r·pause) such pauses.
 """
 
 from __future__ import annotations
@@ -38,12 +35,12 @@ from math import ceil, exp, log
 
 from stackmap.model.raid import PAGE, Layout
 
-PERIOD = 5.0  # seconds between the daemon's passes: md's default, which LVM leaves as it is
-# It passes as md's thread is woken, and that sleeps as long. With parity each write wakes it; with copies none
-# (raid10.c: raid10_unplug sends them on by itself): where something did in between, it sleeps as long anew.
-# How often that is no counter tells, nor does it stay: one load, run twice, was late once. So neither end is likelier.
+PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
+# The daemon runs when md's thread wakes up. On parity levels every write wakes it; on copies none does
+# (raid10.c, raid10_unplug), and after other work it sleeps the whole period again. No counter tells
+# which: the same load was late in one of two runs. So neither value is more likely.
 LATE_PERIOD = 1.5 * PERIOD
-PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer is rounded up to 0.2 … 0.4 (md.c: md_write_end)
+PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer rounds up to 0.2 … 0.4 (md.c, md_write_end)
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
 MAX_REGIONS = 1 << 40
@@ -52,9 +49,8 @@ MAX_REGIONS = 1 << 40
 @dataclass(frozen=True, slots=True)
 class Bitmap:
     """
-    A bitmap of one layout. ``region``: bytes of a member that a bit stands for,
-    ``covers``: bytes of the volume; ``regions``: how many there are, None where
-    the volume's size is not known.
+    The bitmap of one layout. ``region``: bytes of a member per bit; ``covers``: bytes of the
+    volume per bit; ``regions``: their number, None if the volume's size is not known.
     """
 
     region: int
@@ -63,113 +59,108 @@ class Bitmap:
 
     @property
     def pages(self) -> int:
-        """How many pages it has."""
+        """The number of its pages."""
         return ceil((HEAD + (self.regions or 0) / 8) / PAGE)
 
     @property
     def page_bytes(self) -> float:
-        """Bytes of one write of a page of it, at one member: the last page is only as long as its bits."""
+        """Bytes per write of a page, at one member; a single page is only as long as its bits."""
         length = HEAD + ceil((self.regions or 0) / 8)
         return PAGE if length > PAGE else ceil(length / BLOCK) * BLOCK
 
 
 def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
-    """Return the bitmap of *layout*; None for one that keeps none: nothing could be out of step."""
+    """Return the bitmap of *layout*; None without redundancy, for nothing can get out of sync."""
     if not layout.survivable_failures:
         return None
-    # Parity levels count in their members' sectors, the others in the volume's (resync_max_sectors).
+    # Parity levels count in sectors of a member, the others in the volume's (resync_max_sectors).
     covers = float(region * (layout.data if layout.parity else 1))
     return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
 
 
 def daemon_periods(layout: Layout | None) -> tuple[float, ...]:
-    """Return the seconds between the daemon's passes on *layout*: the likely ones first, and the ends if it may be late."""
+    """Return the seconds between the daemon's runs: the likely value first, then the ends if it may be late."""
     if layout is not None and layout.parity:
         return (PERIOD,)
     return (PERIOD + LATE_PERIOD) / 2, PERIOD, LATE_PERIOD
 
 
 def random_sets(rate: float, regions: float, period: float = PERIOD) -> float:
-    """Return the bits set a second by *rate* writes at random over *regions*, with a pass *period* so often."""
+    """Return the bits set per second by *rate* random writes per second over *regions*."""
     share = exp(-min(700.0, rate * period / regions))
     return regions / period * (1 - share) * share
 
 
 def regions_for(rate: float, sets: float, most: float | None, period: float = PERIOD) -> float:
-    """Return over how many regions *rate* writes at random set *sets* bits a second, *most* at most."""
+    """Return the regions, at most *most*, over which *rate* random writes set *sets* bits per second."""
     top = MAX_REGIONS if most is None else most
     return _solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
 
 
 def rate_for(sets: float, regions: float, most: float, period: float = PERIOD) -> float:
     """
-    Return how many writes a second at random over *regions* set *sets* bits, *most* at most.
+    Return the random writes per second, at most *most*, that set *sets* bits over *regions*.
 
-    The more there are, the more bits they find set: of two rates that set as many, the higher.
+    With more writes more bits are already set, so two rates set equally many: this is the higher.
     """
-    busiest = log(2) * regions / period  # sets the most
+    busiest = log(2) * regions / period  # the rate that sets the most bits
     if most <= busiest:
         return most
-    return (
-        most
-        + busiest
-        - _solved(
-            lambda fewer: random_sets(most + busiest - fewer, regions, period),
-            sets,
-            busiest,
-            most,
-        )
-    )
+
+    def falling(rate: float) -> float:
+        return random_sets(most + busiest - rate, regions, period)
+
+    return most + busiest - _solved(falling, sets, busiest, most)
 
 
 def page_writes(sets: float) -> float:
-    """Return the writes of a page a second, clearing ones too, where *sets* bits are set."""
+    """Return the writes of a page per second, clearing ones too, at *sets* bits per second."""
     return sets + min(sets, 1 / PERIOD) * exp(-min(700.0, sets * PERIOD))
 
 
-def together(sets: float, writes: float, depth: float, pages: int) -> float:
-    """Return the writes of pages a second where *depth* of *writes* a second are under way at once, which set *sets*."""
-    if not writes:
-        return sets
-    burst_rate, each = writes / depth * pages, min(1.0, sets / writes / pages)
-    return burst_rate * (1 - float((1 - each) ** depth))
-
-
-def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
-    """Return the bits set a second that ``together`` makes *written* of; at most, one by each of *writes*."""
-    if not writes:
-        return written
-    burst_rate = writes / depth * pages
-    if written >= burst_rate:
-        return max(written, writes)
-    return writes * pages * (1 - float((1 - written / burst_rate) ** (1 / depth)))
-
-
-def coalesced(sets: float, seconds: float) -> float:
-    """Return the writes of a page a second where each takes *seconds*, and bits set meanwhile share the next."""
-    return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
-
-
-def superblock_writes(rate: float) -> float:
-    """Return how often superblocks are marked a second, clean and dirty, by writes at random instants."""
-    return 2 * rate * exp(-rate * PAUSE)
-
-
-def apart(written: float, seconds: float, most: float) -> float:
-    """Return the bits set a second, *most* at most, that ``coalesced`` makes *written* of."""
-    return _solved(lambda sets: coalesced(sets, seconds), written, written, max(written, most))
-
-
-def sets_of(writes: float) -> float:
-    """Return the bits set a second where the page is written *writes* times."""
+def sets_from_page_writes(writes: float) -> float:
+    """Return the bits set per second where the page is written *writes* times per second."""
     return _solved(page_writes, writes, 0.0, writes) if writes else 0.0
 
 
-def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Return where *rising* comes nearest to *wanted* between *low* and *high*."""
+def grouped(sets: float, writes: float, depth: float, pages: int) -> float:
+    """Return the page writes per second if *depth* of *writes* per second, which set *sets* bits, are in flight."""
+    if not writes:
+        return sets
+    groups, each = writes / depth * pages, min(1.0, sets / writes / pages)
+    return groups * (1 - float((1 - each) ** depth))
+
+
+def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
+    """Return the bits set per second for which ``grouped`` gives *written*; at most one per write."""
+    if not writes:
+        return written
+    groups = writes / depth * pages
+    if written >= groups:
+        return max(written, writes)
+    return writes * pages * (1 - float((1 - written / groups) ** (1 / depth)))
+
+
+def coalesced(sets: float, seconds: float) -> float:
+    """Return the page writes per second if each takes *seconds* and bits set meanwhile share the next."""
+    return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
+
+
+def uncoalesced(written: float, seconds: float, most: float) -> float:
+    """Return the bits set per second, at most *most*, for which ``coalesced`` gives *written*."""
+    return _solved(lambda sets: coalesced(sets, seconds), written, written, max(written, most))
+
+
+def superblock_writes(rate: float) -> float:
+    """Return how often per second superblocks are marked clean or dirty by *rate* random writes."""
+    return 2 * rate * exp(-rate * PAUSE)
+
+
+def _solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
+    """Return the argument between *low* and *high* at which *rising* is nearest to *goal*."""
     for _ in range(60):
         middle = (low + high) / 2 if high < 2 * low or not low else (low * high) ** 0.5
-        if rising(middle) < wanted:
+        if rising(middle) < goal:
             low = middle
         else:
             high = middle

@@ -1,8 +1,8 @@
 """
-How often bits of the present bitmap are set, by how often it is written.
+How often bits of the present bitmap are set, derived from how often it is written.
 
-Not all that is written there are bits: superblocks are marked, in the same place and often as large. How
-often that may be, how the writes are spaced says (``bitmap.marks``), and that no counter tells.
+Some of these writes mark superblocks, which md stores in the same place. How many depends on the
+gaps between writes (``bitmap.superblock_writes``), which no counter shows.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.volume_context import VolumeContext
 
-DEVIATIONS = 2.0  # standard deviations either way
-OFFSET = 3 / 8  # Anscombe's
+DEVIATIONS = 2.0
+OFFSET = 3 / 8  # of Anscombe's transform
 
 
 @dataclass(frozen=True, slots=True)
 class BitSets:
     """
-    How often bits of the present bitmap are set a second: by its ``likely`` count, and by the ends.
+    Bits of the present bitmap set per second.
 
-    ``counted``: the least, if all that was counted are bits; ``low``: if some are marks.
+    ``counted``: the least if all counted writes set bits; ``low``: if some mark superblocks.
     """
 
     bitmap: Bitmap
@@ -34,49 +34,48 @@ class BitSets:
     high: float
 
     @property
-    def ways(self) -> tuple[float, float, float]:
-        """All three, the likely one first; of so few that there may be none, nothing speaks for less."""
+    def estimates(self) -> tuple[float, float, float]:
+        """The likely value first, then the others; ``high`` is likely where too few were counted to exclude it."""
         first, last = (self.likely, self.high) if self.counted else (self.high, self.likely)
         return first, self.low, last
 
 
-def sets_of(
-    found: Measured, context: VolumeContext, run_rate: float, burst_rate: float
+def bit_sets(
+    measured: Measured, context: VolumeContext, run_rate: float, burst_rate: float
 ) -> BitSets | None:
     """
-    Return how often bits are set by *run_rate* a second; None where nothing tells.
+    Return how often *run_rate* runs per second set bits; None if the bitmap's writes are not known.
 
-    *burst_rate*: at how many instants a second they arrive, at least.
+    *burst_rate*: at how many instants per second they arrive, at least.
     """
-    writes, bitmap = page_writes(found, context), context.bitmap
+    writes, bitmap = page_writes(measured, context), context.bitmap
     if writes is None or bitmap is None:
         return None
-    page_write_seconds = found.page_write_seconds(context)
+    seconds = measured.page_write_seconds(context)
 
-    def evidence(written: float, depth: float) -> float:
-        alone = bits.apart(bits.sets_of(written), page_write_seconds, max(written, run_rate))
+    def sets(written: float, depth: float) -> float:
+        waited = bits.sets_from_page_writes(written)
+        alone = bits.uncoalesced(waited, seconds, max(written, run_rate))
         return bits.ungrouped(alone, run_rate, depth, bitmap.pages)
 
-    least, most = count_range(writes, found.seconds)
-    low, counted = (
-        bits.sets_of(max(0.0, least - bits.superblock_writes(burst_rate))),
-        bits.sets_of(least),
-    )
-    depth = found.writes_sharing_a_page(context.present)
-    return BitSets(bitmap, low, counted, evidence(writes, depth), evidence(most, found.max_depth))
+    least, most = count_range(writes, measured.seconds)
+    low = bits.sets_from_page_writes(max(0.0, least - bits.superblock_writes(burst_rate)))
+    counted = bits.sets_from_page_writes(least)
+    depth = measured.writes_sharing_a_page(context.present)
+    return BitSets(bitmap, low, counted, sets(writes, depth), sets(most, measured.max_depth))
 
 
-def page_writes(found: Measured, context: VolumeContext) -> float | None:
-    """Return how often the bitmap's page is written at each member; None where nothing tells."""
-    keepers = len(context.metadata) or len(context.members)
-    if found.metadata is None or not keepers:
+def page_writes(measured: Measured, context: VolumeContext) -> float | None:
+    """Return the writes of the bitmap's page per second at each member; None if not known."""
+    devices = len(context.metadata) or len(context.members)
+    if measured.metadata is None or not devices:
         return None
-    return found.metadata.requests / context.writes_of_a_page / keepers
+    return measured.metadata.requests / context.requests_per_page / devices
 
 
 def count_range(rate: float, seconds: float | None) -> tuple[float, float]:
     """
-    Return between which rates what was counted at *rate* a second may truly happen, two deviations either way.
+    Return the range of the true rate behind a counted *rate* per second, two deviations each way.
 
     The root of a count has a deviation of a half, whatever the count (Anscombe).
     """

@@ -1,12 +1,12 @@
 """
-A file system's journal among the writes: how often it commits, and how much of the writes it is.
+A file system's journal: how often it commits, and its share of the writes.
 
-A commit is a write that asks for a flush before it and for FUA (jbd2: fs/jbd2/commit.c,
-journal_submit_commit_record; XFS: fs/xfs/xfs_log.c, xlog_write_iclog). dm makes two of it, an empty flush and a
-write with FUA (KERNEL 1.2): as many commits there are as there are of both.
+A commit is a write with PREFLUSH and FUA (jbd2: fs/jbd2/commit.c, journal_submit_commit_record;
+XFS: fs/xfs/xfs_log.c, xlog_write_iclog). dm splits it into an empty flush and a write with FUA, so there are
+at most as many commits as there are of either.
 
-What jbd2 puts before a commit, it sends at once and one after another: at the disks it is one request, and so
-on any layout. What a journal writes follows on what it wrote before.
+jbd2 sends what precedes a commit at once and in sequence. So the disks merge it into one request, on any
+layout. A journal writes sequentially.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from stackmap.model.raid import PAGE, Layout
 @dataclass(frozen=True, slots=True)
 class Journal:
     """
-    ``commits``: a second. ``requests`` and ``bytes``: a second, its writes at the volume, commits
-    among them. ``joined``: the share of all the volume's writes that is joined to another of the
-    journal's at the disks. ``run``: bytes of a write that is not the journal's.
+    ``commits``, ``requests``, ``bytes``: per second at the volume, commits among the requests.
+    ``joined``: share of all the volume's writes that merge into another of the
+    journal's at the disks. ``run``: bytes per write of everything else.
     """
 
     commits: float
@@ -32,19 +32,21 @@ class Journal:
     run: float
 
 
-def journal_of(found: Measured, layout: Layout | None, sequential: float | None) -> Journal | None:
+def journal_of(
+    measured: Measured, layout: Layout | None, sequential: float | None
+) -> Journal | None:
     """
-    Return the journal in the writes of *found*; None where there is none, or nothing tells.
+    Return the journal among the writes; None if there is none, or nothing shows it.
 
-    *sequential*: the share of the bytes that is, where rows of parity told it. Elsewhere what is
-    joined at the disks is taken to be what was sent before commits, each time as much.
+    *sequential*: the sequential share of bytes, known on parity levels. Elsewhere
+    what merges at the disks is taken as sent before commits, equally much each time.
     """
-    written, commits = found.write, min(found.fua_writes or 0.0, found.known_flushes)
-    # Where all writes ask for FUA, they are O_DSYNC rather than commits: those have something before them.
+    written, commits = measured.write, min(measured.fua_writes or 0.0, measured.known_flushes)
+    # Where all writes have FUA they are O_DSYNC, not commits: something precedes a commit.
     if layout is None or not commits or written.requests < 2 * commits:
         return None
     page = min(PAGE, written.size)
-    joined = _joined(found, layout) if sequential is None else None
+    joined = _joined(measured, layout) if sequential is None else None
     if joined is not None:
         requests = commits + joined + min(joined, commits)
     elif sequential is not None:
@@ -57,10 +59,10 @@ def journal_of(found: Measured, layout: Layout | None, sequential: float | None)
     return Journal(commits, requests, requests * page, joined, max(page, others))
 
 
-def _joined(found: Measured, layout: Layout) -> float | None:
-    """Return the volume's writes a second that its disks made one with another; None where pages hide it."""
-    if layout.parity or found.disks_write is None:
+def _joined(measured: Measured, layout: Layout) -> float | None:
+    """Return the volume's writes per second that merged at its disks; None where md's pages hide it."""
+    if layout.parity or measured.disks_write is None:
         return None
-    known_flushes = found.known_flushes * layout.members
-    done = max(0.0, found.disks_write.requests - known_flushes) / layout.copies
-    return max(0.0, found.write.requests - done)
+    flushes = measured.known_flushes * layout.members
+    done = max(0.0, measured.disks_write.requests - flushes) / layout.copies
+    return max(0.0, measured.write.requests - done)

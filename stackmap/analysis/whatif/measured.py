@@ -1,4 +1,4 @@
-"""What was measured of a volume, its members and its disks over an interval: what the projection starts from."""
+"""The measured load of a volume, its members and its disks over an interval: where a projection starts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stackmap.analysis.attribution import OTHERS, shares, together
+from stackmap.analysis.parity import SKEW
 from stackmap.analysis.share import Portion
-from stackmap.analysis.whatif.fua import fua_writes
 from stackmap.analysis.whatif.members import Members, members_of, sum_of
 from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
@@ -15,20 +15,21 @@ from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
+DISK_FLUSHES_PER_PAGE = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """
-    The figures of one interval, a second; None where the counters do not say.
+    The figures of one interval, per second; None where the counters do not tell.
 
-    ``read`` and ``write``: the volume's requests that carry data. ``flushes``:
-    those that only flush, None where ``flushes_reason`` says why nothing tells how many; they are
-    among ``write`` then, but for md's. ``members_read`` and ``members_write``: what its
-    data members took, flushes included. ``disks_read`` and ``disks_write``:
-    what its disks completed of that, after merging. ``metadata``: what its
-    bitmap was written, wherever that is, and ``metadata_wait`` the milliseconds that a
-    request of these took. ``depth``: how many of the volume's writes are under way at once, where
-    any request is, and ``queue``: of all its requests. ``fua_writes``: writes that ask for FUA.
+    ``read``, ``write``: the volume's requests with data. ``flushes``: empty ones,
+    None where ``flushes_reason`` says why; they are then part of ``write``, except
+    for md. ``members_read``, ``members_write``: requests at the data members, with
+    flushes. ``disks_read``, ``disks_write``: what the disks completed of these, after
+    merging. ``metadata``: writes of the bitmap; ``metadata_wait``: their await, ms.
+    ``depth``: writes in flight while any request is, ``queue``: all requests.
+    ``fua_writes``: writes with FUA.
     """
 
     read: Stream
@@ -48,112 +49,121 @@ class Measured:
 
     @property
     def known_flushes(self) -> float:
-        """The flushes that are told from writes."""
+        """Empty flushes per second, 0 if they cannot be separated from writes."""
         return self.flushes or 0.0
 
     @property
     def max_depth(self) -> float:
-        """How many are under way at most, where as many come at once and are done one by one."""
+        """Writes in flight at most, if they arrive together and complete one by one."""
         return 2 * self.depth - 1
 
     def writes_sharing_a_page(self, layout: Layout | None) -> float:
-        """Return how many writes share one of the bitmap's page on *layout*."""
-        # Parity collects what is under way; else each writer waits for the page by itself (raid1-10.c).
+        """Return how many writes share one write of a bitmap page on *layout*."""
+        # Parity levels collect the bits of a batch; with copies each submitter waits alone (raid1-10.c).
         return self.depth if layout is not None and layout.parity else 1.0
 
     def page_write_seconds(self, context: VolumeContext) -> float:
-        """Return the seconds that one write of the bitmap's page takes."""
-        return context.writes_of_a_page * (self.metadata_wait or 0.0) / 1000
+        """Return the seconds that one write of a bitmap page takes."""
+        return context.requests_per_page * (self.metadata_wait or 0.0) / 1000
 
     @property
     def requests(self) -> float:
-        """All that the volume was sent, flushes too."""
+        """All requests of the volume, flushes too."""
         return self.read.requests + self.write.requests + self.known_flushes
 
 
 def measured(
     topology: Topology, loads: Mapping[str, Load], context: VolumeContext, seconds: float | None
 ) -> Measured | None:
-    """Return what *loads*, corrected, say of the volume; None where its own requests are not among them."""
+    """Return the figures of the volume in *loads*, corrected; None without its own reads and writes."""
     own = loads.get(context.device.name, Load())
-    read, written = own.read, own.write
-    if None in (read.ios, read.bytes, written.ios, written.bytes):
+    read, write = own.read, own.write
+    if None in (read.ios, read.bytes, write.ios, write.bytes):
         return None
     owned = shares(topology, loads, context.device.name)
-    below = members_of(topology, loads, context, owned)
     ours = together(topology, [owned[name] for name in context.disks])
     reads, writes = (sum_of(loads, context.disks, way) for way in ("read", "write"))
-    marked = below.metadata.requests if below.metadata else 0.0
-    empty = (below.extra or 0.0) if context.counts_flushes else 0.0
-    none = context.counts_flushes and not _sent(written)  # what there was would be among the writes
+    disk_flushes = sum_of(loads, context.disks, "flush").ios
+    below = members_of(topology, loads, context, owned, disk_flushes)
+    metadata = below.metadata.requests if below.metadata else 0.0
+    write_share = _share(ours.write, writes, metadata)
+    extra = (below.extra or 0.0) if context.counts_flushes else 0.0
+    no_writes = context.counts_flushes and not _sent(write)  # flushes would be among the writes
     return Measured(
         read=Stream(_sent(read), read.bytes or 0.0),
-        write=Stream(max(0.0, _sent(written) - empty), written.bytes or 0.0),
-        flushes=0.0 if none else below.flushes,
+        write=Stream(max(0.0, _sent(write) - extra), write.bytes or 0.0),
+        flushes=0.0 if no_writes else below.flushes,
         members_read=below.read,
         members_write=below.write,
-        disks_read=_done(ours.read, reads, 0.0),
-        disks_write=_done(ours.write, writes, marked),
+        disks_read=_completed(ours.read, reads, 0.0, _share(ours.read, reads, 0.0)),
+        disks_write=_completed(ours.write, writes, metadata, write_share),
         metadata=below.metadata,
         metadata_wait=sum_of(loads, context.metadata, "write").await_ms,
-        depth=_at_once(own, own.write.wait),
-        queue=_at_once(own, own.total.wait),
-        fua_writes=_fua_writes(context, loads, below, _share(ours.write, writes, marked)),
+        depth=_in_flight(own, own.write.wait),
+        queue=_in_flight(own, own.total.wait),
+        fua_writes=_fua_of(context, below, disk_flushes) if write_share == 1 else None,
         seconds=seconds,
-        flushes_reason="" if none else below.flushes_reason,
+        flushes_reason="" if no_writes else below.flushes_reason,
+    )
+
+
+def fua_writes(
+    layout: Layout, disk_flushes: float | None, sent: float, pages: float
+) -> float | None:
+    """
+    Return the writes per second with FUA that a volume of *layout* received; None without flush counters.
+
+    A disk with a write cache and without FUA, as most SCSI and SATA disks, flushes once
+    more after each such write (block/blk-flush.c). *disk_flushes*: those the disks did, *sent*: those
+    sent to the members, *pages*: writes of bitmap pages on all members; per second. A page of
+    LVM's bitmap costs three flushes: dm splits it into an empty flush with FUA (two) and the page (one).
+    """
+    if disk_flushes is None:
+        return None
+    known = sent + DISK_FLUSHES_PER_PAGE * pages
+    if disk_flushes <= known * (1 + SKEW):
+        return 0.0
+    return (disk_flushes - known) / (1 + layout.parity if layout.parity else layout.copies)
+
+
+def _fua_of(context: VolumeContext, below: Members, disk_flushes: float | None) -> float | None:
+    """Return the writes with FUA; None where bitmap or flushes are not known."""
+    pages, extra = below.metadata, below.extra
+    if context.present is None or pages is None or extra is None or not context.metadata:
+        return None
+    sent = extra * len(context.members)
+    return fua_writes(
+        context.present, disk_flushes, sent, pages.requests / context.requests_per_page
     )
 
 
 def _sent(own: Flow) -> float:
-    """Return the requests that were sent: before merging, which a disk or partition does itself."""
+    """Return the requests before merging, which a disk or partition does itself."""
     return (own.ios if own.arrivals is None else own.arrivals) or 0.0
 
 
-def _at_once(own: Load, wait: float | None) -> float:
-    """Return how many that *wait* together, milliseconds, are under way where any is; 1 where nothing tells."""
+def _in_flight(own: Load, wait: float | None) -> float:
+    """Return the requests in flight while any is, by their *wait* per second, ms; 1 if not known."""
     return 1.0 if not own.busy or wait is None else max(1.0, wait / 1000 / own.busy)
 
 
-def _fua_writes(
-    context: VolumeContext, loads: Mapping[str, Load], below: Members, ours: float | None
-) -> float | None:
-    """Return the writes that ask for FUA; None where the disks' flushes are not all *ours*."""
-    pages, extra = below.metadata, below.extra
-    if (
-        context.present is None
-        or pages is None
-        or extra is None
-        or not context.metadata
-        or ours != 1
-    ):
-        return None
-    done = sum_of(loads, context.disks, "flush").ios
-    return fua_writes(
-        context.present,
-        done,
-        extra * len(context.members),
-        pages.requests / context.writes_of_a_page,
-    )
-
-
-def _done(part: Portion, own: Flow, metadata: float) -> Stream | None:
+def _completed(part: Portion, own: Flow, metadata: float, share: float | None) -> Stream | None:
     """
-    Return what the disks, which did *own*, completed of the volume's data, *part* of what arrived.
+    Return the volume's data requests that the disks completed.
 
-    Disk by disk, as a layer's figures have it. But requests that ask for a
-    flush never merge, so those of its *metadata*, if any, are taken out whole,
-    and what is left is divided by arrivals where others share the disks.
+    *part*: the volume's part of their load *own*, as in the layers' figures. Writes of the bitmap
+    never merge, for they flush. So *metadata* of them are subtracted whole, and the
+    volume's *share* of arrivals divides the rest.
     """
     if not metadata and part.ios is not None and part.bytes is not None:
         return Stream(part.ios, part.bytes)
-    ours = _share(part, own, metadata)
-    if ours is None or part.bytes is None or own.ios is None:
+    if share is None or part.bytes is None or own.ios is None:
         return None
-    return Stream(max(0.0, own.ios - metadata) * ours, part.bytes)
+    return Stream(max(0.0, own.ios - metadata) * share, part.bytes)
 
 
 def _share(part: Portion, own: Flow, metadata: float) -> float | None:
-    """Return the share of what the disks were sent, metadata apart, that is the volume's; 1 if nobody else's."""
+    """Return the volume's share of the disks' arrivals without metadata; 1 if nobody else used them."""
     if part.arrivals is None or own.arrivals is None:
         return None
     ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0

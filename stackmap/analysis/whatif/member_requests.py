@@ -1,9 +1,8 @@
 """
-What a layout makes of a volume's requests: at its members, and at their disks if nothing of several merges.
+What a layout makes of a volume's requests: at its members, and at the disks if no two requests merge.
 
-The algebra over a line of ``RAID_LEVELS``: copies write each request so often,
-parity writes and reads rows page by page; both cut at the chunk; a flush goes
-to every member.
+It follows from the line of the level in ``RAID_LEVELS``. Copies write each request several times; parity
+reads and writes rows page by page; both split at the chunk; a flush goes to every member.
 """
 
 from __future__ import annotations
@@ -15,13 +14,15 @@ from typing import Literal
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.quantities import NO_REQUESTS, Band, Stream, exact
-from stackmap.analysis.whatif.stripe_cost import Cost
+from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 
 SECTOR = 512
-# By so much of a power of two a mean may miss it: a text rounds it, and one request in thirty may be of another size.
-ODD = 1 / 30
+# How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
+SIZE_TOLERANCE = 1 / 30
+# Rows in md's stripe cache: 256, or the pages of four chunks if that is more (raid5.c, raid5_run).
+STRIPE_CACHE, CHUNKS_IN_CACHE = 256, 4
 
 End = Literal["likely", "low", "high"]
 
@@ -29,13 +30,11 @@ End = Literal["likely", "low", "high"]
 @dataclass(frozen=True, slots=True)
 class MemberRequests:
     """
-    What members take, a second: ``read`` and ``write`` that carry data, ``flushes``, which do not.
+    Requests at the members, per second: ``read`` and ``write`` with data, ``flushes`` without.
 
-    ``read_whole``, ``caused_whole`` and ``write_whole``: the requests at the
-    disks of what was to be read, of what is read for parity, and of writes,
-    where all that md cut of one request, page by page, is one again there, and
-    no two requests merge. On layouts that cut no pages they are those at the
-    members. ``pages``: what one of these is cut into, 1 where none is.
+    ``read_whole``, ``caused_whole``, ``write_whole``: requests at the disks for the volume's reads, for reads
+    that parity causes, and for writes, if the pages of each request merge again and no two
+    requests do. Without parity they equal the members'. ``pages``: md's pages per such request.
     """
 
     read: Stream
@@ -48,78 +47,106 @@ class MemberRequests:
 
     @property
     def written(self) -> float:
-        """Writes as members count them: flushes too."""
+        """Writes as members count them, with flushes."""
         return self.write.requests + self.flushes
 
 
-def pieces(stream: Stream, chunk: int | None, cuts: int | None) -> Band:
+def pieces(stream: Stream, chunk: int | None, split_size: int | None) -> Band:
     """
-    Return how many requests *stream* becomes where each is cut at every *chunk*.
+    Return the requests of *stream* after a split at every *chunk*.
 
-    *cuts*: where they were cut already before they were counted. No counter
-    tells where they start. At the least each is cut only where it is longer
-    than a chunk: it starts at a multiple of its size. At the most they start at
-    random pages, where a request of s bytes has 1 + (s - page) / chunk pieces,
-    on average. Nearly all of one size that is a power of two are taken for the first.
+    *split_size*: where they were split before they were counted. No counter tells where requests
+    start. At least, only those longer than a chunk are split: they start at multiples of their size. At
+    most, they start at random pages: s bytes give 1 + (s - page) / chunk pieces on average. The
+    first is likely if nearly all have one size that is a power of two.
     """
     size = stream.size
-    if not size or chunk is None or not may_cut(chunk, cuts):
+    if not size or chunk is None or not may_split(chunk, split_size):
         return exact(stream.requests)
     least = max(1.0, size / chunk)
     most = max(least, 1 + max(0.0, size - (PAGE if size >= PAGE else SECTOR)) / chunk)
     whole = 2 ** round(log2(size))
-    likely = least if abs(size / whole - 1) <= ODD else most
+    likely = least if abs(size / whole - 1) <= SIZE_TOLERANCE else most
     return Band(least, likely, most).scaled(stream.requests)
 
 
-def may_cut(chunk: int | None, cuts: int | None) -> bool:
-    """Whether a *chunk* may cut what was counted: not where that had been cut as short (at *cuts*)."""
-    return chunk is not None and (cuts is None or cuts > chunk)
+def may_split(chunk: int | None, split_size: int | None) -> bool:
+    """Whether a *chunk* may split counted requests: not if they were split to this size before."""
+    return chunk is not None and (split_size is None or split_size > chunk)
 
 
-def cut_ends(layout: Layout, context: VolumeContext) -> tuple[End, ...]:
-    """Return which ends of what chunks may cut there are, the likely one first."""
-    return ("likely", "low", "high") if may_cut(layout.chunk, context.cuts) else ("likely",)
+def split_ends(layout: Layout, context: VolumeContext) -> tuple[End, ...]:
+    """Return the ends of ``pieces`` that differ for *layout*, the likely one first."""
+    return ("likely", "low", "high") if may_split(layout.chunk, context.split_size) else ("likely",)
 
 
 def member_requests(
     layout: Layout,
-    found: Measured,
+    measured: Measured,
     context: VolumeContext,
     pattern: Pattern,
     cost: Cost | None,
     end: End = "likely",
 ) -> MemberRequests:
     """
-    Return what *layout* makes of *found*.
+    Return what *layout* makes of the measured load.
 
-    *cost* is that of a page written, where it has parity; *end*: of how often
-    its chunks cut requests.
+    *cost*: of a page written, None without parity; *end*: of the number of pieces.
     """
 
-    def cut(stream: Stream) -> Stream:
-        band = pieces(stream, layout.chunk, context.cuts)
+    def split(stream: Stream) -> Stream:
+        band = pieces(stream, layout.chunk, context.split_size)
         return Stream(float(getattr(band, end)), stream.bytes)
 
-    read = cut(found.read)
-    flushes = found.known_flushes * layout.members
+    read = split(measured.read)
+    flushes = measured.known_flushes * layout.members
+    size = measured.write.size
     if cost is None:
-        write = cut(found.write).scaled(layout.copies)
+        write = split(measured.write).scaled(layout.copies)
         return MemberRequests(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
-    # Less than a page is a row of its own all the same.
-    carried = found.write.requests * max(found.write.size, PAGE) if found.write.requests else 0.0
+    # A request below a page updates a whole page of a row.
+    carried = measured.write.requests * max(size, PAGE) if measured.write.requests else 0.0
     caused, written = _in_pages(carried * cost.reads), _in_pages(carried * cost.writes)
-    piece = max(PAGE, min(pattern.run, layout.chunk or pattern.run, max(found.write.size, PAGE)))
+    piece = max(PAGE, min(pattern.run, layout.chunk or pattern.run, max(size, PAGE)))
     return MemberRequests(
-        read + caused,
-        written,
-        flushes,
-        read.requests,
-        caused.bytes / piece,
-        written.bytes / piece,
-        piece / PAGE,
+        read=read + caused,
+        write=written,
+        flushes=flushes,
+        read_whole=read.requests,
+        caused_whole=caused.bytes / piece,
+        write_whole=written.bytes / piece,
+        pages=piece / PAGE,
     )
 
 
 def _in_pages(carried: float) -> Stream:
     return Stream(carried / PAGE, carried) if carried else NO_REQUESTS
+
+
+def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> list[Cost]:
+    """Return the cost of a page written on *layout*, which has parity, by each hypothesis."""
+    present, rows = context.present, pattern.rows
+    if rows and present and (present.data, present.chunk) == (layout.data, layout.chunk):
+        return [_converted(rows, present, layout)]
+    chunk = layout.chunk or pattern.run
+    run = pattern.run / chunk
+    random = scattered(layout.data, layout.parity, run)
+    stream = sequential(layout.data, layout.parity, run)
+    return [
+        random.mixed(stream, each.sequential if _stays_cached(each.sequential, chunk) else 0.0)
+        for each in pattern.hypotheses
+    ]
+
+
+def _converted(rows: Cost, present: Layout, layout: Layout) -> Cost:
+    """Return the cost of rows measured on *present* where only the number of parity pages differs."""
+    pages = 1 / rows.updates
+    before = cold_reads(present.data, present.parity, pages)
+    reads = rows.reads * cold_reads(layout.data, layout.parity, pages) / before if before else 0.0
+    return Cost(reads, 1 + layout.parity * rows.updates, rows.updates)
+
+
+def _stays_cached(share: float, chunk: float) -> bool:
+    """Whether a row is still in the stripe cache when a stream returns to it, a chunk later."""
+    pages = chunk / PAGE
+    return pages <= max(STRIPE_CACHE, CHUNKS_IN_CACHE * pages) * share

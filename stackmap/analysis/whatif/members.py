@@ -1,10 +1,10 @@
 """
-What the members took of a volume's load, and what tells its empty flushes there.
+What the members did for a volume, and how many of it were empty flushes.
 
-Sub-LVs and an array's members serve one volume, so all they did is its. A disk
-or a crypt mapping below a linear or striped volume may serve others too: then
-the volume's part is what its own counters say was sent there, and no member
-tells its flushes from writes.
+Sub-LVs and the members of an array serve one volume, so all their load is the
+volume's. A disk or crypt mapping below a linear or striped volume may serve
+others too. Then the volume's part is what its own counters say, and flushes
+cannot be separated from writes.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import Flow, Load, sum_flows
-from stackmap.model.raid import PAGE, Layout
+from stackmap.model.raid import PAGE
 from stackmap.model.topology import Topology
 
-ON_ONE_DEVICE = "on one device nothing tells them from writes"
-ON_COPIES = "where every member is a copy, nothing tells them from writes"
-UNSEEN = "its members are not among the figures"
+ON_ONE_DEVICE = "on one device they cannot be separated from writes"
+ON_COPIES = "where every member is a copy, they cannot be separated from writes"
+UNSEEN = "the input has no figures for its members"
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
     """
-    What data members took of the volume's load, a second, None where nothing says.
+    The load of the data members that is the volume's, per second; None where not known.
 
-    ``write`` has the flushes, not the bitmap. ``extra``: writes at each member that carry no data:
-    flushes, and pages of md's own bitmap. ``flushes``: None where ``flushes_reason`` says why.
-    ``metadata``: what the bitmap was written, wherever that is.
+    ``write`` includes flushes, but not the bitmap. ``extra``: writes per member
+    without data: flushes, and pages of md's bitmap. ``flushes``: None where
+    ``flushes_reason`` says why. ``metadata``: writes of the bitmap, on any device.
     """
 
     read: Stream | None
@@ -51,40 +51,46 @@ def members_of(
     loads: Mapping[str, Load],
     context: VolumeContext,
     owned: Mapping[str, Share],
+    disk_flushes: float | None,
 ) -> Members:
-    """Return what *loads*, corrected, say of them; *owned*: what is the volume's of each device below it."""
-    metadata = _all_of(loads, context.metadata, "write")
-    used = users_of(topology, loads, context.others)
-    if used:
+    """
+    Return the members' load in *loads*, which is corrected.
+
+    *owned*: the volume's share of each device below it. *disk_flushes*: those its disks counted.
+    """
+    metadata = _arrived(loads, context.metadata, "write")
+    users = users_of(topology, loads, context.others)
+    if users:
         part = together(topology, [owned[name] for name in context.members])
-        why = f"{used} its members, too"
-        return Members(_stream(part.read), _stream(part.write), None, None, why, metadata)
-    read, write = (_all_of(loads, context.members, way) for way in ("read", "write"))
-    flushes_reason = _flushes_reason(context, write)
-    if flushes_reason:
-        return Members(read, write, None, None, flushes_reason, metadata)
+        why = f"{users} its members too"
+        return Members(stream_of(part.read), stream_of(part.write), None, None, why, metadata)
+    read, write = (_arrived(loads, context.members, way) for way in ("read", "write"))
+    reason = _flushes_reason(context, write)
+    if reason:
+        return Members(read, write, None, None, reason, metadata)
     extra = _extra(context, loads)
-    if context.device.facts.get("consistency") != "bitmap" or not context.bitmap or write is None:
+    bitmap = context.bitmap
+    if context.device.facts.get("consistency") != "bitmap" or not bitmap or write is None:
         return Members(read, write, extra, extra, "", metadata)
-    flushes, metadata = _apart(context, context.bitmap, loads, extra)
+    flushes, metadata = _separated(context, bitmap, disk_flushes, extra)
     return Members(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
 
 
 def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]) -> str:
     """
-    Return which of *names* used what they stand on, as in "w and 2 more used"; "" where all were idle.
+    Return which of *names* used what is below them, as in "w and 2 more used"; "" if all were idle.
 
-    Where none is known to have, those of which nothing tells "may have used" it.
+    If only devices without counters remain, "may have used".
     """
     known: list[str] = []
-    open_: list[str] = []
+    unknown: list[str] = []
     for name in names:
         load = loads.get(name)
         if load is not None and (load.total.ios or load.total.bytes):
             known.append(name)
         elif not (topology[name].counted and is_idle(load)):
-            open_.append(name)
-    found = known or open_
+            unknown.append(name)
+    found = known or unknown
     if not found:
         return ""
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
@@ -92,34 +98,30 @@ def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]
 
 
 def sum_of(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> Flow:
-    """Return what the devices *names* did together."""
+    """Return the sum of the devices *names* in one direction."""
     return sum_flows(flow_of(loads.get(name, Load()), direction) for name in names)
 
 
-def _all_of(loads: Mapping[str, Load], names: tuple[str, ...], direction: str) -> Stream | None:
-    """Return what arrived at all of *names*; None where there are none."""
-    return _stream(sum_of(loads, names, direction)) if names else None
-
-
-def _stream(sent: Flow | Portion) -> Stream | None:
-    """Return what was sent there, before merging."""
+def stream_of(sent: Flow | Portion) -> Stream | None:
+    """Return the requests that arrived, before merging."""
     if sent.arrivals is None or sent.bytes is None:
         return None
     return Stream(sent.arrivals, sent.bytes)
 
 
+def _arrived(loads: Mapping[str, Load], names: tuple[str, ...], direction: str) -> Stream | None:
+    return stream_of(sum_of(loads, names, direction)) if names else None
+
+
 def _flushes_reason(context: VolumeContext, write: Stream | None) -> str:
-    """Return why nothing tells flushes from writes; "" where members do."""
-    if context.present is None:
+    """Return why flushes cannot be separated from writes; "" if the members tell them."""
+    layout = context.present
+    if layout is None:
         return ON_ONE_DEVICE
-    # md counts none of its own, so what its members have beyond the copies was flushes.
-    if context.counts_flushes and _all_copies(context.present):
+    # md's own writes hold no flushes, so on its copies all further requests are flushes.
+    if context.counts_flushes and not layout.parity and layout.copies >= layout.members:
         return ON_COPIES
     return UNSEEN if write is None else ""
-
-
-def _all_copies(layout: Layout) -> bool:
-    return not layout.parity and layout.copies >= layout.members
 
 
 def _extra(context: VolumeContext, loads: Mapping[str, Load]) -> float:
@@ -130,20 +132,21 @@ def _extra(context: VolumeContext, loads: Mapping[str, Load]) -> float:
     return flushes_sent(context.present, own, members, counted=context.counts_flushes)
 
 
-def _apart(
-    context: VolumeContext, bitmap: Bitmap, loads: Mapping[str, Load], extra: float
+def _separated(
+    context: VolumeContext, bitmap: Bitmap, disk_flushes: float | None, extra: float
 ) -> tuple[float, Stream]:
     """
-    Return the flushes, and what md's own bitmap was written, of *extra* writes at each member.
+    Return the flushes and the bitmap's writes among *extra* writes per member of an md array.
 
-    A write of a page asks its disk for two flushes, a flush for one; so of f
-    that the disks did, f - extra were of pages. Where they do not tell, all is
-    the bitmap's. On parity levels, *extra* has a page as the part that is no data.
+    A page of the bitmap costs its disk two flushes, a flush one. So of f flushes
+    per disk, f - extra belong to pages. If disks count no flushes, all is the
+    bitmap's. On parity levels *extra* holds only the part of a page without data.
     """
     part = 1 - bitmap.page_bytes / PAGE if context.present and context.present.parity else 1.0
     most = extra / part if part else 0.0
-    done = sum_of(loads, context.disks, "flush").ios
-    pages = most if done is None else (done / max(1, len(context.disks)) - extra) / (2 - part)
+    pages = most
+    if disk_flushes is not None:
+        pages = (disk_flushes / max(1, len(context.disks)) - extra) / (2 - part)
     pages = min(most, max(0.0, pages))
     written = pages * len(context.members)
     return max(0.0, extra - pages * part), Stream(written, written * bitmap.page_bytes)

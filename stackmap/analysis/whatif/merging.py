@@ -1,9 +1,8 @@
 """
-How many requests the disks complete of what members send: from where nothing merges to as it was measured.
+How many requests the disks complete of those the members send: from no merging to what was measured.
 
-*Fragments* are the requests the disks completed for each request that md was
-sent and cut: 1 where its pages are one again and no two requests merged, less
-where some did, more where pages stayed apart.
+*Fragments* are the requests completed per request that md received and split: 1 where its pages
+merge again and no two requests do, less where requests merge, more where pages stay separate.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 
-# The fragments of one load on another layout, for those on the present one, at least and at most: in the
-# lab, ten loads on RAID5, RAID6 and RAID10 of the same disks. With parity on neither nothing was measured:
-# there as few merge as now, or none.
+# Fragments of one load on another layout ÷ those on the present one, the least and the most of ten lab loads
+# on RAID5, RAID6 and RAID10 of the same disks. Between two layouts without parity nothing was
+# measured: as many merge as now, or none.
 FRAGMENT_RATIOS = {
     # (the present layout has parity, the other has)
     (True, True): (0.94, 1.13),
@@ -32,28 +31,27 @@ FRAGMENT_RATIOS = {
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
-    """Those of reads, of what is read for parity, and of writes; None where nothing tells."""
+    """Those of reads, of parity reads and of writes; None if not known."""
 
     read: float | None
     caused: float | None
     write: float | None
 
 
-def fragments(found: Measured, now: MemberRequests, context: VolumeContext) -> Fragments:
+def fragments(measured: Measured, now: MemberRequests, context: VolumeContext) -> Fragments:
     """
     Return the fragments on the present layout.
 
-    What is read for parity lies beside what is written, so where nothing is
-    read for it now, it will merge as writes do.
+    Parity reads are next to the writes, so if there are none now, they will merge as writes do.
     """
-    known_flushes = now.flushes if context.flushes_counted else 0.0
-    read = _fragments(found.disks_read, now.read_whole + now.caused_whole, 0.0)
-    write = _fragments(found.disks_write, now.write_whole, known_flushes)
+    flushes = now.flushes if context.flushes_counted else 0.0
+    read = _fragments(measured.disks_read, now.read_whole + now.caused_whole, 0.0)
+    write = _fragments(measured.disks_write, now.write_whole, flushes)
     return Fragments(read, read if now.caused_whole else write, write)
 
 
-def _fragments(done: Stream | None, whole: float, known_flushes: float) -> float | None:
-    return None if done is None else ratio(max(0.0, done.requests - known_flushes), whole)
+def _fragments(done: Stream | None, whole: float, flushes: float) -> float | None:
+    return None if done is None else ratio(max(0.0, done.requests - flushes), whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ class Merging:
     """
     How requests merge at the disks of ``layout``, by the ``fragments`` on the ``present`` one.
 
-    ``joined``: the share of writes that is one with another on any layout, as
-    it is now. ``queue``: how many of the volume's requests are under way at once.
+    ``joined``: the share of writes that merge into another on any layout.
+    ``queue``: the volume's requests in flight.
     """
 
     layout: Layout
@@ -71,36 +69,36 @@ class Merging:
     joined: float
     queue: float
 
-    def read(self, way: MemberRequests) -> Band:
-        """Return what the disks do of *way*'s reads."""
-        own = self._band(way.read_whole, self.fragments.read)
-        return own + self._band(way.caused_whole, self.fragments.caused, self._apart(way))
+    def read(self, sent: MemberRequests) -> Band:
+        """Return the reads that the disks complete."""
+        own = self._band(sent.read_whole, self.fragments.read)
+        return own + self._band(sent.caused_whole, self.fragments.caused, self._separate(sent))
 
-    def written(self, way: MemberRequests) -> Band:
-        """Return what they do of its writes."""
-        return self._band(way.write_whole, self.fragments.write, self._apart(way), self.joined)
+    def written(self, sent: MemberRequests) -> Band:
+        """Return the writes that the disks complete."""
+        fragments = self.fragments.write
+        return self._band(sent.write_whole, fragments, self._separate(sent), self.joined)
 
-    def _apart(self, way: MemberRequests) -> float:
+    def _separate(self, sent: MemberRequests) -> float:
         """
-        Return the fragments at most, where nothing measured says how pages merge.
+        Return the most fragments if nothing measured shows how pages merge.
 
-        A page merges with the last one that was sent to its disk (block/blk-merge.c:
-        blk_attempt_plug_merge). That is its neighbour where md takes requests one
-        after another; where it takes pages of all that are under way in any order,
-        it is as often as they are few.
+        A page merges with the last one sent to its disk (block/blk-merge.c, blk_attempt_plug_merge). That is
+        its neighbour if md handles one request after another. If md handles pages of all requests in
+        flight in any order, it is the more rarely its neighbour, the more there are.
         """
-        return 1 + (way.pages - 1) * (1 - 1 / self.queue)
+        return 1 + (sent.pages - 1) * (1 - 1 / self.queue)
 
     def _band(
-        self, whole: float, measured: float | None, apart: float = 1.0, joined: float = 0.0
+        self, whole: float, measured: float | None, separate: float = 1.0, joined: float = 0.0
     ) -> Band:
-        """Return what the disks do of *whole* requests; without parity nothing is cut, and that is the most."""
+        """Return the completed requests of *whole* ones; without parity nothing is split further."""
         before = self.present is not None and self.present.parity > 0
-        here = 1.0 if measured is None else measured
+        now = 1.0 if measured is None else measured
         least, most = FRAGMENT_RATIOS[before, self.layout.parity > 0]
-        likely, high = here, 1.0 if most is None else here * most
+        likely, high = now, 1.0 if most is None else now * most
         if not self.layout.parity:
-            likely, high = min(1.0, here), min(1.0, high, max(here, 1.0 - joined))
+            likely, high = min(1.0, now), min(1.0, high, max(now, 1.0 - joined))
         elif not before:
-            high = max(high, here * apart)
-        return Band(min(likely, here * least), likely, high).scaled(whole).widened(SKEW)
+            high = max(high, now * separate)
+        return Band(min(likely, now * least), likely, high).scaled(whole).widened(SKEW)

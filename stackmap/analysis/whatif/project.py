@@ -1,4 +1,4 @@
-"""The projection: measure, see how the writes lie, apply the layout, merge, add the bitmap."""
+"""The projection: measure, find the write pattern, apply the layout, merge, add the bitmap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.measured import Measured, measured
-from stackmap.analysis.whatif.member_requests import End, MemberRequests, cut_ends, member_requests
+from stackmap.analysis.whatif.member_requests import (
+    End,
+    MemberRequests,
+    member_requests,
+    parity_costs,
+    split_ends,
+)
 from stackmap.analysis.whatif.merging import Merging, fragments
 from stackmap.analysis.whatif.metadata import (
     Metadata,
@@ -18,7 +24,6 @@ from stackmap.analysis.whatif.metadata import (
     present_metadata,
     regions,
 )
-from stackmap.analysis.whatif.parity import row_costs
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import (
     SINGLE_DEVICE,
@@ -30,8 +35,12 @@ from stackmap.analysis.whatif.projection import (
 from stackmap.analysis.whatif.quantities import Band, Levels, Stream, exact, levels, spanning
 from stackmap.analysis.whatif.stripe_cost import Cost
 from stackmap.analysis.whatif.unmodelled import unmodelled
-from stackmap.analysis.whatif.validation import require_supported, require_whole_volume
-from stackmap.analysis.whatif.volume_context import VolumeContext, volume_context
+from stackmap.analysis.whatif.volume_context import (
+    VolumeContext,
+    require_supported,
+    require_whole_volume,
+    volume_context,
+)
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
@@ -40,39 +49,38 @@ from stackmap.model.topology import Topology
 
 
 def project(
-    topology: Topology, intervals: Iterable[Interval], name: str, layout: LayoutRequest
+    topology: Topology, intervals: Iterable[Interval], name: str, request: LayoutRequest
 ) -> Projection:
     """
-    Return what the load of the volume *name* would be on the *layout* that is asked for.
+    Return the load of the volume *name* on the requested layout; of the first device below that has one.
 
-    *intervals* as they come from a source: they are corrected here. Where
-    *name* has no layout of its own, the first device below it that has one is
-    meant. ``LayoutError`` where no array can be so, or *name* is a part of one;
-    ``InputError`` where the volume's own requests are not among the figures.
+    *intervals*: uncorrected. ``LayoutError`` if the layout is impossible, or *name* is a
+    member; ``InputError`` if the input lacks the volume's own reads and writes.
     """
     context = volume_context(topology, name)
     require_whole_volume(topology, context)
-    asked = layout.resolve(context.present, lvm=context.lvm)
-    require_supported(context, asked)
+    layout = request.resolve(context.present, lvm=context.lvm)
+    require_supported(context, layout)
     window = _window(topology, intervals, context)
-    model = _model(window.whole, context, asked)
-    now, projected = _now(window.whole, context), model.at(window.whole)
+    whole = window.whole
+    model = _model(whole, context, layout)
+    projected = model.at(whole)
     data = projected.disks.data or exact(0.0)
     each = capacity.member_bytes(context.size, context.present)
     return Projection(
         device=context.device,
         seconds=window.seconds,
         intervals=sum(window.counts),
-        read=window.whole.read,
-        write=window.whole.write,
-        flushes=window.whole.flushes,
+        read=whole.read,
+        write=whole.write,
+        flushes=whole.flushes,
         pattern=model.pattern,
-        now=now,
+        now=_now(whole, context),
         projected=projected,
-        need=capacity.need(asked, context.size, each),
+        need=capacity.need(layout, context.size, each),
         levels=_levels(window, model),
-        regions=tuple(regions(asked, window.whole, context, model.pattern, data.likely)),
-        unmodelled=tuple(unmodelled(window.whole, context, model.pattern, asked)),
+        regions=tuple(regions(layout, whole, context, model.pattern, data.likely)),
+        unmodelled=tuple(unmodelled(whole, context, model.pattern, layout)),
         corrections=window.corrections,
         events=window.events,
     )
@@ -80,7 +88,7 @@ def project(
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """All that was measured: as one, and its parts, of which each is the average of so many intervals."""
+    """The measured load as a whole and in parts; ``counts``: intervals that each part averages."""
 
     whole: Measured
     parts: tuple[Measured, ...]
@@ -98,7 +106,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
         average.add(interval)
         right, _ = corrected(topology, interval)
         part = measured(topology, right.loads, context, right.seconds)
-        if part is not None:  # a rule may know less of a second than of them all
+        if part is not None:  # one interval may tell less than all together
             parts.append(part)
             counts.append(interval.count)
     found = average.result()
@@ -106,15 +114,14 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
     whole = None if result is None else measured(topology, result.loads, context, result.seconds)
     if result is None or whole is None:
         raise InputError(
-            f"{context.device.title}: its own reads and writes, apart from each other, are not among the "
-            "figures"
+            f"{context.device.title}: the input has no separate read and write rates; use `iostat -x`"
         )
     return _Window(whole, tuple(parts), tuple(counts), result.seconds, done, result.events)
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """A layout with all that is needed to say what it makes of any interval of the window."""
+    """A layout with all that is needed to project any interval of the window on it."""
 
     context: VolumeContext
     layout: Layout
@@ -123,91 +130,93 @@ class _Model:
     costs: tuple[Cost | None, ...]
     merging: Mapping[End, Merging]
 
-    def at(self, found: Measured) -> LayoutLoad:
-        """Return the side of the projection under the load *found*."""
-        period = [
-            (merging, member_requests(self.layout, found, self.context, self.pattern, cost, end))
+    def at(self, load: Measured) -> LayoutLoad:
+        """Return the projection of *load*."""
+        context = self.context
+        every = [
+            (merging, member_requests(self.layout, load, context, self.pattern, cost, end))
             for end, merging in self.merging.items()
             for cost in self.costs
         ]
-        ways, context = [way for _, way in period], self.context
-        known_flushes = ways[0].flushes if context.flushes_counted else 0.0
-        added = self._metadata(found)
+        sent = [each for _, each in every]
+        likely = sent[0]
+        flushes = likely.flushes if context.flushes_counted else 0.0
+        bitmap = bitmap_on(self.layout, context)
+        added = None
+        if bitmap is not None:
+            added = metadata_on(bitmap, self.layout, load, self.whole, context, self.pattern)
+        members, disks = _added(added)
         return LayoutLoad(
             layout=self.layout,
-            members=self._at(
-                ways[0],
-                spanning((way.read.requests for way in ways), ways[0].read.requests),
-                spanning((way.written for way in ways), ways[0].written),
-                None if added is None else added.members,
+            members=self._load(
+                likely,
+                spanning((each.read.requests for each in sent), likely.read.requests),
+                spanning((each.written for each in sent), likely.written),
+                members,
             ),
-            disks=self._at(
-                ways[0],
-                _spanned([merging.read(way) for merging, way in period]),
-                _spanned([merging.written(way) for merging, way in period]) + exact(known_flushes),
-                None if added is None else added.disks,
+            disks=self._load(
+                likely,
+                _spanned([merging.read(each) for merging, each in every]),
+                _spanned([merging.written(each) for merging, each in every]) + exact(flushes),
+                disks,
             ),
             usable=capacity.usable(
                 self.layout, capacity.member_bytes(context.size, context.present)
             ),
         )
 
-    def _metadata(self, found: Measured) -> Metadata | None:
-        bitmap = bitmap_on(self.layout, self.context)
-        if bitmap is None:
-            return None
-        return metadata_on(bitmap, self.layout, found, self.whole, self.context, self.pattern)
-
-    def _at(self, sent: MemberRequests, read: Band, write: Band, added: Added | None) -> DeviceLoad:
-        return DeviceLoad(
-            self.layout.members, read, write, sent.read.bytes, sent.write.bytes, added
-        )
+    def _load(
+        self, sent: MemberRequests, read: Band, write: Band, added: Added | None
+    ) -> DeviceLoad:
+        members = self.layout.members
+        return DeviceLoad(members, read, write, sent.read.bytes, sent.write.bytes, added)
 
 
-def _spanned(ways: list[Band]) -> Band:
-    """Return the band of all *ways*, of which the first is the likely one."""
-    return spanning((end for way in ways for end in (way.low, way.high)), ways[0].likely)
+def _spanned(bands: list[Band]) -> Band:
+    """Return the band of all *bands*; the first is the likely one."""
+    return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
 
 
 def _model(whole: Measured, context: VolumeContext, layout: Layout) -> _Model:
     pattern = pattern_of(whole, context)
-    costs = tuple(row_costs(pattern, context, layout)) if layout.parity else (None,)
-    here = context.present or SINGLE_DEVICE
+    costs = tuple(parity_costs(pattern, context, layout)) if layout.parity else (None,)
+    present = context.present or SINGLE_DEVICE
     merging: dict[End, Merging] = {}
-    for end in cut_ends(layout, context):  # requests start where they start, on both layouts
-        now = fragments(
-            whole, member_requests(here, whole, context, pattern, pattern.rows, end), context
-        )
+    for end in split_ends(layout, context):  # requests start at the same places on both layouts
+        sent = member_requests(present, whole, context, pattern, pattern.rows, end)
+        now = fragments(whole, sent, context)
         merging[end] = Merging(layout, context.present, now, pattern.joined, whole.queue)
     return _Model(context, layout, whole, pattern, costs, merging)
 
 
-def _now(found: Measured, context: VolumeContext) -> LayoutLoad:
-    added = present_metadata(found, context)
-    members, disks = (None, None) if added is None else (added.members, added.disks)
+def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
+    members, disks = _added(present_metadata(load, context))
     return LayoutLoad(
         layout=context.present,
-        members=_at(len(context.members), found.members_read, found.members_write, members),
-        disks=_at(len(context.disks), found.disks_read, found.disks_write, disks),
+        members=_measured_load(
+            len(context.members), load.members_read, load.members_write, members
+        ),
+        disks=_measured_load(len(context.disks), load.disks_read, load.disks_write, disks),
         usable=context.size,
     )
 
 
-def _at(count: int, read: Stream | None, write: Stream | None, added: Added | None) -> DeviceLoad:
+def _added(metadata: Metadata | None) -> tuple[Added | None, Added | None]:
+    return (None, None) if metadata is None else (metadata.members, metadata.disks)
+
+
+def _measured_load(
+    count: int, read: Stream | None, write: Stream | None, added: Added | None
+) -> DeviceLoad:
     if read is None or write is None:
         return DeviceLoad(count, None, None, None, None, added)
     return DeviceLoad(
-        count,
-        exact(read.requests),
-        exact(write.requests),
-        read.bytes,
-        write.bytes,
-        added,
+        count, exact(read.requests), exact(write.requests), read.bytes, write.bytes, added
     )
 
 
 def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
-    """Return the percentiles of each quantity, where all intervals have it."""
+    """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:
         sides = {"now": _now(part, model.context), "projected": model.at(part)}
@@ -216,9 +225,9 @@ def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
             for where, sent in (("members", side.members.data), ("disks", side.disks.requests)):
                 if sent is not None:
                     series.setdefault(f"{where}_{when}", []).append(sent.likely)
-    whole = {key: values for key, values in series.items() if len(values) == len(window.parts)}
-    return {
-        key: found
-        for key, values in whole.items()
-        if (found := levels(values, window.counts)) is not None
+    found = {
+        key: levels(values, window.counts)
+        for key, values in series.items()
+        if len(values) == len(window.parts)
     }
+    return {key: each for key, each in found.items() if each is not None}

@@ -1,22 +1,23 @@
-"""What a projection is: a volume's load as it was measured, and what it would be on another layout."""
+"""The result of a projection: a volume's measured load, and what it would be on another layout."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from stackmap.analysis.whatif.capacity import Need
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.quantities import Band, Levels, Stream
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 
-# What a volume on one device is laid out as, which has no layout of its own.
+# The layout of a volume that has none of its own.
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What the bitmap adds: requests and bytes a second."""
+    """What the bitmap adds: requests and bytes per second."""
 
     requests: Band
     bytes: Band
@@ -25,10 +26,9 @@ class Added:
 @dataclass(frozen=True, slots=True)
 class DeviceLoad:
     """
-    What some devices together take, a second; requests as a band, None where it is not known.
+    The load of ``count`` devices together, per second; None where not known.
 
-    ``count``: how many devices. ``read``, ``write``: without ``metadata``,
-    which is what the bitmap adds; None where there is none, or nothing tells.
+    ``read``, ``write``: without ``metadata``, what the bitmap adds, None if there is none or it is not known.
     """
 
     count: int
@@ -40,26 +40,26 @@ class DeviceLoad:
 
     @property
     def data(self) -> Band | None:
-        """Requests, without metadata's."""
+        """Requests without metadata."""
         return None if self.read is None or self.write is None else self.read + self.write
 
     @property
     def data_bytes(self) -> float | None:
-        """Bytes both ways, without metadata's."""
+        """Bytes read and written without metadata."""
         if self.read_bytes is None or self.write_bytes is None:
             return None
         return self.read_bytes + self.write_bytes
 
     @property
     def requests(self) -> Band | None:
-        """All requests, metadata's too where they are known."""
+        """All requests, with metadata where known."""
         if self.data is None or self.metadata is None:
             return self.data
         return self.data + self.metadata.requests
 
     @property
     def bytes(self) -> float | None:
-        """All bytes, metadata's too where they are known."""
+        """All bytes, with metadata where known."""
         if self.data_bytes is None or self.metadata is None:
             return self.data_bytes
         return self.data_bytes + self.metadata.bytes.likely
@@ -67,7 +67,7 @@ class DeviceLoad:
 
 @dataclass(frozen=True, slots=True)
 class LayoutLoad:
-    """A layout with what its members and disks take; ``usable``: bytes it holds on members as large as now, if known."""
+    """A layout with the load of its members and disks; ``usable``: its bytes on members of the present size."""
 
     layout: Layout | None
     members: DeviceLoad
@@ -76,20 +76,8 @@ class LayoutLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """
-    ``members``: how many of ``member_bytes`` the layout needs to hold what the volume holds.
-
-    Those are as large as now, and larger only where each has to be: where it is a copy of all.
-    """
-
-    member_bytes: int
-    members: int
-
-
-@dataclass(frozen=True, slots=True)
 class Region:
-    """What a bitmap with a bit for so many bytes would add at the disks; ``bytes`` None: without one."""
+    """What a bitmap with regions of ``bytes`` would add at the disks per second; None: no bitmap."""
 
     bytes: int | None
     requests: float
@@ -99,13 +87,12 @@ class Region:
 @dataclass(frozen=True, slots=True)
 class Projection:
     """
-    A volume now, and on another layout, averaged over ``seconds`` of ``intervals`` intervals.
+    A volume now and on another layout, averaged over ``intervals`` in ``seconds``.
 
-    ``read``, ``write``: what it was sent; ``flushes``: None where nothing tells them
-    from writes. ``levels``: of volume,
-    members and disks, now and projected, over the window. ``regions``: what
-    other bitmaps would add, the present one's region first; () where it has
-    none. ``unmodelled``: what the figures leave out, in sentences.
+    ``read``, ``write``: its load; ``flushes``: None if they cannot be separated from
+    writes. ``levels``: percentiles of volume, members and disks, now and projected. ``regions``:
+    what other bitmaps would add, the default first; () if none matters.
+    ``unmodelled``: what the figures leave out, in sentences.
     """
 
     device: Device
@@ -122,16 +109,16 @@ class Projection:
     regions: tuple[Region, ...] = ()
     unmodelled: tuple[str, ...] = ()
     corrections: tuple[str, ...] = ()
-    events: tuple[str, ...] = field(default=())
+    events: tuple[str, ...] = ()
 
     @property
     def idle(self) -> bool:
-        """Whether the volume did nothing."""
+        """Whether the volume had no load."""
         return not (self.read.requests or self.write.requests or self.flushes)
 
     @property
     def needs_larger(self) -> bool:
-        """Whether its members, as many as they are, hold what is held now only if they are larger."""
+        """Whether the layout needs larger members, not more, to hold what is held now."""
         now, then, need = self.now.usable, self.projected.usable, self.need
         if need is None or now is None or then is None:
             return False
@@ -139,6 +126,6 @@ class Projection:
 
     @property
     def is_check(self) -> bool:
-        """Whether the layout is the present one: then the projection is a check of the model."""
+        """Whether the layout is the present one, so that the projection checks the model."""
         now, then = self.now.layout, self.projected.layout
         return now == then or (now is None and then == SINGLE_DEVICE)

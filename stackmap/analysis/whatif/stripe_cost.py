@@ -1,13 +1,13 @@
 """
-What parity costs: the pages md reads and writes for a page of data, by how much of a row comes together.
+The cost of parity: pages that md reads and writes per page of data, by how much of a row arrives together.
 
-md works in rows of a page a member. Of a row with d data pages and p of
-parity, an update of k pages writes k + p, and reads the fewer of two sorts of
-page that its cache lacks: those it will write and parity, or those it will not
-write (KERNEL 2.2; the second wins a tie). A row that is full reads nothing.
+md works in rows of a page per member. In a row of d data pages and p parity pages, an update
+of k pages writes k + p. It reads the smaller of two sets that its cache lacks: the pages to write and
+parity (read-modify-write), or the data pages that are not written (reconstruct-write, which wins a tie). A full
+row reads nothing (stackmap-kernel(7), "RAID write paths").
 
-A *run* is what arrives at once, in chunks. Runs at random starts find no row
-in the cache; those that follow each other find what the one before left there.
+A *run* is what arrives at once, in chunks. Random runs find no row in the cache. Sequential
+runs find what the run before left there.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, lcm
 
-MOST_CHUNKS = 64  # a run of more is full stripes but for its ends, which are a row in so many
+MAX_CHUNKS = 64  # longer runs are full stripes, except for their ends
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Pages read and written for a page of data, and the row updates that takes."""
+    """Pages read, pages written, and row updates, each per page of data."""
 
     reads: float
     writes: float
     updates: float
 
     def mixed(self, other: Cost, share: float) -> Cost:
-        """Return the cost where *share* of the pages cost as *other*."""
-        here = 1 - share
+        """Return the cost if *share* of the pages cost as *other*."""
+        own = 1 - share
         return Cost(
-            here * self.reads + share * other.reads,
-            here * self.writes + share * other.writes,
-            here * self.updates + share * other.updates,
+            own * self.reads + share * other.reads,
+            own * self.writes + share * other.writes,
+            own * self.updates + share * other.updates,
         )
 
 
 def cold_reads(data: int, parity: int, written: float) -> float:
-    """Return the pages that an update of *written* pages reads with nothing cached; between whole ones, linear."""
+    """Return the pages read by an update of *written* pages with an empty cache; linear between whole pages."""
     whole = floor(written)
     if whole >= data:
         return 0.0
-    here = min(whole + parity, data - whole) if whole else 0
+    reads = min(whole + parity, data - whole) if whole else 0
     part = written - whole
-    return here if not part else here + part * (cold_reads(data, parity, whole + 1) - here)
+    return reads if not part else reads + part * (cold_reads(data, parity, whole + 1) - reads)
 
 
 def scattered(data: int, parity: int, run: float) -> Cost:
-    """Return the cost of runs of *run* chunks, each at a random chunk, with nothing cached."""
+    """Return the cost of random runs of *run* chunks, with nothing in the cache."""
     return _between(run, lambda chunks: _scattered(data, parity, chunks))
 
 
 def sequential(data: int, parity: int, run: float) -> Cost:
-    """Return the cost of runs of *run* chunks one after another, with all before in the cache."""
+    """Return the cost of sequential runs of *run* chunks, with everything before in the cache."""
     return _between(run, lambda chunks: _sequential(data, parity, chunks))
 
 
 def run_of(data: int, parity: int, updates: float) -> float:
-    """Return the run, in chunks, that at random starts takes *updates* row updates a page; at least 1."""
-    low, high = 1.0, float(MOST_CHUNKS)
+    """Return the random run, in chunks and at least 1, that takes *updates* row updates per page."""
+    low, high = 1.0, float(MAX_CHUNKS)
     if updates >= scattered(data, parity, low).updates or data == 1:
         return low
     if updates <= scattered(data, parity, high).updates:
@@ -74,15 +74,15 @@ def run_of(data: int, parity: int, updates: float) -> float:
 
 
 def _between(run: float, cost: Callable[[int], Cost]) -> Cost:
-    """Return the cost of a *run* that is no whole number of chunks: some are longer, some shorter."""
-    run = min(max(run, 1.0), MOST_CHUNKS)
+    """Return the cost of a fractional *run* as a mix of the next shorter and the next longer one."""
+    run = min(max(run, 1.0), MAX_CHUNKS)
     shorter = floor(run)
     share = (run - shorter) * (shorter + 1) / run  # of the pages, in the longer ones
     return cost(shorter).mixed(cost(shorter + 1), share) if share else cost(shorter)
 
 
 def _scattered(data: int, parity: int, chunks: int) -> Cost:
-    """Average over where in a stripe the run begins."""
+    """Average over the chunk of a stripe at which the run starts."""
     parts = [part for start in range(data) for part in _parts(data, start, chunks)]
     pages = chunks * data
     return Cost(
@@ -94,7 +94,7 @@ def _scattered(data: int, parity: int, chunks: int) -> Cost:
 
 def _parts(data: int, start: int, chunks: int) -> list[int]:
     """
-    Return how many chunks of each stripe a run covers that begins at chunk *start* of one.
+    Return the chunks per stripe of a run that starts at chunk *start* of a stripe.
 
     >>> _parts(3, 2, 5)
     [1, 3, 1]
@@ -105,7 +105,7 @@ def _parts(data: int, start: int, chunks: int) -> list[int]:
 
 
 def _sequential(data: int, parity: int, chunks: int) -> Cost:
-    """Average over the stripes until a run and a stripe begin together again."""
+    """Average over the stripes until a run starts at the start of a stripe again."""
     span = lcm(data, chunks)
     reads = writes = updates = 0
     for stripe in range(0, span, data):
@@ -121,9 +121,11 @@ def _sequential(data: int, parity: int, chunks: int) -> Cost:
 
 
 def _reads(data: int, parity: int, new: set[int], cached: set[int]) -> int:
-    """Return the pages read to write *new*; *cached* becomes what is then known of the row."""
+    """Return the pages read to write *new*, and add to *cached* the pages of the row that md then knows."""
     others = set(range(data)) - new - cached
-    modify = len(new - cached) + (0 if cached else parity)  # parity stays with the first update
+    modify = len(new - cached) + (
+        0 if cached else parity
+    )  # the first update leaves parity in the cache
     cached |= new
     if len(others) <= modify:
         cached |= others

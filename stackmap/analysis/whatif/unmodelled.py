@@ -1,4 +1,4 @@
-"""What a projection leaves out, said in its output, as far as it concerns this one."""
+"""What a projection leaves out, as far as it matters for this one."""
 
 from __future__ import annotations
 
@@ -10,58 +10,64 @@ from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 
 ALWAYS = (
-    "how long requests take: only how many there are, and how large",
-    "the load following: what is served faster may ask for more",
+    "how long requests take: only their number and size are projected",
+    "a faster volume may attract more I/O",
+    "resync, check and rebuild, and a degraded array",
 )
-SEVERAL = 1.5  # writes under way at once, on average, from which on that matters
-FULL = 0.9  # of the chunk: a mean size from here on is that of pieces, not of requests
+SEVERAL = 1.5  # writes in flight on average
+FULL = 0.9  # of the chunk: a larger mean size is that of pieces
 
 
 def unmodelled(
-    found: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
 ) -> Iterator[str]:
     """Yield the sentences."""
     yield from ALWAYS
-    yield "resync, check and rebuild, and a degraded array"
     if context.background_state:
         yield (
-            f"what its members do now besides the load: its state is {context.background_state}, so the present "
-            "figures are not the load's alone"
+            f"the background work of its members: the array's state is {context.background_state}, so "
+            "the present figures are not only the load's"
         )
     if context.spread_above:
-        more = f" and {len(context.spread_above) - 1} more" if len(context.spread_above) > 1 else ""
-        yield f"another layout of what spreads its load over this and others: {context.spread_above[0]}{more}"
-    if _keeps_one(layout) and context.manager is None:
-        yield "who would make it: the bitmap's regions are LVM's here, 2 MiB, and mdadm's are 64 MiB"
-    cuts = context.cuts
-    if cuts is not None and max(found.read.size, found.write.size) >= FULL * cuts:
+        more = f" and {len(context.spread_above) - 1} more" * (len(context.spread_above) > 1)
         yield (
-            f"requests longer than the present chunk of {cuts // 1024} KiB: they are counted as their "
-            "pieces, so with a larger chunk, or in rows of parity, they may become fewer"
+            f"a changed layout above: {context.spread_above[0]}{more} spreads its load over this and "
+            "other devices"
+        )
+    if _has_bitmap(layout) and context.manager is None:
+        yield "mdadm's bitmap regions of 64 MiB: the projection uses LVM's, 2 MiB"
+    yield from _requests(measured, context, pattern, layout)
+    if layout.level in ("raid1", "raid10", "mirror"):
+        yield "how reads are balanced over the copies: load per disk is the mean"
+    if measured.flushes_reason:
+        where = "are counted as writes" if context.counts_flushes else "md does not count"
+        yield f"flushes, which {where}: {measured.flushes_reason}"
+
+
+def _requests(
+    measured: Measured, context: VolumeContext, pattern: Pattern, layout: Layout
+) -> Iterator[str]:
+    """Yield what is not modelled of splitting, merging and the bitmap."""
+    chunk = context.split_size
+    if chunk is not None and max(measured.read.size, measured.write.size) >= FULL * chunk:
+        yield (
+            f"requests above the present chunk of {chunk // 1024} KiB: the kernel counts their pieces, so "
+            "a larger chunk or parity may make fewer of them"
         )
     if layout.parity and pattern.rows is None:
         yield (
-            "how well md's pages merge at these disks: the band is the lab's, and wider where several "
-            "requests are under way at once"
+            "how well md's pages merge at these disks: the range is from lab measurements, and wider with "
+            "several requests in flight"
         )
-    if found.depth > SEVERAL and layout.copies > 1 and not layout.parity:
-        yield "whether writes that come at once share a write of the bitmap: the band holds both"
-    if found.metadata is None and _keeps_one(context.present) and _keeps_one(layout):
-        yield from _bitmap_unseen(context)
-    if layout.level in ("raid1", "raid10", "mirror"):
-        yield "that copies let reads be balanced: per disk is the mean"
-    if found.flushes_reason:
-        where = "are among the writes" if context.counts_flushes else "md does not count"
-        yield f"flushes, which {where}: {found.flushes_reason}"
+    if measured.depth > SEVERAL and layout.copies > 1 and not layout.parity:
+        yield "whether concurrent writes share a bitmap write: the range includes both"
+    if measured.metadata is None and _has_bitmap(context.present) and _has_bitmap(layout):
+        if context.lvm:
+            yield "how often the bitmap is written now: the input does not show it"
+        else:
+            yield "how often md's bitmap, if there is one, is written now: its writes look like data"
 
 
-def _keeps_one(layout: Layout | None) -> bool:
-    """Whether it has a bitmap: where copies or parity could be out of step."""
+def _has_bitmap(layout: Layout | None) -> bool:
+    """Whether it may have a bitmap: its copies or parity can get out of sync."""
     return layout is not None and layout.survivable_failures > 0
-
-
-def _bitmap_unseen(context: VolumeContext) -> Iterator[str]:
-    if context.lvm:
-        yield "how often the bitmap is written now: it is not among the figures"
-    else:
-        yield "how often md's bitmap is written now, if there is one: nothing tells it from data"

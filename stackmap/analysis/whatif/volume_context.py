@@ -1,4 +1,4 @@
-"""Where a volume stands: its layout, its members and disks, and what of the machine a projection must know."""
+"""What a projection must know of a volume: its layout, its members and disks, and who manages it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Literal
 
 from stackmap.analysis.layers import carriers, spreads
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
+from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
+from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
-# A page of the bitmap is written with PREFLUSH and FUA, which dm splits: an empty flush, then the page
-# (KERNEL 1.2). Both are counted at the rmeta device; md's own, on its members, is one.
-WRITES_OF_A_PAGE_LVM, WRITES_OF_A_PAGE_MD = 2, 1
+# A page of the bitmap is written with PREFLUSH and FUA. dm splits that at the rmeta sub-LV into an empty
+# flush and the page; on md's own members it counts once (stackmap-kernel(7), "Bitmap").
+REQUESTS_PER_PAGE_LVM, REQUESTS_PER_PAGE_MD = 2, 1
 Manager = Literal["lvm", "md"]
 MANAGERS: dict[Kind, Manager] = {
     Kind.ARRAY: "md",
@@ -29,18 +31,14 @@ MANAGERS: dict[Kind, Manager] = {
 @dataclass(frozen=True, slots=True)
 class VolumeContext:
     """
-    Where a volume stands: what the projection must know of the machine.
+    A volume and its surroundings.
 
-    ``members``, ``metadata`` and ``disks`` by kernel name; ``others``: what else sends to the
-    members. ``size``: bytes of
-    the volume. ``region``: bytes that a bit of the present bitmap stands for,
-    None where there is none or nothing tells. ``cuts``: the size at which the
-    present layout cuts requests before they are counted, None where it does
-    not. ``flushes_counted``: whether its disks have a write cache, so that an
-    empty flush is a request there. ``manager``: who makes its layouts, None where
-    that is not known: a disk may be given to either. ``background_state``:
-    what else its members are at work for, "" if nothing. ``spread_above``: what
-    stands on it and spreads over several devices, by title.
+    ``members``, ``metadata``, ``disks``: kernel names below it; ``others``: what
+    else uses the members. ``size``: bytes. ``region``: bytes per bit of the present
+    bitmap, None if there is none or it is not known. ``flushes_counted``: its
+    disks have a write cache, so they count empty flushes as requests. ``manager``:
+    None if not known, as for a disk. ``background_state``: "resync" and the like, else
+    "". ``spread_above``: titles of devices above that spread over several devices.
     """
 
     device: Device
@@ -58,29 +56,33 @@ class VolumeContext:
 
     @property
     def lvm(self) -> bool:
-        """Whether it is projected as LVM would make it, as what may be either's is; ``unmodelled`` says that."""
+        """Whether the projection uses LVM's defaults, as it does if the manager is not known."""
         return self.manager != "md"
 
     @property
     def counts_flushes(self) -> bool:
-        """Whether an empty flush is one of its own writes: not of md's (KERNEL 1.6)."""
+        """Whether its writes include empty flushes; md counts none (stackmap-kernel(7), "Counters")."""
         return self.manager != "md"
 
     @property
-    def writes_of_a_page(self) -> int:
-        """Requests that one write of the bitmap's page is, at a member."""
-        return WRITES_OF_A_PAGE_LVM if self.lvm else WRITES_OF_A_PAGE_MD
+    def requests_per_page(self) -> int:
+        """Requests at a member per write of a bitmap page."""
+        return REQUESTS_PER_PAGE_LVM if self.lvm else REQUESTS_PER_PAGE_MD
 
     @property
     def bitmap(self) -> Bitmap | None:
-        """The bitmap there is; None where there is none, or nothing tells how large its regions are."""
+        """The present bitmap; None if there is none, or its region size is not known."""
         if self.present is None or not self.region:
             return None
         return bitmap_of(self.present, self.region, self.size)
 
     @property
-    def cuts(self) -> int | None:
-        """Bytes at which requests are cut before they are counted (KERNEL 1.2, 1.3)."""
+    def split_size(self) -> int | None:
+        """
+        Bytes at which the present layout splits requests before it counts them, None if it does not.
+
+        dm does, md does not for parity levels (stackmap-kernel(7), "Merging and splitting").
+        """
         layout = self.present
         if layout is None or not layout.chunk or (layout.parity and not self.lvm):
             return None
@@ -88,15 +90,14 @@ class VolumeContext:
 
 
 def volume_context(topology: Topology, name: str) -> VolumeContext:
-    """Return where the volume *name* stands; or the first below it that has a layout of its own."""
+    """Return the context of the first device from *name* down that has a layout; else of *name*."""
     device = next(
         filter(spreads, map(topology.__getitem__, topology.with_all_below(name))), topology[name]
     )
     edges = topology.below(device.name)
     members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
     above = (topology[n] for n in topology.with_all_above(device.name) if n != device.name)
-    beside = (edge.above for name in members for edge in topology.above(name))
-    metadata = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA))
+    users = (edge.above for name in members for edge in topology.above(name))
     data = carriers(topology, device.name)
     disks = tuple(
         n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
@@ -106,13 +107,36 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         device=device,
         present=device.layout if spreads(device) else None,
         members=members,
-        metadata=metadata,
+        metadata=tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA)),
         disks=disks,
         size=device.size,
         region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
         flushes_counted="write through" not in caches,
         manager=MANAGERS.get(device.kind),
-        others=tuple(dict.fromkeys(name for name in beside if name != device.name)),
+        others=tuple(dict.fromkeys(name for name in users if name != device.name)),
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
     )
+
+
+def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
+    """Refuse a member or a path: its load follows from the layout of the device above."""
+    if context.present is not None:
+        return
+    device = context.device
+    for edge in topology.above(device.name):
+        above = topology[edge.above]
+        part = "path" if edge.role is Role.PATH else ""
+        if not part and (above.kind is Kind.ARRAY or device.kind is Kind.MEMBER):
+            part = "member"
+        if part:
+            raise LayoutError(
+                f"{device.title} is a {part} of {above.title}, which has the layout: name {above.title}"
+            )
+
+
+def require_supported(context: VolumeContext, layout: Layout) -> None:
+    """Refuse a layout that LVM cannot make; if the manager is not known, md may make it."""
+    missing = unsupported_by_lvm(layout) if context.manager == "lvm" else ""
+    if missing:
+        raise LayoutError(missing)

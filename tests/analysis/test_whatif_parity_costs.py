@@ -1,0 +1,48 @@
+"""The cost of a page on parity layouts, by hand: whether a stream finds its rows in the stripe cache."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.analysis.whatif.member_requests import parity_costs
+from stackmap.analysis.whatif.pattern import Hypothesis, Pattern
+from stackmap.analysis.whatif.stripe_cost import cold_reads, sequential
+from stackmap.analysis.whatif.volume_context import volume_context
+from stackmap.model.raid import layout
+from tests.drawn import raid_volume, topology
+
+KIB = 1024
+
+
+def reads(share: float, chunk: int) -> float:
+    """Pages read per page written on RAID5 of four, if *share* of the bytes is sequential."""
+    pattern = Pattern(4 * KIB, 1.0, 1.0, None, None, (Hypothesis(share, None),), ())
+    context = volume_context(topology(raid_volume("r", "raid10", 1)), "r")
+    (cost,) = parity_costs(pattern, context, layout("raid5", 4, chunk))
+    return cost.reads
+
+
+@pytest.mark.parametrize(
+    ("share", "chunk", "expected"),
+    [
+        (0.23, 512, 2),
+        (0.29, 512, 0.71 * 2 + 0.29 * 2 / 3),
+        (0.05, 64, 2),
+        (0.07, 64, 0.93 * 2 + 0.07 * 2 / 3),
+    ],
+)
+def test_a_slow_stream_finds_its_rows_gone(share, chunk, expected):
+    """
+    A random page reads the two others of its row; a stream of three chunks reads two pages per row.
+
+    The cache has 256 rows, or four chunks if that is more: of 512 KiB 4 × 128. A stream returns to a
+    row after a chunk, while all writes pass 128 ÷ share rows: more than 512 below a share of 1/4. Of
+    64 KiB it is 16 ÷ share, more than 256 below 1/16.
+    """
+    assert reads(share, chunk * KIB) == pytest.approx(expected)
+
+
+def test_a_page_of_raid5_of_three_reads_the_other_one():
+    """d - 1 = 1 page to reconstruct, not 1 + 1 to modify; in sequence it is read once for both pages."""
+    assert cold_reads(2, 1, 1) == 1
+    assert sequential(2, 1, 1).reads == 1 / 2
