@@ -91,6 +91,11 @@ CASES = [
     (["--from", SAMPLE, "export", "--openmetrics", "-o", "/dev/full"], 1, "/dev/full: No space"),
     (["--from", SAMPLE, "report", "-m", "-o", "/dev/full"], 1, "/dev/full: No space"),
     (["--from", "{bad}/none", "compare", SAMPLE, SAMPLE], 1, "{bad}/none"),
+    (["--from", SAMPLE, "explain", "--since-boot", "--input", "{bad}/words"], 2, "--since-boot"),
+    (["--from", SAMPLE, "--since", "noon", "iostat"], 2, "no time: 'noon'"),
+    (["--from", SAMPLE, "--every", "soon", "explain"], 2, "no length of time: 'soon'"),
+    (["--from", SAMPLE, "whatif", "--to", "raid10"], 2, "missing NAME: which volume?"),
+    (["--from", SAMPLE, "iostat", "VGHD"], 32, "no device named 'VGHD'; did you mean 'vghdd'?"),
     (["no-such-command"], 2, "no-such-command"),
 ]
 
