@@ -55,7 +55,7 @@ DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("co
 
 def document(found: Comparison) -> Iterator[Block]:
     """Yield what ``compare`` prints."""
-    sources = (("before:", _recording(found.before)), ("after:", _recording(found.after)))
+    sources = (("before", _recording(found.before)), ("after", _recording(found.after)))
     yield Terms(sources)
     if found.unmatched:
         yield Listing((_left_out(found.unmatched),))

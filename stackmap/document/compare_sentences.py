@@ -10,7 +10,7 @@ from stackmap.analysis.compare.comparison import FigureComparison, StackComparis
 from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.load_matching import is_similar
 from stackmap.analysis.compare.sums import LAST, TOP
-from stackmap.document.units import UNKNOWN, kib, number, percent, rate
+from stackmap.document.units import UNKNOWN, change_percent, kib, number, percent, rate
 
 METHOD = "circular block bootstrap over intervals"
 
@@ -163,4 +163,4 @@ def factor(ratio: float) -> str:
     >>> factor(0.304), factor(3.55)
     ('-69.6 %', '×3.55')
     """
-    return f"×{ratio:.2f}" if ratio >= FACTOR else f"{(ratio - 1) * 100:+.1f} %"
+    return f"×{ratio:.2f}" if ratio >= FACTOR else change_percent(ratio)

@@ -18,11 +18,11 @@ PLURAL = {"read": "reads", "write": "writes"}
 
 def sentences(stack: StackFigures) -> list[str]:
     """Return what a write and a read cost at each layer, why, and what is unknown."""
-    found = [_cost_per_request(stack, direction) for direction in _directions(stack)]
+    found = costs(stack)
     if stack.parity is None or stack.parity.reason:
         found.append(_expectation(stack))
     if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
-        found += _parity(stack.parity, stack.raid.title, stack.raid.layout)
+        found += _row_updates(stack.parity, stack.raid.layout)
         found.append(_pages(stack))
     found += [
         _excess(stack, layer, direction)
@@ -37,6 +37,14 @@ def sentences(stack: StackFigures) -> list[str]:
         if f.doubt
     }
     return [sentence for sentence in found if sentence] + list(doubts)
+
+
+def costs(stack: StackFigures) -> list[str]:
+    """Return what a request causes at each layer, and what parity costs per byte written."""
+    found = [_cost_per_request(stack, direction) for direction in _directions(stack)]
+    if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
+        found.append(_parity(stack.parity, stack.raid.title, stack.raid.layout))
+    return [sentence for sentence in found if sentence]
 
 
 def _expectation(stack: StackFigures) -> str:
@@ -116,16 +124,22 @@ def _two_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _parity(cost: Parity, title: str, layout: Layout) -> list[str]:
+def _parity(cost: Parity, title: str, layout: Layout) -> str:
     if cost.reason:
-        return [f"parity cost of {title} is unknown: {cost.reason}"]
+        return f"parity cost of {title} is unknown: {cost.reason}"
+    return (
+        f"parity of {title}: {_cost(cost)} disk bytes per byte written "
+        f"({number(cost.write_amplification, 2)} written + "
+        f"{number(cost.extra_read_bytes_per_byte, 2)} read); full-stripe writes of "
+        f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
+    )
+
+
+def _row_updates(cost: Parity, layout: Layout) -> list[str]:
+    """Return how full the written stripes were, and the reads that this caused or avoided."""
+    if cost.reason:
+        return []
     found = [
-        (
-            f"parity of {title}: {_cost(cost)} disk bytes per byte written "
-            f"({number(cost.write_amplification, 2)} written + "
-            f"{number(cost.extra_read_bytes_per_byte, 2)} read); full-stripe writes of "
-            f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
-        ),
         f"full-stripe writes: {_full_stripe_share(cost)} of bytes written",
         (
             f"on average, a row update wrote {number(cost.pages_per_row, 2)} of "

@@ -44,7 +44,7 @@ def kib(value: float | None, digits: int = 1) -> str:
     return number(None if value is None else value / KIB, digits)
 
 
-def percent(share: float | None) -> str:
+def percent(share: float | None, digits: int = 1) -> str:
     """
     Return a share 0…1 as a percentage; nothing and everything without a decimal.
 
@@ -53,7 +53,17 @@ def percent(share: float | None) -> str:
     """
     if share is None:
         return UNKNOWN
-    return f"{share * 100:.{0 if share in (0.0, 1.0) else 1}f} %"
+    return f"{share * 100:.{0 if share in (0.0, 1.0) else digits}f} %"
+
+
+def change_percent(ratio: float, digits: int = 1) -> str:
+    """
+    Return after ÷ before as a signed percentage.
+
+    >>> change_percent(0.304), change_percent(1.5, 0)
+    ('-69.6 %', '+50 %')
+    """
+    return f"{(ratio - 1) * 100:+.{digits}f} %"
 
 
 def rate(value: float | None) -> str:

@@ -8,7 +8,7 @@ from stackmap.analysis.whatif.projection import DeviceLoad, Projection
 from stackmap.analysis.whatif.quantities import Band, Stream, exact
 from stackmap.document.blocks import Block, Headline, Listing, Rows, Table, Terms
 from stackmap.document.describe import layout as described
-from stackmap.document.units import KIB, UNKNOWN, percent, rate, size
+from stackmap.document.units import KIB, UNKNOWN, change_percent, percent, rate, size
 from stackmap.document.wording import change, listed, paragraph, plural, short
 from stackmap.model.raid import Layout
 
@@ -28,9 +28,9 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
     """Yield the layouts, the load, the conclusion and the figures; *key* is unique on a page."""
     yield Terms(
         (
-            ("now:", _layout(projection.now.layout)),
-            ("projected:", _layout(projection.projected.layout)),
-            ("load:", _load(projection)),
+            ("now", _layout(projection.now.layout)),
+            ("projected", _layout(projection.projected.layout)),
+            ("load", _load(projection)),
         )
     )
     yield Listing(conclusions(projection))
@@ -102,7 +102,7 @@ def _row(title: str, now: Band | None, then: Band | None) -> tuple[str, ...]:
         return (title, rate(before), UNKNOWN, "", "", UNKNOWN)
     wide = then.high - then.low >= NARROW
     ends = (rate(then.low), rate(then.high)) if wide else ("", "")
-    changed = f"{100 * (then.likely / before - 1):+.0f} %" if before else UNKNOWN
+    changed = change_percent(then.likely / before, 0) if before else UNKNOWN
     return (title, rate(before), rate(then.likely), *ends, changed)
 
 

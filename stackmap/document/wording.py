@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.amplification import LayerFigures
 from stackmap.document.blocks import Bar
-from stackmap.document.units import number, size
+from stackmap.document.units import number, percent, size
 
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
@@ -77,8 +77,8 @@ def change(now: float, then: float, less: str = "less") -> str:
     """
     if not now:
         return "previously 0" if then else "no change"
-    share = round(100 * (then / now - 1))
-    return "no change" if not share else f"{abs(share)} % {'more' if share > 0 else less}"
+    changed = percent(abs(then / now - 1), 0)
+    return "no change" if changed == "0 %" else f"{changed} {'more' if then > now else less}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -368,8 +368,11 @@ def test_a_proposal_for_what_a_text_says():
     assert result.exit_code == 0
     assert "No projection: vghdd/vm-disk1: the input has no separate read and write rates" in told
     assert "It fixes partial-stripe (vghdd/vm-disk1 (dm-89))." in told
-    assert "One request becomes 3.84 disk requests before merging." in told
-    assert "A byte written costs 3.12 bytes at the disks" in told
+    assert (
+        "One request causes 3.84 requests at the members, 3.84 requests at the disks, before merging."
+        in told
+    )
+    assert "Parity of vghdd/vm-disk1: 3.12 disk bytes per byte written" in told
 
 
 def test_what_cannot_be_planned_says_why(tmp_path):

@@ -8,17 +8,7 @@ from stackmap.analysis.amplification import StackFigures, figures_of
 from stackmap.analysis.report import Report
 from stackmap.analysis.share import Share
 from stackmap.analysis.time_series import Stretch, extremes_of
-from stackmap.document.blocks import (
-    Block,
-    Chart,
-    Line,
-    Paragraph,
-    Part,
-    Rows,
-    Section,
-    Table,
-    side_by_side,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.templates import shown
 from stackmap.document.units import kib, number, rate
 from stackmap.document.wording import REQUESTS, known_directions, paragraph, plural, sentence
@@ -32,15 +22,15 @@ DAY = 86400.0  # a capture without a clock counts seconds from 0
 FEWEST_HOURS = 2
 
 
-def section(report: Report) -> Section:
+def section(report: Report) -> doc.Section:
     """Return the charts of each stack, or a sentence if there is only one interval."""
     shares = _at_disks(report)
     parts = [
-        Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
+        doc.Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
         for stack, share in zip(report.stacks, shares, strict=True)
     ]
-    intro = Paragraph(_resolution(report))
-    return Section("load", "The load over time", (intro, *side_by_side(parts)))
+    intro = doc.Paragraph(_resolution(report))
+    return doc.Section("load", "The load over time", (intro, *doc.side_by_side(parts)))
 
 
 def _at_disks(report: Report) -> list[tuple[Share, ...]]:
@@ -76,13 +66,17 @@ def _axis(course: tuple[Stretch, ...]) -> str:
     return "time" if all((each.start or 0.0) > DAY for each in course) else "number"
 
 
-def _blocks(report: Report, stack: StackFigures, at_disks: tuple[Share, ...]) -> Iterator[Block]:
+def _blocks(
+    report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
+) -> Iterator[doc.Block]:
     if len(report.course) > 1:
         yield from _charts(report, stack, at_disks)
     yield from _by_hour(report, stack)
 
 
-def _charts(report: Report, stack: StackFigures, at_disks: tuple[Share, ...]) -> Iterator[Block]:
+def _charts(
+    report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
+) -> Iterator[doc.Block]:
     course, name = report.course, stack.top.name
     x = _along(course)
     for figure, unit, title in CHARTS:
@@ -93,7 +87,7 @@ def _charts(report: Report, stack: StackFigures, at_disks: tuple[Share, ...]) ->
         ]
         if lines:
             words = _extent(stack, course, figure, unit)
-            yield Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
+            yield doc.Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
     if len(stack.layers) > 1:
         yield from _disks(report, stack, x, at_disks)
 
@@ -104,16 +98,16 @@ def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
     return tuple(float(number) for number in range(1, len(course) + 1))
 
 
-def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> Line | None:
+def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> doc.Line | None:
     """Return the means with their extremes; None without any load."""
     means = tuple(each.mean(name, direction, figure) for each in course)
     if not any(means):
         return None
     if all(each.count == 1 for each in course):
-        return Line(REQUESTS[direction], means)
+        return doc.Line(REQUESTS[direction], means)
     ends = (each.extremes.get((name, direction, figure)) or (None, None) for each in course)
     low, high = zip(*ends, strict=True)
-    return Line(REQUESTS[direction], means, low, high)
+    return doc.Line(REQUESTS[direction], means, low, high)
 
 
 def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit: str) -> str:
@@ -134,10 +128,10 @@ def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) 
 
 def _disks(
     report: Report, stack: StackFigures, x: tuple[float, ...], shares: tuple[Share, ...]
-) -> Iterator[Block]:
+) -> Iterator[doc.Block]:
     """Yield the disk requests that belong to the stack, if known."""
     lines = tuple(
-        Line(REQUESTS[direction], values)
+        doc.Line(REQUESTS[direction], values)
         for direction in known_directions(stack.layers[0])
         if any(values := tuple(share.part(direction).ios for share in shares))
     )
@@ -146,7 +140,7 @@ def _disks(
         if shares[0].estimated:
             belongs += " An estimate: other volumes use these disks."
         words = paragraph((_extent_at_disks(report, stack, shares), belongs))
-        yield Chart(
+        yield doc.Chart(
             f"disks-{stack.top.name}",
             "Disk requests",
             "requests/s",
@@ -170,23 +164,23 @@ def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, .
     return sentence("; ".join(parts))
 
 
-def _by_hour(report: Report, stack: StackFigures) -> Iterator[Block]:
+def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     hours = report.hours
     clock = "UTC" if hours.utc else "local time of the text"
     covered = sorted(hours.by_hour)
     if len(covered) < FEWEST_HOURS:
         when = f"in the hour from {covered[0]:02}:00 {clock}" if covered else "at no known hour"
-        yield Paragraph(
+        yield doc.Paragraph(
             f"Unknown: everything was measured {when}.",
             "By hour of day:",
         )
         return
     name, directions = stack.top.name, known_directions(stack.layers[0])
     lines = tuple(
-        Line(REQUESTS[d], tuple(hours.by_hour[h].mean((name, d, "ios")) for h in covered))
+        doc.Line(REQUESTS[d], tuple(hours.by_hour[h].mean((name, d, "ios")) for h in covered))
         for d in directions
     )
-    yield Chart(
+    yield doc.Chart(
         f"hours-{name}",
         f"Requests by hour of day ({clock})",
         "requests/s",
@@ -198,7 +192,7 @@ def _by_hour(report: Report, stack: StackFigures) -> Iterator[Block]:
     yield _hours_table(report, name, directions, clock)
 
 
-def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> Table:
+def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> doc.Table:
     by_hour = report.hours.by_hour
     rows = tuple(
         (
@@ -217,4 +211,4 @@ def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: 
         *(f"KiB/s, {REQUESTS[d]}" for d in directions),
         "Highest requests/s",
     )
-    return Table(f"by-hour-{name}", headings, (Rows(rows),))
+    return doc.Table(f"by-hour-{name}", headings, (doc.Rows(rows),))

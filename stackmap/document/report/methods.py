@@ -23,7 +23,7 @@ PASTED = (
 )
 UNITS = (
     "KiB, MiB and GiB are powers of 1024 bytes; rates are per second; await is in milliseconds. "
-    "- means unknown, never 0; ~ marks an estimate."
+    "A dash means unknown, never 0; ~ marks an estimate."
 )
 BUSY = "Utilisation is used for no verdict: a device that is busy 100 % of the time may be far from its limit."
 

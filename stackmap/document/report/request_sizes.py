@@ -7,17 +7,7 @@ from collections.abc import Iterator
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
 from stackmap.analysis.size_classes import span
-from stackmap.document.blocks import (
-    Block,
-    Chart,
-    Line,
-    Paragraph,
-    Part,
-    Rows,
-    Section,
-    Table,
-    side_by_side,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.units import kib, percent, size
 from stackmap.document.wording import REQUESTS, known_directions, sentence
 from stackmap.model.load import ratio
@@ -28,13 +18,13 @@ CAVEAT = (
 )
 
 
-def section(report: Report) -> Section:
+def section(report: Report) -> doc.Section:
     """Return one part per stack."""
-    parts = [Part(s.top.full_title, tuple(_blocks(report, s))) for s in report.stacks]
-    return Section("sizes", "Request sizes", (Paragraph(CAVEAT), *side_by_side(parts)))
+    parts = [doc.Part(s.top.full_title, tuple(_blocks(report, s))) for s in report.stacks]
+    return doc.Section("sizes", "Request sizes", (doc.Paragraph(CAVEAT), *doc.side_by_side(parts)))
 
 
-def _blocks(report: Report, stack: StackFigures) -> Iterator[Block]:
+def _blocks(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     found = {
         direction: classes
         for direction in known_directions(stack.layers[0])
@@ -45,7 +35,7 @@ def _blocks(report: Report, stack: StackFigures) -> Iterator[Block]:
     yield _mean_sizes(stack)
 
 
-def _chart(stack: StackFigures, found: dict[str, dict[int, float]]) -> Chart:
+def _chart(stack: StackFigures, found: dict[str, dict[int, float]]) -> doc.Chart:
     """Return the share of requests per size class, by direction."""
     every = span(each for classes in found.values() for each in classes)
     shares = {
@@ -53,7 +43,7 @@ def _chart(stack: StackFigures, found: dict[str, dict[int, float]]) -> Chart:
         for direction, classes in found.items()
     }
     lines = tuple(
-        Line(REQUESTS[direction], tuple(classes.get(each, 0.0) for each in every))
+        doc.Line(REQUESTS[direction], tuple(classes.get(each, 0.0) for each in every))
         for direction, classes in shares.items()
     )
     words = "; ".join(
@@ -61,7 +51,7 @@ def _chart(stack: StackFigures, found: dict[str, dict[int, float]]) -> Chart:
         f"{_class(max(classes, key=lambda each: classes[each]))}"
         for direction, classes in shares.items()
     )
-    return Chart(
+    return doc.Chart(
         f"sizes-{stack.top.name}",
         f"Requests by size at {stack.top.title}",
         "share",
@@ -76,7 +66,7 @@ def _class(low: int) -> str:
     return f"{size(low)} to under {size(low * 2)}" if low else "without data (flushes)"
 
 
-def _mean_sizes(stack: StackFigures) -> Table:
+def _mean_sizes(stack: StackFigures) -> doc.Table:
     directions = known_directions(stack.layers[0])
     rows = []
     for figures in stack.layers:
@@ -87,9 +77,9 @@ def _mean_sizes(stack: StackFigures) -> Table:
     for direction in directions:
         name = REQUESTS[direction].capitalize()
         headings += [f"{name} arriving, KiB", f"{name} completed, KiB"]
-    return Table(
+    return doc.Table(
         f"mean-sizes-{stack.top.name}",
         tuple(headings),
-        (Rows(tuple(rows)),),
+        (doc.Rows(tuple(rows)),),
         caption="Mean sizes per layer: as requests arrive, and as they complete after merging",
     )

@@ -1,19 +1,17 @@
-"""A stack in sentences: what it is, its load, and what that costs at the disks."""
+"""A stack in sentences and key figures: what it is, its load, its cost at the disks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.parity import Parity
 from stackmap.document import describe
 from stackmap.document.templates import shown
-from stackmap.document.units import number, size
+from stackmap.document.units import size
 from stackmap.document.wording import (
     REQUESTS,
     known_directions,
     listed,
-    paragraph,
     plural,
     rate_of_bytes,
     short,
@@ -91,27 +89,6 @@ def _load(head: LayerFigures, direction: str) -> str:
     )
 
 
-def cost(stack: StackFigures) -> str:
-    """Return what a request and a byte at the top cost at the disks; "" for a lone disk."""
-    if len(stack.layers) < 2:
-        return ""
-    directions = known_directions(stack.layers[0])
-    return paragraph((*(_requests(stack, each) for each in directions), _bytes(stack)))
-
-
-def _requests(stack: StackFigures, direction: str) -> str:
-    if direction == "read" and stack.parity is not None and not stack.parity.reason:
-        return ""  # the reads below include those that writes cause
-    word = REQUESTS[direction].removesuffix("s")
-    many = at_disks(stack, direction)
-    if many is not None:
-        estimate = " (estimate: other volumes use these disks)"
-        mark = estimate if stack.layers[-1].share.estimated else ""
-        return f"One {word} becomes {short(many)} requests at the disks{mark}."
-    sent = stack.layers[-1].iops_amplification.get(direction)
-    return "" if sent is None else f"One {word} becomes {short(sent)} disk requests before merging."
-
-
 def at_disks(stack: StackFigures, direction: str) -> float | None:
     """
     Return the requests that the disks complete per request at the top, after merging.
@@ -124,25 +101,6 @@ def at_disks(stack: StackFigures, direction: str) -> float | None:
     if disks.background:
         return None
     return ratio(disks.share.part(direction).ios, stack.layers[0].share.part(direction).ios)
-
-
-def _bytes(stack: StackFigures) -> str:
-    """Return the disk bytes per byte written."""
-    if stack.parity is not None:
-        return _parity_bytes(stack.parity)
-    moved = stack.layers[-1].byte_amplification.get("write")
-    return "" if moved is None else f"A byte written costs {number(moved, 2)} bytes at the disks."
-
-
-def _parity_bytes(parity: Parity) -> str:
-    if parity.cost_bytes_per_byte is None:
-        return f"The disk bytes per byte written are unknown: {parity.reason}."
-    return (
-        f"A byte written costs {number(parity.cost_bytes_per_byte, 2)} bytes at the disks: "
-        f"{number(parity.write_amplification, 2)} written and "
-        f"{number(parity.extra_read_bytes_per_byte, 2)} read for parity. Full-stripe writes would "
-        f"cost {number(parity.ideal_bytes_per_byte, 2)}."
-    )
 
 
 def savings(stack: StackFigures) -> float | None:

@@ -17,12 +17,12 @@ from stackmap.document.report.projection import proposed_layout
 from stackmap.document.report.stack_summary import (
     at_disks,
     awaits,
-    cost,
     description,
     disk_requests,
     load,
     savings,
 )
+from stackmap.document.stack_sentences import costs
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.units import number, percent, rate
 from stackmap.document.whatif import capacity, effect
@@ -33,6 +33,7 @@ from stackmap.document.wording import (
     listed,
     paragraph,
     plural,
+    sentence,
     short,
 )
 from stackmap.model.load import Load
@@ -61,7 +62,7 @@ def _about(report: Report, stack: StackFigures, proposals: tuple[Proposal, ...])
     if tiles:
         yield Tiles(tiles)
     yield Paragraph(description(report.topology, stack), "Device:")
-    yield Paragraph(paragraph((load(stack), cost(stack))), "Load:")
+    yield Paragraph(paragraph((load(stack), *map(sentence, costs(stack)))), "Load:")
 
 
 def _tiles(stack: StackFigures) -> Iterator[Tile]:
