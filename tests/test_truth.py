@@ -3,7 +3,7 @@ Every workload of the captures against what the kernel itself counted.
 
 The histograms count each bio sent to each device, and each that was passed on
 from one to another; ``load/NAME.diskstats`` spans the same time. Where
-/proc/diskstats counts a bio that was split more than once (KERNEL 1.2: the
+/proc/diskstats counts a bio that was split more than once (stackmap-kernel(7), "Merging and splitting": the
 volume itself), the figure is the counters', and only bytes are held to the
 histogram there.
 """
@@ -148,7 +148,7 @@ def test_parity_where_the_truth_is_known_by_construction(measure, capture, load,
     """
     One-page rows cost 2 reads and 2 writes a page; full stripes 4/3, and nothing read.
 
-    The full-stripe run on 6.12 caught some stripes half assembled (KERNEL 2.4): its few reads count.
+    The full-stripe run on 6.12 caught some stripes half assembled (stackmap-kernel(7), "RAID write paths"): its few reads count.
     """
     parity = measure(CAPTURES / capture / f"load/{load}.truth", "vm-disk1")["stacks"][0]["parity"]
 

@@ -1,4 +1,4 @@
-"""What parity costs, by its identities; every k pages a row of KERNEL 2.3's table."""
+"""The cost of parity: its identities, and each row of the table in stackmap-kernel(7), "RAID write paths"."""
 
 import pytest
 

@@ -23,7 +23,7 @@ from tests.lab.truth import Sent, Truth
 KINDS = {"R": "read", "W": "write"}
 FEW = 20  # of so few requests, one that straddles an edge of the span is more than 1 %
 
-# What makes requests that the kernel does not tell as remaps of those above (KERNEL 5.1).
+# Devices whose requests have no remap event: stackmap-kernel(7), "Device-mapper targets".
 MAKERS = frozenset({"raid", "thin", "thin-pool", "cache", "mirror", "snapshot", "writecache"})
 
 
@@ -217,7 +217,7 @@ def _arrived(
 
 
 def _taken(device: dict[str, Any], counted: Truth, kind: str) -> Sent:
-    """Return what *device* took, piece by piece, as each driver counts it (KERNEL 1.2, 1.6)."""
+    """Return the requests at *device*, split as each driver counts them (stackmap-kernel(7), "Counters")."""
     number, layout = device["dev"], device["layout"]
     if device["target"]:
         return counted.taken(number, kind) + Sent(counted.flushing[number, kind])

@@ -104,7 +104,7 @@ def counted(workload: Workload) -> tuple[float, float]:
 
     The first by one histogram, which began and ended for all devices at once.
     The disks by their counters and the members', read at one instant; the
-    volume's own are not to be trusted (KERNEL 1.4).
+    volume's own may be doubled (stackmap-kernel(7), "Corrections").
     """
     known = judged.devices(workload.folder / f"{workload.stack}.tar")
     truth = workload.counted

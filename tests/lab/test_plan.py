@@ -32,7 +32,7 @@ from tests.lab.followed import (
 pytestmark = pytest.mark.lab("all")
 
 # Each plan that is followed, and what a request that is written costs the disks after it: a copy is written
-# for each copy; parity is read and written for each write (KERNEL.md 2). None where a cache stands before that.
+# for each copy; parity is read and written for each write. None if a cache is above.
 CASES = {
     "plan-lvm": {
         "linear-raid1": "more",

@@ -27,7 +27,7 @@ from tests.lab.followed import (
 pytestmark = pytest.mark.lab("all")
 
 # Each plan that is followed, and what a request that is written costs the disks after it: a copy is written for
-# each copy; parity is read and written for each write, and with more members more is read (KERNEL.md 2).
+# each copy; parity is read and written for each write, and more members need more reads.
 CASES = {
     "md-raid5-raid6": "more",
     "md-raid6-raid5": "less",

@@ -1,5 +1,5 @@
 """
-What a row of RAID5 and RAID6 costs, page by page: KERNEL 2.3's table made again.
+The cost of a row of RAID5 and RAID6, page by page: the table in stackmap-kernel(7), "RAID write paths".
 
 A write of k of the d data pages of a row, none of it cached, reads and writes
 by the cheaper of two ways: read-modify-write reads what it will write, and
