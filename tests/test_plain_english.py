@@ -1,11 +1,13 @@
 """
 Texts for users have no private idiom and no archaisms: CONTRIBUTING.md has the rules.
 
-Checked are manual pages, Markdown documents, scripts and the help of every command.
+Checked are the help of every command, manual pages, Markdown documents,
+scripts, and every docstring and string literal of ``stackmap/``.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -20,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 
 # What must not appear (a regular expression; a space matches any white space), and what to write instead.
 PHRASES = {
+    r"accepted as \w+'s": "ignored, for … compatibility",
     r"a rate takes": "need two samples to compute a rate",
     r"a second each": "one second per …",
     r"and no year": "between 0 and 366 days",
@@ -32,7 +35,7 @@ PHRASES = {
     r"at the most": "at most",
     r"bears?|borne by|bore": "has, is known",
     r"carried \S+ of": "wrote … of",
-    r"(?:disk|one) that turns|disks that turn": "spinning disk",
+    r"that turns?": "spinning disk",
     r"fails else": "fails if …",
     r"for ever": "permanently, until …",
     r"get their answers": "complete",
@@ -75,6 +78,7 @@ PHRASES = {
     r"who (?:it|those) (?:is|are)": "its identity",
     r"who makes|who sends": "the source of",
     r"whoever": "any user",
+    r"what follows on": "sequential",
     r"whose load\? whatif": "missing NAME: which volume?",
 }
 SPACE = r"(?:[ \t]+\n?[ \t]*|\n[ \t]*)"  # within a paragraph
@@ -82,6 +86,25 @@ PATTERNS = {
     phrase: re.compile(rf"\b(?:{phrase.replace(' ', SPACE)})\b", re.IGNORECASE)
     for phrase in PHRASES
 }
+
+
+def strings(path):
+    """Return the docstrings and string literals of a module; a place in an f-string is ``{}``."""
+    found = []
+    inside = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.JoinedStr):
+            inside.update(map(id, node.values))
+            found.append(
+                "".join(v.value if isinstance(v, ast.Constant) else "{}" for v in node.values)
+            )
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in inside
+        ):
+            found.append(node.value)
+    return "\n\n".join(found)
 
 
 def markdown(path):
@@ -93,6 +116,8 @@ def markdown(path):
 def texts():
     """Return every text that is checked, by its path in the repository."""
     found = {}
+    for path in sorted((ROOT / "stackmap").rglob("*.py")):
+        found[path] = strings(path)
     for path in sorted((ROOT / "man").iterdir()):
         found[path] = plain(path.read_text())
     for pattern in ("*.md", "stackmap/*.md", "sample_topologies/*.md"):
@@ -112,8 +137,20 @@ def help_of(name):
 
 TEXTS = texts()
 
-# Files that may still have such phrases.
-NOT_YET = {"man/stackmap-findings.7", "man/stackmap.8"}
+# Files, and folders, that may still have such phrases: shorten this list.
+NOT_YET = (
+    "man/stackmap-findings.7",
+    "stackmap/analysis/",
+    "stackmap/cli/",
+    "stackmap/discover/",
+    "stackmap/document/",
+    "stackmap/errors.py",
+    "stackmap/host/",
+    "stackmap/model/",
+    "stackmap/render/",
+    "stackmap/sampling/",
+    "stackmap/sources/",
+)
 
 
 def phrases_in(text):
@@ -125,7 +162,7 @@ def phrases_in(text):
     }
 
 
-@pytest.mark.parametrize("path", sorted(set(TEXTS) - NOT_YET))
+@pytest.mark.parametrize("path", [path for path in sorted(TEXTS) if not path.startswith(NOT_YET)])
 def test_no_private_idiom(path):
     """A text has none of the phrases; the message has what to write instead."""
     assert phrases_in(TEXTS[path]) == {}
