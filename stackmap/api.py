@@ -18,10 +18,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from stackmap.analysis import blame as blaming
-from stackmap.analysis.amplification import figures_of, heads, stack_tops
+from stackmap.analysis.amplification import figures_of, with_shared
 from stackmap.analysis.corrections import corrected as corrected_with_notes
 from stackmap.analysis.findings import rules
 from stackmap.analysis.findings.measured import measured_context
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif.project import project
 from stackmap.errors import InputError
 from stackmap.find import find_all
@@ -72,15 +73,14 @@ def corrected(topology: Topology, interval: Interval) -> Interval:
 
 def layers(topology: Topology, interval: Interval, *names: str) -> list[StackFigures]:
     """Return the figures of each layer, for the stacks of *names*; by default for all stacks."""
-    loads = corrected(topology, interval).loads
-    tops = find_all(topology, names) or heads(topology, loads)
-    return figures_of(topology, loads, stack_tops(topology, loads, tops), interval.seconds)
+    ledger = _ledger(topology, interval)
+    return with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops))
 
 
 def blame(topology: Topology, interval: Interval, name: str) -> list[Blame]:
     """Return which volumes load each of the devices that *name* means."""
-    loads = corrected(topology, interval).loads
-    return [blaming.blame(topology, loads, each) for each in find_all(topology, [name])]
+    ledger = _ledger(topology, interval)
+    return [blaming.blame(ledger, each) for each in find_all(topology, [name])]
 
 
 def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> list[Finding]:
@@ -95,6 +95,10 @@ def whatif(intervals: Iterable[tuple[Topology, Interval]], name: str, layout: st
     """Return the measured load of the volume *name* on another *layout*, such as "raid10"."""
     topology, steady = _steady(intervals)
     return project(topology, steady, find_all(topology, [name])[0], parse(layout))
+
+
+def _ledger(topology: Topology, interval: Interval) -> Ledger:
+    return Ledger(topology, corrected(topology, interval).loads, interval.seconds)
 
 
 def _steady(

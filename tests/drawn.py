@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from stackmap.analysis.amplification import StackFigures, figures_of
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Flow, Load
 from stackmap.model.machine import Machine
@@ -56,3 +60,10 @@ def moved(read: Flow | None = None, write: Flow | None = None, **more: object) -
 def did(ios: float, size: float, merges: float = 0.0, wait: float = 0.0) -> Flow:
     """*ios* requests completed, *merges* more merged into them; *size* bytes an arrival."""
     return Flow(ios, merges, (ios + merges) * size, wait)
+
+
+def stack_figures(
+    tree: Topology, loads: Mapping[str, Load], top: str, seconds: float | None = None
+) -> StackFigures:
+    """The figures of the stack of *top*."""
+    return figures_of(Ledger(tree, loads, seconds), [top])[0]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from stackmap.analysis.amplification import stack_figures
 from stackmap.discover import discover
 from stackmap.errors import SourceDenied, SourceMissing
 from stackmap.find import find
@@ -14,6 +13,7 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.render.layers_json import layers_json
 from stackmap.sampling.watch import Watch
+from tests.drawn import stack_figures
 
 SAMPLE = Path(__file__).parent.parent / "sample_topologies" / "vghdd"
 
@@ -78,7 +78,7 @@ def test_the_same_stack_is_counted(whole, taken):
     for name in ("vm-disk1", "vm-disk1-r10"):
         (top,) = find(topology, name)
         (expected,), (figures,) = (
-            layers_json(each, [stack_figures(each, span.loads, top)], span, [])["stacks"]
+            layers_json([stack_figures(each, span.loads, top)], span, [])["stacks"]
             for each in (whole, topology)
         )
 

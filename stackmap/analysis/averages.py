@@ -1,9 +1,8 @@
 """
-Several intervals as one: what was done over all of them, a second.
+The average of several intervals.
 
-A text of hours repeats itself: idle rows, and in a log of a test whole
-reports. Its reader gives what is the same as the same object, so loads are
-counted here, and added up only once each.
+A text of hours has many equal rows, idle ones above all. Its reader returns
+equal loads as the same object, so each is counted and added up only once.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from operator import mul
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, NONE, Flow, Load
 
-ABSENT = "devices that a report leaves out are taken as idle there, as iostat -z has it"
-MOST_HELD = 20_000  # loads not yet added up: some 20 MB
+ABSENT = "devices missing from a report count as idle there, as with iostat -z"
+MAX_HELD = 20_000  # loads not yet added up: some 20 MB
 
 
 @dataclass(slots=True)
 class Held:
-    """Loads of intervals that had the very same, and the seconds of these intervals together."""
+    """Loads that several intervals share as one object, and the total seconds of these intervals."""
 
     loads: Mapping[str, Load]
     weight: float = 0.0
@@ -31,12 +30,11 @@ class Average:
     """
     A running average of intervals, weighted by their length, in constant memory.
 
-    A text's own averages count only where there are no rates (the last of
-    them, for sar gives its minimum and maximum before), and averages since
-    boot only where there is nothing else. A device that some interval of
-    counters lacks is unknown in the average, as its rate over the whole span
-    is; one that some report of a text lacks was idle there, for iostat -z
-    leaves such out, and a note says so.
+    A text's own averages are used only if it has no rates (the last one, for
+    sar prints its minimum and maximum before it), and averages since boot only
+    if there is nothing else. A device that an interval of counters lacks is
+    unknown in the average. A device that a report of a text lacks counts as
+    idle there, because iostat -z omits idle devices, and a note says so.
     """
 
     def __init__(self) -> None:
@@ -46,7 +44,7 @@ class Average:
         self._events: dict[str, None] = {}
 
     def _begin(self) -> None:
-        """Forget what was taken: something better came."""
+        """Discard all intervals so far: a better source of rates came."""
         self._sums: dict[str, Load] | None = None
         self._held: dict[int, Held] = {}  # by the identity of the loads
         self._size = 0
@@ -55,7 +53,7 @@ class Average:
         self.count = 0
 
     def add(self, interval: Interval) -> None:
-        """Take one more interval in, or several that are one."""
+        """Add one interval."""
         self._events.update(dict.fromkeys(interval.events))
         rank = _rank(interval)
         if rank < self._rank:
@@ -73,7 +71,7 @@ class Average:
             held = self._held[id(interval.loads)] = Held(interval.loads)
             self._size += len(interval.loads)
         held.weight += weight
-        if self._size > MOST_HELD:
+        if self._size > MAX_HELD:
             self._sums, self._held, self._size = self._summed(), {}, 0
 
     def result(self) -> Interval | None:
@@ -100,7 +98,7 @@ class Average:
             yield replace(whole, summary=True)
 
     def _summed(self) -> dict[str, Load]:
-        """Return the sum of all, of the devices that none lacks; in a text, of all devices."""
+        """Return the sums of the devices that every interval has; in a text, of all devices."""
         every = [held.loads.keys() for held in self._held.values()]
         if self._sums is not None:
             every.append(self._sums.keys())
@@ -116,7 +114,7 @@ class Average:
         return self._last is not None and self._last.seconds is None
 
     def _filtered(self) -> bool:
-        """Whether some report of a text lacks a device that another has."""
+        """Whether a report of a text lacks a device that another report has."""
         if not self._is_text():
             return False
         sizes = {len(held.loads) for held in self._held.values()} | {len(self._summed())}
@@ -134,14 +132,14 @@ class Average:
 
 
 def _rank(interval: Interval) -> int:
-    """Return how good a source of rates *interval* is; 0 is for none."""
+    """Return the quality of *interval* as a source of rates, 1 to 3."""
     if interval.since_boot:
         return 1
     return 2 if interval.summary else 3
 
 
 def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield the one average of *intervals*; nothing if there are none."""
+    """Yield the average of *intervals*; nothing if there are none."""
     running = Average()
     for interval in intervals:
         running.add(interval)
@@ -166,9 +164,8 @@ def _times(load: Load, factor: float) -> Load:
 
 
 def _weighted(parts: Sequence[tuple[Load, float]]) -> Load:
-    """Return the sum of loads times their weights; a figure that one of them lacks is unknown."""
-    loads = [load for load, _ in parts]
-    weights = [weight for _, weight in parts]
+    """Return the sum of loads times their weights; a figure that one load lacks is unknown."""
+    loads, weights = zip(*parts, strict=True)
     wholes = [load.whole for load in loads if load.whole is not None]
     return Load(
         _sum_of_flows([load.read for load in loads], weights),
@@ -181,7 +178,7 @@ def _weighted(parts: Sequence[tuple[Load, float]]) -> Load:
     )
 
 
-# A figure at a time, not a load: a day of seconds adds up millions of them.
+# One figure at a time rather than one load: a day of seconds has millions of loads.
 
 
 def _sum_of_flows(flows: Sequence[Flow], weights: Sequence[float]) -> Flow:

@@ -1,17 +1,18 @@
 """
-Work that a device does below on its own account, besides what it is asked for.
+Work that a device does on its own, besides what it is asked for: resync, check, reshape, merge.
 
-Where it runs, what the devices below did is not the workload's alone, and no
-ratio to it means anything; the state is read once, with the topology.
+While it runs, the I/O of the devices below is not the workload's alone, and
+ratios to the workload mean nothing. The state is read with the topology.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stackmap.model.device import Device
 from stackmap.model.topology import Topology
 
-# As the kernel calls what runs (md's sync_action, dm-raid's status), and what that does below.
+# By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
 WORK = {
     "resync": "it reads all members and writes what differs",
     "recover": "it writes a new member from the others",
@@ -24,20 +25,25 @@ WORK = {
 
 
 def background(topology: Topology, top: str) -> Mapping[str, str]:
-    """Return, for each device of the stack that such work reaches, which work and whose."""
+    """Return the devices of the stack whose I/O includes such work, each with the reason in words."""
     reached: dict[str, str] = {}
     for name in topology.with_all_below(top):
-        reason = reached.get(name) or _at_work(topology, name)
+        device = topology[name]
+        reason = reached.get(name, "")
+        if not reason and (work := _work_of(device)):
+            reason = f"{device.title} runs background work ({device.state}): {WORK[work]}"
         if reason:
             for edge in topology.below(name):
                 reached.setdefault(edge.below, reason)
     return reached
 
 
-def _at_work(topology: Topology, name: str) -> str:
-    device = topology[name]
+def is_working(device: Device) -> bool:
+    """Whether *device* does background work."""
+    return bool(_work_of(device))
+
+
+def _work_of(device: Device) -> str:
+    """Return the kernel's name of the work that *device* does, "" for none."""
     words = (device.state or "").replace(",", " ").split()
-    work = next((word for word in words if word in WORK), "")
-    if not work:
-        return ""
-    return f"{device.title} is at work on its own ({device.state}): {WORK[work]}"
+    return next((word for word in words if word in WORK), "")

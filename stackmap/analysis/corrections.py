@@ -1,9 +1,9 @@
 """
-Putting counters right that the kernel is known to get wrong, before anything is derived from them.
+Corrects counters that the kernel is known to get wrong, before figures are derived from them.
 
-A table of rules keyed on what is present (the target, an attribute, figures
-that cannot be true together; KERNEL 1.3 to 1.6 has the measurements); what a
-rule did is named in the report. A figure that no rule can mend is made unknown.
+A table of rules: each applies to certain devices (by target, attribute, or
+figures that contradict each other) and is named in the report. A figure that
+cannot be corrected becomes unknown. stackmap-kernel(7) has the measurements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stackmap.analysis.doubled_counters import doubled
 from stackmap.analysis.flushes import empty_flushes
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow, Load, sum_flows
+from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
@@ -26,25 +26,24 @@ STUCK = 0.99  # busy for this share of the time
 @dataclass(frozen=True, slots=True)
 class Rule:
     """
-    ``mend`` returns the load put right, or None where the rule does not apply.
+    ``correct`` returns the corrected load, or None where the rule does not apply.
 
-    ``why`` is said in the man page and by ``--why``.
+    ``why``: for the man page and ``--why``. ``reported``: whether a report names it.
     """
 
     name: str
     why: str
-    mend: Callable[[Topology, Device, Mapping[str, Load]], Load | None]
-    told: bool = True
+    correct: Callable[[Topology, Device, Mapping[str, Load]], Load | None]
+    reported: bool = True
 
 
 def corrected(
     topology: Topology, interval: Interval, only: Iterable[str] | None = None
 ) -> tuple[Interval, tuple[str, ...]]:
     """
-    Return *interval* with loads put right, and what was done as ``rule: device``.
+    Return *interval* with its loads corrected, and each correction as ``rule: device``.
 
-    Loads of devices that the topology does not have are kept as they are, and
-    of those that are not among *only*, if that is given.
+    *only*: the devices to correct; without it all devices of the topology.
     """
     wanted = topology.devices.keys() if only is None else topology.devices.keys() & set(only)
     loads = dict(interval.loads)
@@ -52,10 +51,10 @@ def corrected(
     for rule in RULES:
         before = dict(loads)
         for name in before.keys() & wanted:
-            mended = rule.mend(topology, topology[name], before)
-            if mended is not None:
-                loads[name] = mended
-                if rule.told:
+            load = rule.correct(topology, topology[name], before)
+            if load is not None:
+                loads[name] = load
+                if rule.reported:
                     done.append(f"{rule.name}: {name}")
     return replace(interval, loads=loads), tuple(sorted(done))
 
@@ -74,9 +73,10 @@ def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load])
         return None
     load = loads[device.name]
     half = load.scaled(0.5)
+    writes = plus(half.write.ios, _flushes(topology, device, loads) / 2)
     return replace(
         half,
-        write=_plus_ios(half.write, _flushes(topology, device, loads) / 2),
+        write=replace(half.write, ios=writes),
         aqu=None if load.aqu is None else load.aqu / 2,
     )
 
@@ -88,7 +88,7 @@ def _perhaps_doubled(topology: Topology, device: Device, loads: Mapping[str, Loa
 
 
 def _may_be_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
-    """Whether it is a RAID volume in use, on a kernel that counts those twice if asked to."""
+    """Whether it is an LVM RAID volume with load, on a kernel that counts those twice where iostats is 1."""
     kernel = topology.machine.kernel
     return (
         device.target == "raid"
@@ -99,34 +99,30 @@ def _may_be_doubled(topology: Topology, device: Device, loads: Mapping[str, Load
 
 
 def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float:
-    """Return the empty flushes among the writes of a doubled volume: those were counted once."""
+    """Return the empty flushes among the writes of a doubled volume: they are counted once."""
     if device.layout is None or device.state != "active":
-        return 0.0  # other work's writes look like them
+        return 0.0  # writes of background work look like flushes
     members = [e.below for e in topology.below(device.name) if e.role is Role.DATA]
     flows = [loads.get(name, UNKNOWN).write for name in members]
     return empty_flushes(device.layout, loads[device.name].write, flows)
 
 
-def _plus_ios(flow: Flow, more: float) -> Flow:
-    return flow if flow.ios is None else replace(flow, ios=flow.ios + more)
-
-
 def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     if device.queue.get("iostats") != "0" or not loads[device.name].idle:
         return None
-    # Bio-based dm ignores the attribute before 6.5 (KERNEL 1.5), where it reads 0 and means nothing.
+    # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
     honoured = device.merges or _release(topology.machine.kernel) >= (6, 5)
     return UNKNOWN if honoured or _moved_below(topology, device.name, loads) else None
 
 
 def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bool:
-    """Whether a device below did something that nobody else can have asked for."""
-    alone = (
+    """Whether a device below, used by no other device, did something."""
+    exclusive = (
         edge.below
         for edge in topology.below(name)
         if edge.role is not Role.METADATA and len(topology.above(edge.below)) == 1
     )
-    return any(below in loads and not loads[below].idle for below in alone)
+    return any(below in loads and not loads[below].idle for below in exclusive)
 
 
 def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
@@ -162,17 +158,12 @@ def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | N
     load = loads[device.name]
     if device.kind is not Kind.ARRAY or load.idle or load.total.wait != 0 or load.aqu:
         return None
-    return replace(
-        load, read=_without_wait(load.read), write=_without_wait(load.write), aqu=None, busy=None
-    )
-
-
-def _without_wait(flow: Flow) -> Flow:
-    return replace(flow, wait=None)
+    read, write = (replace(flow, wait=None) for flow in (load.read, load.write))
+    return replace(load, read=read, write=write, aqu=None, busy=None)
 
 
 def _release(kernel: str) -> tuple[int, ...]:
-    """Return a kernel release's first two numbers; (0, 0) if it is not known."""
+    """Return the first two numbers of a kernel release; (0, 0) if unknown."""
     found = re.match(r"(\d+)\.(\d+)", kernel)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
@@ -182,7 +173,7 @@ RULES = (
         "never-merges",
         "bio-based dm and md devices never merge: missing merges are 0",
         _never_merges,
-        told=False,
+        reported=False,
     ),
     Rule(
         "perhaps-doubled",

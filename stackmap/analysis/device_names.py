@@ -12,22 +12,27 @@ from stackmap.model.load import Load
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 
-_MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # how device-mapper writes what a name may not hold
+_MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
 _SAR_NUMBER = re.compile(r"dev(\d{1,9})-(\d{1,9})\Z")
 _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
-_BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")  # links in by-id bear one, sysstat drops it
+_BUSES = (
+    "wwn-",
+    "nvme-",
+    "scsi-",
+    "ata-",
+    "dm-uuid-",
+)  # prefixes of links in by-id; sysstat drops them
 
-MOST_LOADS = 20_000  # remembered as resolved, for a long text repeats its reports
-MOST_STRANGERS = 10_000  # names
+MAX_LOADS = 20_000  # kept as resolved: a long text repeats its reports
+MAX_STRANGERS = 10_000
 
 
 def aliases(topology: Topology) -> dict[str, str]:
     """
-    Return the kernel's name of each device by every name a text may give it.
+    Return the kernel name of each device by every name that a text may use.
 
-    A name of an earlier kind (a kernel name, a number, a dm name, what by-id
-    and by-uuid link to) is never taken for another device's of a later; one
-    that two devices bear in the same way means neither.
+    Kernel names come first, then labels and numbers, then names of links. An
+    earlier kind wins; a name that two devices have in the same kind is unknown.
     """
     found: dict[str, str] = {}
     for kind in _KINDS:
@@ -51,7 +56,7 @@ def _given(device: Device) -> tuple[str, ...]:
 
 
 def _linked(device: Device) -> tuple[str, ...]:
-    """Return what the links to it are called: by-id has the WWN, or model and serial, or a dm uuid."""
+    """Return the names of its links in by-id: the WWN, model and serial, or a dm uuid."""
     model = f"{device.model}_{device.serial}".replace(" ", "_") if device.serial else ""
     return device.uuid, device.wwn, device.wwn.removeprefix("0x"), model, device.serial
 
@@ -61,10 +66,10 @@ _KINDS = (_itself, _given, _linked)
 
 def kernel_name(printed: str, known: Mapping[str, str]) -> str | None:
     """
-    Return the kernel's name for *printed*; None if no device bears it.
+    Return the kernel name for *printed*; None if no device has that name.
 
-    sar's ``dev253-89`` goes through the number alone: the major of
-    device-mapper is not the same on every machine.
+    sar's ``dev253-89`` is a number; other names are looked up with and without
+    directory, bus prefix and device-mapper's escapes.
     """
     number = _SAR_NUMBER.match(printed)
     if number:
@@ -87,10 +92,10 @@ def _unmangled(name: str) -> str:
 
 class Names:
     """
-    The names of a text, in *topology*.
+    Resolves the device names of a text in *topology*.
 
-    ``strangers``: how many rows bore a name that no device bears, by name.
-    ``known``: how many rows were some device's.
+    ``strangers``: names that no device has, with their number of rows.
+    ``known``: the number of rows with a known name.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -101,16 +106,16 @@ class Names:
         self._size = 0
 
     def resolved(self, interval: Interval) -> Interval:
-        """Return *interval* with its loads under kernel names; those that no device bears stay."""
+        """Return *interval* with its loads under kernel names; unknown names are kept."""
         loads, strangers = self._of(interval.loads)
         self.known += len(loads) - len(strangers)
         for name in strangers:
-            if name in self.strangers or len(self.strangers) < MOST_STRANGERS:
+            if name in self.strangers or len(self.strangers) < MAX_STRANGERS:
                 self.strangers[name] = self.strangers.get(name, 0) + 1
         return interval if loads is interval.loads else replace(interval, loads=loads)
 
     def _of(self, printed: Mapping[str, Load]) -> tuple[Mapping[str, Load], list[str]]:
-        """Return the loads by kernel name, once for reports that share them, and the strangers."""
+        """Return the loads by kernel name, and the unknown names; computed once for reports that share loads."""
         seen = self._resolved.get(id(printed))
         if seen is not None:
             return seen[1:]
@@ -119,7 +124,7 @@ class Names:
         loads = printed
         if any(name != word for word, name in means.items() if name is not None):
             loads = {means[word] or word: load for word, load in printed.items()}
-        if self._size > MOST_LOADS:
+        if self._size > MAX_LOADS:
             self._resolved.clear()
             self._size = 0
         self._resolved[id(printed)] = printed, loads, strangers
@@ -128,13 +133,13 @@ class Names:
 
 
 def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:
-    """Return *interval* with its loads under kernel names, and the names that no device bears."""
+    """Return *interval* with its loads under kernel names, and the unknown names."""
     names = Names(topology)
     return names.resolved(interval), tuple(names.strangers)
 
 
 def of_another(ours: Machine, theirs: Machine) -> str:
-    """Return what gives away that a text is of another machine or boot, "" if nothing does."""
+    """Return how *theirs* shows that a text is from another machine or kernel; "" if it does not."""
     told = []
     if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
         told.append(f"host {theirs.host}, not {ours.host}")

@@ -1,8 +1,8 @@
 """
-What is different between two topologies of one machine.
+The differences between two topologies of one machine.
 
-A device is the same one if it has the same uuid, or serial, or where it has
-neither the same name: numbers change from boot to boot.
+Devices are matched by uuid, else by serial, else by name: kernel numbers
+change from boot to boot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stackmap.model.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """*what* of a device was *before* and is *after*, as text; "" for none."""
+    """An attribute, ``what``, with its text ``before`` and ``after``; "" for none."""
 
     what: str
     before: str
@@ -26,7 +26,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Devices that came and went, and those that changed, with how."""
+    """Devices that appeared, that are gone, and that changed, with their changes."""
 
     appeared: tuple[Device, ...]
     gone: tuple[Device, ...]
@@ -34,7 +34,7 @@ class Differences:
 
 
 def differences(before: Topology, after: Topology) -> Differences:
-    """Return what is different in *after*, in its order."""
+    """Return the differences, in the order of *after*."""
     shared = _shared(before, after)
     old, new = _by_identity(before, shared), _by_identity(after, shared)
     both = [(old[key], device) for key, device in new.items() if key in old]
@@ -47,7 +47,7 @@ def differences(before: Topology, after: Topology) -> Differences:
 
 
 def _shared(*topologies: Topology) -> set[str]:
-    """Return the identities that several devices of one topology have, as paths share a WWN."""
+    """Return identities that several devices of one topology have, as paths of one disk do."""
     counts = (Counter(map(_identity, topology)) for topology in topologies)
     return {key for count in counts for key, times in count.items() if times > 1}
 
@@ -57,7 +57,7 @@ def _identity(device: Device) -> str:
 
 
 def _by_identity(topology: Topology, shared: set[str]) -> dict[str, Device]:
-    """Return the devices by what stays; of those in *shared* the name counts."""
+    """Return the devices by identity; by name where the identity is in *shared*."""
     return {
         device.title if _identity(device) in shared else _identity(device): device
         for device in topology
@@ -65,17 +65,17 @@ def _by_identity(topology: Topology, shared: set[str]) -> dict[str, Device]:
 
 
 def _changes(before: Topology, was: Device, after: Topology, device: Device) -> tuple[Change, ...]:
-    told = ((what, text(before, was), text(after, device)) for what, text in TEXTS.items())
-    return tuple(Change(what, old, new) for what, old, new in told if old != new)
+    texts = ((what, text(before, was), text(after, device)) for what, text in TEXTS.items())
+    return tuple(Change(what, old, new) for what, old, new in texts if old != new)
 
 
 def _below(topology: Topology, device: Device) -> str:
-    """Return what *device* stands on, by the names that stay."""
+    """Return the devices below *device* with their roles, as text."""
     edges = ((str(edge.role), topology[edge.below].title) for edge in topology.below(device.name))
     return ", ".join(f"{name} ({role})" for role, name in dict.fromkeys(edges))
 
 
-# What of a device is compared, as text.
+# The attributes that are compared, as text.
 TEXTS: dict[str, Callable[[Topology, Device], str]] = {
     "name": lambda _, device: device.title,
     "kind": lambda _, device: str(device.kind),
@@ -83,7 +83,7 @@ TEXTS: dict[str, Callable[[Topology, Device], str]] = {
     "layout": lambda _, device: str(device.layout or ""),
     "chunk": lambda _, device: str(device.layout.chunk or "") if device.layout else "",
     "size": lambda _, device: "" if device.size is None else str(device.size),
-    # How far something has come is no difference; that it goes on is.
+    # Without its progress.
     "state": lambda _, device: (device.state or "").rstrip("0123456789. %"),
     "read-only": lambda _, device: "yes" if device.read_only else "no",
     "below": _below,

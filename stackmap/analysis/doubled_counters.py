@@ -1,8 +1,8 @@
 """
-Whether an LVM RAID volume was counted twice, where nothing but its members can tell.
+Whether an LVM RAID volume was counted twice, judged by its members.
 
-A text does not say how ``queue/iostats`` was set. But no RAID writes less to
-its members than its level asks for, nor reads less from them than was read.
+Needed where ``queue/iostats`` is unknown, as in a text. No RAID level writes
+less to its members than its layout needs, nor reads less than was read above.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stackmap.model.device import Device, Role
 from stackmap.model.load import Load, ratio, sum_flows
 from stackmap.model.topology import Topology
 
-ROOM = 0.1  # for what was under way when the counters were read
+TOLERANCE = 0.1  # for requests in flight when the counters were read
 
 
 def doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool | None:
@@ -24,21 +24,22 @@ def doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bo
     load = loads[device.name]
     members = [loads[name] for name in below]
     if load.write.ios or load.write.bytes:
-        written = ratio(sum_flows(m.write for m in members).bytes, load.write.bytes)
-        return _by_writes(device, written)
+        return _by_writes(
+            device, ratio(sum_flows(m.write for m in members).bytes, load.write.bytes)
+        )
     read = ratio(sum_flows(m.read for m in members).bytes, load.read.bytes)
-    return None if read is None else read < 1 - ROOM
+    return None if read is None else read < 1 - TOLERANCE
 
 
 def _by_writes(device: Device, written: float | None) -> bool | None:
-    """Return it from the bytes written below a byte written: least for full stripes, most for pages."""
+    """Judge by the bytes *written* below per byte above: fewest for full stripes, most for single pages."""
     layout = device.layout
-    least = 1.0 if layout is None else layout.ideal_write
+    fewest = 1.0 if layout is None else layout.ideal_write
     if written is None:
         return None
-    if written < least * (1 - ROOM):
+    if written < fewest * (1 - TOLERANCE):
         return True
     if layout is None:
         return None
     most = 1 + layout.parity if layout.parity else layout.copies
-    return False if written > most / 2 * (1 + ROOM) else None
+    return False if written > most / 2 * (1 + TOLERANCE) else None

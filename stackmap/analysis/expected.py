@@ -1,13 +1,13 @@
 """
-What a layout or a target is expected to make of a byte, to stand beside what it did make.
+The expected amplification of layouts and targets, to show beside the measured one.
 
-Bytes just below a byte above, as a range: the least and the most, None where
-there is no most (a first write to a thin chunk may zero all of it). KERNEL 2.7
-has how each was measured.
+Bytes just below per byte above, as a range: the lowest and the highest, which
+is None where it is unlimited (a first write to a thin chunk may zero all of it).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stackmap.analysis.layers import Layer
@@ -23,14 +23,14 @@ ONE: Range = (1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Bytes below a byte read and a byte written, and in words what decides between the ends."""
+    """Bytes below per byte read and per byte written; ``why``: what decides within the range, in words."""
 
     read: Range
     write: Range
     why: str = ""
 
     def times(self, other: Expected) -> Expected:
-        """Return what two layers, one below the other, make together."""
+        """Return the amplification of two layers, one below the other."""
         return Expected(
             _product(self.read, other.read),
             _product(self.write, other.write),
@@ -38,11 +38,11 @@ class Expected:
         )
 
 
-NOTHING_CHANGES = Expected(ONE, ONE)
+UNCHANGED = Expected(ONE, ONE)
 
 TARGETS = {
     "thin": Expected((0.0, 1.0), (1.0, None), "a first write zeroes or copies its chunk"),
-    "thin-pool": NOTHING_CHANGES,
+    "thin-pool": UNCHANGED,
     "snapshot": Expected(ONE, (1.0, None), "a first write copies its chunk out"),
     "snapshot-merge": Expected(ONE, (1.0, None), "the snapshot is being merged"),
     "snapshot-origin": Expected(
@@ -53,37 +53,39 @@ TARGETS = {
     "integrity": Expected(
         (0.0, None), (1.0, 2.2), "the journal writes it twice, a bitmap 1.2 times"
     ),
-    "era": NOTHING_CHANGES,
+    "era": UNCHANGED,
     "verity": Expected((1.0, None), (0.0, 0.0), "hashes are read too"),
 }
 
 
 def expected(device: Device) -> Expected | None:
-    """Return what *device* is expected to make of a byte; None where nothing is known of its kind."""
+    """Return the expected amplification of *device*; None if its target is not in the table."""
     if device.layout is not None:
         return _of_layout(device.layout)
-    if is_passthrough(device):
-        return NOTHING_CHANGES
-    return TARGETS.get(device.target)
+    return UNCHANGED if is_passthrough(device) else TARGETS.get(device.target)
 
 
 def by_layer(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
-    """Return what is expected of each layer, where all above its devices expect one thing of it."""
-    found: dict[Layer, Expected | None] = {stack[0]: NOTHING_CHANGES}
-    so_far: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, NOTHING_CHANGES)
-    for layer in stack[1:]:
-        for name in layer.devices:
-            above = {edge.above for edge in topology.above(name)} & so_far.keys()
-            steps = {_step(topology[each], so_far[each]) for each in above}
-            so_far[name] = steps.pop() if len(steps) == 1 else None
-        all_here = {so_far[name] for name in layer.devices}
-        found[layer] = all_here.pop() if len(all_here) == 1 else None
+    """Return the expected amplification from the top to each layer; None where paths to it differ."""
+    found: dict[Layer, Expected | None] = {}
+    devices: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, UNCHANGED)
+    for layer in stack:
+        for name in layer.devices if layer is not stack[0] else ():
+            above = {edge.above for edge in topology.above(name)} & devices.keys()
+            devices[name] = _same(_below(topology[each], devices[each]) for each in above)
+        found[layer] = _same(devices[name] for name in layer.devices)
     return found
 
 
-def _step(above: Device, so_far: Expected | None) -> Expected | None:
-    here = expected(above)
-    return None if here is None or so_far is None else so_far.times(here)
+def _same(several: Iterable[Expected | None]) -> Expected | None:
+    """Return the value of *several* if they are all equal; else None."""
+    values = set(several)
+    return values.pop() if len(values) == 1 else None
+
+
+def _below(above: Device, at_device: Expected | None) -> Expected | None:
+    step = expected(above)
+    return None if step is None or at_device is None else at_device.times(step)
 
 
 def _of_layout(layout: Layout) -> Expected:

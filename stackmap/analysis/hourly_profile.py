@@ -1,8 +1,8 @@
 """
-The load by hour of day: when is it asked for most?
+The load by hour of day.
 
-The hour is that in which an interval began: in UTC where the instant is
-known, as the text prints it where only that is told.
+An interval belongs to the hour in which it began: in UTC if the time is known,
+else as the text prints it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stackmap.analysis.time_series import RATES, Key, known, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 
-# As sysstat prints it: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
+# sysstat's formats: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
 LAST_INSTANT = 253402300800.0  # 10000-01-01, where datetime ends
 
@@ -24,11 +24,11 @@ LAST_INSTANT = 253402300800.0  # 10000-01-01, where datetime ends
 @dataclass(slots=True)
 class Hour:
     """
-    What was measured in one hour of the day, whatever the date.
+    The load in one hour of the day, over all dates.
 
-    ``seconds``: how long; of texts that do not say, reports. ``sums``: rates
-    times their length, so that ``sums / seconds`` is the mean; ``most``: the
-    greatest rate of any interval.
+    ``seconds``: time measured; for texts without a length, the number of
+    reports. ``sums``: rates times seconds, so ``sums / seconds`` is the mean.
+    ``most``: the highest rate of any interval.
     """
 
     seconds: float = 0.0
@@ -36,12 +36,12 @@ class Hour:
     most: dict[Key, float] = field(default_factory=dict)
 
     def mean(self, key: Key) -> float | None:
-        """Return the mean rate; None where it was never known."""
+        """Return the mean rate; None if never known."""
         return self.sums[key] / self.seconds if key in self.sums and self.seconds else None
 
 
 class Hours:
-    """Intervals by the hour of day they began in. ``utc``: whether that is UTC's, or a text's own."""
+    """Intervals by hour of day. ``utc``: whether hours are UTC or a text's own. ``unknown``: how many have no hour."""
 
     def __init__(self) -> None:
         self.by_hour: dict[int, Hour] = {}
@@ -49,7 +49,7 @@ class Hours:
         self.unknown = 0
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
-        """Take one more interval in; *watched*: the loads to keep, put right."""
+        """Add one interval; *watched*: its loads to keep, corrected."""
         hour = self._hour_of(interval)
         if hour is None:
             self.unknown += 1
@@ -63,7 +63,7 @@ class Hours:
 
     def _hour_of(self, interval: Interval) -> int | None:
         start = start_of(interval)
-        # A capture without instants counts from 0.
+        # The times of a capture without a clock count from 0.
         if start is not None and 86400 < start < LAST_INSTANT:
             return datetime.fromtimestamp(start, UTC).hour
         found = CLOCK.search(interval.stamp)

@@ -1,13 +1,15 @@
-"""The layers of a stack: its devices, one step down after another."""
+"""The layers of a stack, from the top down to the disks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.topology import Topology, natural_key
+from stackmap.model.load import Load
+from stackmap.model.topology import Edge, Topology, natural_key
 
-# Devices that stand beside the data, not in its way.
+# Roles of devices beside the data path.
 ASIDE = frozenset({Role.METADATA, Role.JOURNAL})
 
 ROLES = {
@@ -23,10 +25,10 @@ ROLES = {
 @dataclass(frozen=True, slots=True)
 class Layer:
     """
-    The devices of a stack at one step down.
+    The devices of a stack at one level.
 
-    ``devices`` carry the data; ``metadata`` are those beside it (rmeta, a
-    journal, thin or cache metadata) and the disks that hold nothing else.
+    ``devices`` carry the data. ``metadata``: those beside the data path (rmeta,
+    journal, thin or cache metadata), and disks that hold nothing else.
     """
 
     role: str
@@ -36,10 +38,10 @@ class Layer:
 
 def layers(topology: Topology, top: str) -> list[Layer]:
     """
-    Return the layers of the stack of *top*, itself first, its disks last.
+    Return the layers of the stack of *top*, the top first, the disks last.
 
-    A device is one layer below the lowest that stands on it; what nothing
-    stands below lies in the last layer, however short the way to it was.
+    A device is one layer below the lowest device that uses it. All devices
+    with nothing below them are in the last layer.
     """
     stack = topology.with_all_below(top)
     data = carriers(topology, top)
@@ -61,20 +63,31 @@ def layers(topology: Topology, top: str) -> list[Layer]:
 
 
 def carriers(topology: Topology, top: str) -> frozenset[str]:
-    """Return the devices of the stack of *top* that its data travels through."""
+    """Return the devices of the stack of *top* that are on its data path."""
     found = {top}
     for name in topology.with_all_below(top):
         if name in found:
-            found.update(
-                edge.below
-                for edge in topology.below(name)
-                if edge.role not in ASIDE and edge.role is not Role.SPARE
-            )
+            found.update(edge.below for edge in topology.below(name) if carries_data(edge))
     return frozenset(found)
 
 
+def carries_data(edge: Edge) -> bool:
+    """Whether *edge* leads to data rather than to metadata or a spare."""
+    return edge.role not in ASIDE and edge.role is not Role.SPARE
+
+
+def counted_tops(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
+    """Return the highest devices with counters, in tree order: the tops, unless a text lacks them."""
+    return [
+        device.name
+        for device, _ in topology.rows()
+        if device.name in loads
+        and not any(above in loads for above in topology.with_all_above(device.name)[1:])
+    ]
+
+
 def spreading(topology: Topology, top: str) -> list[Device]:
-    """Return the first device on each way that the data of *top* takes down which spreads it; *top* itself, or none."""
+    """Return the first device on each data path below *top* that spreads the data over members; may be *top* itself."""
     data, found, todo = carriers(topology, top), {}, [top]
     while todo:
         name = todo.pop()
@@ -87,14 +100,14 @@ def spreading(topology: Topology, top: str) -> list[Device]:
 
 
 def spreads(device: Device) -> bool:
-    """Whether *device* is an array or a volume with a layout over several members."""
+    """Whether *device* spreads its data over members: an array, or a volume with a layout."""
     return device.layout is not None and device.layout.level != "linear"
 
 
 def _depths(topology: Topology, stack: list[str], data: frozenset[str]) -> dict[str, int]:
-    """Return the longest way down to each device; for data, by data alone."""
+    """Return the longest path to each device; for devices on the data path, along it."""
     depth = dict.fromkeys(stack, 0)
-    for name in stack:  # each comes after all that stand on it
+    for name in stack:  # each comes after all devices above it
         for edge in topology.below(name):
             if edge.below not in data or (name in data and edge.role not in ASIDE):
                 depth[edge.below] = max(depth[edge.below], depth[name] + 1)
@@ -106,7 +119,7 @@ def _has_below(topology: Topology, name: str, data: frozenset[str]) -> bool:
 
 
 def _role(topology: Topology, names: list[str]) -> str:
-    """Return what people call these devices together: "disks", "members", "partitions+disks"."""
+    """Return the name of the layer: "disks", "members", "partitions+disks"."""
     devices = [topology[name] for name in names]
     roles = (
         d.target or "dm" if d.kind is Kind.DM else ROLES.get(d.kind, str(d.kind)) for d in devices

@@ -1,8 +1,8 @@
 """
-What is proposed for a stack: another layout, what the measured load would be on it, and the way there.
+A proposed layout for a volume: the measured load projected on it, and the plan to get there.
 
-Either may be refused, the projection where the figures do not allow one, the
-plan where no way is known to be safe; the reason then stands in its place.
+Each may be impossible: the projection where figures are missing, the plan
+where no safe method is known. The reason then takes its place.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 
-# The findings that are of a layout, and of which layouts they are not; no other layout mends the rest.
-MENDED_BY: Mapping[str, Callable[[Layout], bool]] = {
+# Findings that another layout resolves, with a test of the layouts that do.
+RESOLVED_BY: Mapping[str, Callable[[Layout], bool]] = {
     partial_stripe.id: lambda layout: not layout.parity,
-    # What is made anew is synced; in place LVM does nothing with what never was.
+    # A new array is synced; LVM does not convert an unsynced one in place.
     never_synced.id: lambda _: True,
     small_chunk.id: lambda layout: (layout.chunk or 0) > small_chunk.limits["chunk"],
 }
@@ -37,12 +37,11 @@ MENDED_BY: Mapping[str, Callable[[Layout], bool]] = {
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """
-    A layout for *top*, asked for as ``wish``.
+    A layout for the volume ``top``, requested as the text ``wish``.
 
-    ``layout``: what that is here, None where it cannot be. ``projection``:
-    None where ``unprojected`` says why. ``context`` and
-    ``outcomes``: what each way of getting there says; where none can be gone,
-    ``unplanned`` says why.
+    ``layout``: the resulting layout, None if impossible. ``projection``: None
+    where ``unprojected`` has the reason. ``outcomes``: the plan or the refusal
+    of each method, from ``context``; ``unplanned``: why there is no plan.
     """
 
     top: str
@@ -56,24 +55,24 @@ class Proposal:
 
     @property
     def chosen(self) -> Outcome | None:
-        """The safest way that can be gone; None if there is none."""
+        """The safest method that has a plan; None if there is none."""
         return next((each for each in self.outcomes if each.plan is not None), None)
 
     def mends(self, finding: Finding) -> bool:
-        """Whether *finding* is of the present layout, and not of the one that is proposed."""
-        found = MENDED_BY.get(finding.rule.id)
-        return self.layout is not None and found is not None and found(self.layout)
+        """Whether the proposed layout resolves *finding*."""
+        resolves = RESOLVED_BY.get(finding.rule.id)
+        return self.layout is not None and resolves is not None and resolves(self.layout)
 
     @property
     def plan(self) -> Plan | None:
-        """The plan of that way."""
+        """The plan of the chosen method; None if there is none."""
         return None if self.chosen is None else self.chosen.plan
 
 
 def proposal(
     measured: Measuring, top: str, wish: str, asked: LayoutRequest, context: PlanContext | str
 ) -> Proposal:
-    """Return what *asked*, said as *wish*, would be for *top*; *context*: why there is none, or what a plan needs."""
+    """Return the proposal of the layout *asked* for *top*; *context*: what a plan needs, or why there is none."""
     layout: Layout | None = None
     projection: Projection | None = None
     unprojected = ""
@@ -91,10 +90,10 @@ def proposal(
 
 
 def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
-    """Return what each way says, and why none can be gone."""
+    """Return the outcome of each method, and why none has a plan, "" if one has."""
     try:
         if is_current_layout(context):
-            return (), "the layout is there already"
+            return (), "this is the present layout"
         found = tuple(outcomes(context))
     except (PlanRefused, LayoutError) as refusal:
         return (), str(refusal)

@@ -1,35 +1,33 @@
 """
-How large requests are: the mean sizes of intervals, by powers of two, weighted by their requests.
+Request sizes: the mean sizes of intervals in classes of powers of two, weighted by requests.
 
-The counters hold no size of a single request, only how many there were and how
-many bytes together. So a class holds the requests of the intervals whose *mean*
-lay in it: where sizes are mixed in every interval, that is one class between them.
+The counters have no sizes of single requests, only counts and total bytes. So a
+class holds the requests of the intervals whose *mean* size is in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from stackmap.analysis.share import flows_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 
-SECTOR = 512  # bytes: less is a request without data
+SECTOR = 512  # bytes; a smaller mean has requests without data
 
 Key = tuple[str, str]  # device, direction
 
 
 class SizeClasses:
-    """``requests``: how many, by device and direction, by the least size of their class, bytes."""
+    """``requests``: counts by device and direction, then by the lower bound of the class in bytes."""
 
     def __init__(self) -> None:
         self.requests: dict[Key, dict[int, float]] = {}
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
-        """Take one more interval in; *watched*: the loads to keep, put right."""
+        """Add one interval; *watched*: its loads to keep, corrected."""
         seconds = interval.seconds or 1.0
         for name, load in watched.items():
-            for direction, flow in flows_of(load):
+            for direction, flow in load.flows:
                 if flow.ios and (size := flow.size) is not None:
                     classes = self.requests.setdefault((name, direction), {})
                     least = size_class(size)
@@ -42,7 +40,7 @@ class SizeClasses:
 
 def span(classes: Iterable[int]) -> list[int]:
     """
-    Return *classes* and those between them, and one more at each end, so that a lone one is seen as such.
+    Return *classes* with all classes between them and one more at each end.
 
     >>> span([8192, 0]), span([4096, 16384])
     ([0, 4096, 8192, 16384], [2048, 4096, 8192, 16384, 32768])
@@ -58,7 +56,7 @@ def span(classes: Iterable[int]) -> list[int]:
 
 def size_class(size: float) -> int:
     """
-    Return the greatest power of two that is not above *size*, bytes; 0 below a sector.
+    Return the largest power of two up to *size* bytes; 0 below a sector.
 
     >>> size_class(8192), size_class(8191), size_class(0)
     (8192, 4096, 0)

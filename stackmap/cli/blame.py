@@ -10,6 +10,7 @@ import click
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
 from stackmap.cli.output import as_text
 from stackmap.cli.session import missing_status
@@ -58,10 +59,11 @@ def command(
     observed = None if options.no_machine else measured.host
     for current, interval, groups in _with_groups(observed, measured.reports()):
         right, done = corrected(current, interval)
+        ledger = Ledger(current, right.loads, right.seconds)
         chosen, disks, volumes = _chosen(current, names)
         seen = [name for name in disks if names or not _idle(right.loads.get(name))]
-        blamed = [blame(current, right.loads, name) for name in seen]
-        loading = [(top, targets(current, right.loads, top)) for top in volumes]
+        blamed = [blame(ledger, name) for name in seen]
+        loading = [(top, targets(ledger, top)) for top in volumes]
         if as_json:
             click.echo(json.dumps(blame_json(current, blamed, loading, groups, right, done)))
             continue

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.amplification import heads
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
 from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
+from stackmap.analysis.layers import counted_tops
 from stackmap.cli.options import json_option, no_heading_option
 from stackmap.cli.output import tell, width
 from stackmap.cli.session import Session, missing_status, tell_unknown
@@ -123,7 +123,7 @@ def _side(name: str, source: Source) -> Side:
     tell_unknown(measured.topology)
     reports = measured.reports()
     first = next(reports)
-    tops = heads(measured.topology, first[1].loads)
+    tops = counted_tops(measured.topology, first[1].loads)
     return Side(name, measured.topology, chain([first], reports), tops)
 
 

@@ -98,19 +98,18 @@ def _pages(
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
-    from stackmap.analysis.amplification import figures_of, heads, stack_tops
+    from stackmap.analysis.amplification import layer_report
+    from stackmap.analysis.traffic.ledger import Ledger
     from stackmap.document.layers import layers_document
     from stackmap.render.layers_json import layers_json
 
     def show(report: Interval) -> Iterator[str]:
         right, done = corrected(topology, report)
-        wanted = chosen or _busy(right, heads(topology, right.loads))
-        tops = stack_tops(topology, right.loads, wanted)
-        stacks = figures_of(topology, right.loads, tops, right.seconds)
+        stacks = layer_report(Ledger(topology, right.loads, right.seconds), chosen)
         if looks.skip_idle:
             stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
         if looks.as_json:
-            yield json.dumps(layers_json(topology, stacks, right, done)) + "\n"
+            yield json.dumps(layers_json(stacks, right, done)) + "\n"
         else:
             yield _text(layers_document(stacks, right), right, done, looks)
 
@@ -128,11 +127,6 @@ def _text(
     time = [Paragraph(end_time(interval) or "-")] if looks.time else []
     below = notes(interval, corrections, why=looks.why)
     return as_text([*time, *blocks, *below], heading=not looks.no_heading) + "\n"
-
-
-def _busy(interval: Interval, tops: list[str]) -> list[str]:
-    """Return the *tops* with I/O; the first one if none has any."""
-    return [top for top in tops if not interval.loads[top].idle] or tops[:1]
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:

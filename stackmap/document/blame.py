@@ -33,7 +33,7 @@ def disk_blocks(topology: Topology, blame: Blame, interval: Interval) -> list[Bl
         for each in blame.loaders
         if each.tops or each.arrivals
     )
-    accounted = f"{number(blame.closure, 3)} (requests arriving at {device.title} ÷ requests sent from above)"
+    accounted = f"{number(blame.accounted, 3)} (requests arriving at {device.title} ÷ requests sent from above)"
     return [
         Headline((device.title, span(interval))),
         Table(f"blame-{device.name}", DISK_COLUMNS, (Rows(rows),), words=2),

@@ -70,7 +70,7 @@ def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:
 
 def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
     flow = figures.share.part(direction)
-    estimated = flow.loose or (figures.share.divided and flow.ios != flow.arrivals)
+    estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
     return (
         _counted(len(figures.layer.devices), figures.layer.role),
         ("~" if estimated else "") + rate(flow.ios),
@@ -81,7 +81,7 @@ def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
         number(figures.byte_amplification.get(direction), 3),
         number(figures.shrink.get(direction), 2),
         number(figures.coalescing.get(direction), 2),
-        number(figures.closure.get(direction), 3),
+        number(figures.accounted.get(direction), 3),
     )
 
 

@@ -32,9 +32,9 @@ def sentences(stack: StackFigures) -> list[str]:
     doubts = {f"not divided: {f.share.reason}": None for f in stack.layers if f.share.reason}
     doubts |= {f"no ratios: {f.background}": None for f in stack.layers if f.background}
     doubts |= {
-        f"accounted is not 1 at the {f.layer.role}: {f.doubt}": None
+        f"accounted is not 1 at the {f.layer.role}: {f.diagnosis}": None
         for f in stack.layers
-        if f.doubt
+        if f.diagnosis
     }
     return [sentence for sentence in found if sentence] + list(doubts)
 
@@ -103,7 +103,7 @@ def _step(layer: LayerFigures, direction: str, done: float) -> str:
     arrivals = layer.share.part(direction).arrivals
     if arrivals is None or layer.background:
         return ""
-    caused = layer.caused if direction == "write" else None
+    caused = layer.parity_reads if direction == "write" else None
     where = f"requests at the {layer.layer.role}"
     coalescing, completed = layer.coalescing[direction], layer.share.part(direction).ios
     if coalescing is not None and coalescing >= MERGED and completed is not None:

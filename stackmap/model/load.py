@@ -80,6 +80,8 @@ class Flow:
         )
 
 
+DIRECTIONS = ("read", "write", "discard", "total")  # of a load; total is reads and writes
+
 NONE = Flow()
 ZERO = Flow(0.0, 0.0, 0.0, 0.0)
 
@@ -104,6 +106,16 @@ class Load:
     aqu: float | None = None
     busy: float | None = None
     in_flight_at_ends: int | None = None
+
+    def flow(self, direction: str) -> Flow:
+        """Return the flow in one of ``DIRECTIONS``."""
+        flow: Flow = getattr(self, direction)
+        return flow
+
+    @property
+    def flows(self) -> tuple[tuple[str, Flow], ...]:
+        """Reads, writes and both together, each with its direction."""
+        return ("read", self.read), ("write", self.write), ("total", self.total)
 
     @property
     def total(self) -> Flow:

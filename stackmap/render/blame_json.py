@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.blame import Blame, Loader, Target
-from stackmap.analysis.share import Portion
+from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.document.blame import source_name, users
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
@@ -48,7 +48,7 @@ def _disk(topology: Topology, blame: Blame) -> dict[str, object]:
     return {
         "device": blame.device,
         "label": topology[blame.device].title,
-        "closure": blame.closure,
+        "closure": blame.accounted,
         "loaders": [_loader(topology, blame, loader) for loader in blame.loaders],
         "unseen": [source_name(topology, loader) for loader in blame.unseen],
     }
@@ -78,5 +78,5 @@ def _target(target: Target) -> dict[str, object]:
     }
 
 
-def _portion(part: Portion) -> dict[str, object]:
+def _portion(part: Traffic) -> dict[str, object]:
     return {"arrivals": part.arrivals, "bytes": part.bytes, "range": range_json(part)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackmap.analysis.findings.rule import Observation
-from stackmap.analysis.share import Portion
+from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.document.intervals import end_time
 from stackmap.model.interval import Interval
 
@@ -20,11 +20,11 @@ def interval_json(interval: Interval) -> dict[str, object]:
     }
 
 
-def range_json(part: Portion) -> dict[str, list[float | None]] | None:
+def range_json(part: Traffic) -> dict[str, list[float | None]] | None:
     """Return the lower and upper ends of an estimate; None for an exact figure."""
-    if not part.loose:
+    if not part.is_range:
         return None
-    low, high = part.ends
+    low, high = part.bounds
     return {"arrivals": [low.arrivals, high.arrivals], "bytes": [low.bytes, high.bytes]}
 
 

@@ -8,44 +8,40 @@ from typing import TYPE_CHECKING
 
 from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
 from stackmap.analysis.expected import Expected
-from stackmap.analysis.layers import spreading
-from stackmap.analysis.share import DIRECTIONS
 from stackmap.document.stack_sentences import sentences
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow
+from stackmap.model.load import DIRECTIONS, Flow
 from stackmap.render.json import layout_json
 from stackmap.render.json_parts import interval_json, range_json
 
 if TYPE_CHECKING:
     from stackmap.analysis.parity import Parity
     from stackmap.model.device import Device
-    from stackmap.model.topology import Topology
 
 SCHEMA = "stackmap.layers/1"
 
 
 def layers_json(
-    topology: Topology,
     stacks: Iterable[StackFigures],
     interval: Interval,
     corrections: Sequence[str],
 ) -> dict[str, object]:
-    """Return *stacks* of *topology* as one object."""
+    """Return *stacks* as one object."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
-        "stacks": [_stack(topology, stack) for stack in stacks],
+        "stacks": [_stack(stack) for stack in stacks],
         "corrections": list(corrections),
     }
 
 
-def _stack(topology: Topology, stack: StackFigures) -> dict[str, object]:
+def _stack(stack: StackFigures) -> dict[str, object]:
     top = stack.top
     return {
         "top": top.title,
         "device": top.name,
         "layout": layout_json(top.layout),
-        "layouts": layouts_json(spreading(topology, top.name)),
+        "layouts": layouts_json(stack.spreading),
         "layers": [_layer(figures) for figures in stack.layers],
         "parity": _parity_json(stack.parity, stack.requests_per_write),
         "findings": sentences(stack),
@@ -75,8 +71,8 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
         },
         "expected": _expected(figures.expected),
         "coalescing": _ratios(figures.coalescing),
-        "closure": _ratios(figures.closure),
-        "doubt": figures.doubt or None,
+        "closure": _ratios(figures.accounted),
+        "doubt": figures.diagnosis or None,
         "estimated": figures.share.estimated,
         "reason": figures.share.reason or figures.background or None,
     }

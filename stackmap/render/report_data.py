@@ -27,7 +27,7 @@ SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")
 
 def report_data(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block, ...]:
     """Return the figures of layers, of the time series if there is one, and of the projections."""
-    layers = layers_json(report.topology, report.stacks, report.interval, report.corrections)
+    layers = layers_json(report.stacks, report.interval, report.corrections)
     parts = [("Each layer, CSV", "layers.csv", _layers(report))]
     if len(report.course) > 1:
         parts.append(("The load over time, CSV", "course.csv", _series(report)))
@@ -71,7 +71,7 @@ def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[
         figures.byte_amplification.get(direction),
         figures.shrink.get(direction),
         figures.coalescing.get(direction),
-        figures.closure.get(direction),
+        figures.accounted.get(direction),
     )
 
 

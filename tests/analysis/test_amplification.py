@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackmap.analysis.amplification import figures_of, stack_figures, stack_tops
+from stackmap.analysis.amplification import figures_of, with_shared
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import IDLE, Load
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge
-from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
+from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, stack_figures, topology
 
 VM = raid_volume("vm", "raid5", 8)
 OTHER = raid_volume("other", "raid10", 17)
@@ -68,8 +69,8 @@ def test_closure_counts_all_senders():
     """50 + 143 + 7 sent and 200 arrived: nothing else ran. Above the members there is no telling."""
     _, members, disks = stack_figures(topology(VM, OTHER), loads_of(), "vm").layers
 
-    assert disks.closure["write"] == 1.0
-    assert members.closure["write"] is None
+    assert disks.accounted["write"] == 1.0
+    assert members.accounted["write"] is None
 
 
 def test_metadata_stays_out_of_the_ratios():
@@ -151,7 +152,10 @@ def test_two_volumes_on_one_array_are_not_divided():
     assert home.layers[1].share.write.arrivals == 13
     assert home.layers[2].iops_amplification["write"] is None
     assert "serves several" in home.layers[2].share.reason
-    assert stack_tops(tree, loads, ["home"]) == ["home", "md0"]
+    assert [s.top.name for s in with_shared(figures_of(Ledger(tree, loads), ["home"]))] == [
+        "home",
+        "md0",
+    ]
     assert stack_figures(tree, loads, "md0").layers[1].iops_amplification["write"] == 2.0
 
 
@@ -196,7 +200,7 @@ def test_pieces_of_two_volumes_are_not_divided():
         disks = stack_figures(topology(STRIPED), loads, top).layers[-1]
         assert disks.share.write.bytes == size
         assert disks.share.write.arrivals is None
-        assert "cuts requests of several volumes" in disks.share.reason
+        assert "splits requests of several volumes" in disks.share.reason
 
 
 def test_a_partition_shares_its_disks_merges():
@@ -210,7 +214,7 @@ def test_a_partition_shares_its_disks_merges():
 
     assert (20, 20) == (partitions.share.write.arrivals, disks.share.write.arrivals)
     assert (5, 5) == (partitions.share.write.ios, disks.share.write.ios)
-    assert (1.0, 1.0) == (partitions.closure["write"], disks.closure["write"])
+    assert (1.0, 1.0) == (partitions.accounted["write"], disks.accounted["write"])
 
 
 def test_a_disk_alone_is_a_stack_of_one_layer():
@@ -245,10 +249,10 @@ def test_one_way_of_several_is_an_estimate_and_all_together_are_none():
     _, partitions, disks = stack_figures(topology((devices, edges)), loads, "lv").layers
 
     assert partitions.share.estimated
-    assert [end.arrivals for end in partitions.share.write.ends] == [11, 25]
-    assert partitions.closure["write"] is None
+    assert [end.arrivals for end in partitions.share.write.bounds] == [11, 25]
+    assert partitions.accounted["write"] is None
     assert (disks.share.write.arrivals, disks.share.estimated) == (40, False)
-    assert disks.closure["write"] is None  # of the second disk nothing tells
+    assert disks.accounted["write"] is None  # of the second disk nothing tells
 
 
 def test_what_does_not_close_is_told_by_the_bytes():
@@ -258,21 +262,21 @@ def test_what_does_not_close_is_told_by_the_bytes():
     told = {}
     for size in (16384, 65536):
         loads = sent | {"sda": moved(write=did(400, size), aqu=0.1)}
-        (figures,) = figures_of(topology(parts), loads, ["lv"], 1.0)
-        told[size] = figures.layers[1].doubt
+        figures = stack_figures(topology(parts), loads, "lv", 1.0)
+        told[size] = figures.layers[1].diagnosis
 
-    assert "cut in pieces" in told[16384]
-    assert "somebody else" in told[65536]
+    assert "split on the way" in told[16384]
+    assert "something else" in told[65536]
 
 
 def test_reads_beside_writes_do_not_hide_each_other():
     """As many too many of the one as too few of the other: together they would close."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     loads = {"lv": moved(did(50, 512), did(50, 512)), "sda": moved(did(90, 512), did(10, 512))}
-    (figures,) = figures_of(topology(parts), loads, ["lv"], 1.0)
+    figures = stack_figures(topology(parts), loads, "lv", 1.0)
 
-    assert figures.layers[1].closure["total"] == 1.0
-    assert "somebody else" in figures.layers[1].doubt
+    assert figures.layers[1].accounted["total"] == 1.0
+    assert "something else" in figures.layers[1].diagnosis
 
 
 def test_requests_under_way_at_the_edges_are_told_by_the_queue():
@@ -281,8 +285,43 @@ def test_requests_under_way_at_the_edges_are_told_by_the_queue():
     told = []
     for queue in (5.0, 0.0):
         loads = {"lv": moved(did(100, 512), aqu=queue), "sda": moved(did(91, 512), aqu=0.0)}
-        (figures,) = figures_of(topology(parts), loads, ["lv"], 1.0)
-        told.append(figures.layers[1].doubt)
+        figures = stack_figures(topology(parts), loads, "lv", 1.0)
+        told.append(figures.layers[1].diagnosis)
 
     assert "in flight" in told[0]
     assert "accounting is off" in told[1]
+
+
+@pytest.mark.parametrize(("arrived", "cause"), [(51, "in flight"), (52, "something else")])
+def test_one_request_more_may_have_come_between_two_readings(arrived, cause):
+    """The counters of two devices are read one after the other: with nothing in flight 1 may differ, not 2."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    loads = {
+        "lv": moved(did(50, 512), in_flight_at_ends=0),
+        "sda": moved(did(arrived, 512), in_flight_at_ends=0),
+    }
+
+    assert cause in stack_figures(topology(parts), loads, "lv", 1.0).layers[1].diagnosis
+
+
+def test_a_device_completes_no_more_than_it_counted():
+    """103 sent and 101 arrived, read a moment apart: the disk completed 97, all of them lv's."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    loads = {"lv": moved(did(103, 512)), "sda": moved(did(97, 512, 4))}
+    disks = stack_figures(topology(parts), loads, "lv").layers[1]
+
+    assert (disks.share.read.arrivals, disks.share.read.ios) == (103, 97)
+    assert not disks.share.estimated
+
+
+def test_a_device_without_counters_passes_on_what_arrived():
+    """A text without the crypt mapping: the 17 requests of the volume reach the disk all the same."""
+    parts = (
+        [passing("lv"), passing("luks", Kind.CRYPT, "crypt")],
+        [Edge("lv", "luks", Role.DATA), Edge("luks", "sda", Role.DATA)],
+    )
+    loads = {"lv": moved(did(17, 512)), "sda": moved(did(17, 512))}
+    _, crypt, disks = stack_figures(topology(parts), loads, "lv").layers
+
+    assert (crypt.share.read.arrivals, crypt.share.read.ios) == (17, None)
+    assert (disks.share.read.arrivals, disks.iops_amplification["read"]) == (17, 1.0)

@@ -88,7 +88,7 @@ def test_what_is_the_same_is_counted(rates, most):
     """The same loads again and again give the average that equal ones give, however few are held."""
     same = {rate: {"sda": reading(rate)} for rate in rates}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(averages, "MOST_HELD", most)
+        patched.setattr(averages, "MAX_HELD", most)
         found = averaged(*(Interval(same[rate]) for rate in rates))
 
     assert found.loads["sda"].read.ios == pytest.approx(sum(rates) / len(rates))

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.analysis.amplification import stack_figures
-from stackmap.analysis.bitmap_writes import mark_size, most_marks
+from stackmap.analysis.traffic.bitmap_writes import bitmap_write_size, max_bitmap_writes
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import IDLE
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
-from tests.drawn import DISKS, did, moved, topology
+from tests.drawn import DISKS, did, moved, stack_figures, topology
 
 GIB = 1 << 30
 
@@ -40,9 +39,9 @@ def test_a_mirror_needs_a_write_for_each_copy():
     seen = with_blocks(array("raid1"), "512")
     loads = {"md0": moved(write=did(40, 8192))} | members(did(43, 7680))
 
-    assert most_marks(seen, loads, seen["md0"]) == 3
+    assert max_bitmap_writes(seen, loads, seen["md0"]) == 3
     written = stack_figures(seen, loads, "md0").layers[1].share.write
-    assert [end.arrivals for end in written.ends] == [160, 172]
+    assert [end.arrivals for end in written.bounds] == [160, 172]
 
 
 def test_a_mirror_without_marks_is_no_estimate():
@@ -59,7 +58,7 @@ def test_writes_of_parity_that_are_no_pages_are_marks():
     flow = did(27, (20 * 4096 + 7 * 2560) / 27)
     loads = {"md0": moved(write=did(40, 4096))} | members(flow)
 
-    assert most_marks(seen, loads, seen["md0"]) == pytest.approx(7)
+    assert max_bitmap_writes(seen, loads, seen["md0"]) == pytest.approx(7)
 
 
 @pytest.mark.parametrize(("chunk", "block", "size"), [
@@ -73,7 +72,7 @@ def test_a_mark_takes_no_more_than_its_bitmap(chunk, block, size):
     """Rounded up to what the disks write at least, up to a page."""
     seen = with_blocks(array("raid5", chunk), block)
 
-    assert mark_size(seen, seen["md0"]) == size
+    assert bitmap_write_size(seen, seen["md0"]) == size
 
 
 def test_a_degraded_mirror_promises_no_copies():
@@ -82,7 +81,7 @@ def test_a_degraded_mirror_promises_no_copies():
     seen = with_blocks(([replace(devices[0], state="degraded")], edges[:3]), "512")
     loads = {"md0": moved(write=did(40, 8192))} | members(did(43, 8192))
 
-    assert most_marks(seen, loads, seen["md0"]) == 43
+    assert max_bitmap_writes(seen, loads, seen["md0"]) == 43
 
 
 def test_reads_have_no_marks():

@@ -3,23 +3,24 @@
 import pytest
 
 from stackmap.analysis.blame import blame, targets
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Load
 from stackmap.model.topology import Edge
 from tests.analysis.test_amplification import ARRAY, OTHER, VM, array_loads, loads_of
-from tests.drawn import did, moved, passing, topology
+from tests.drawn import DISKS, did, moved, passing, topology
 
 
 def test_each_sender_has_its_requests():
     """Of 250 requests at sda, vm sent 100, other 143, vm's metadata 7; nobody the rest, nothing."""
-    found = blame(topology(VM, OTHER), loads_of(), "sda")
+    found = blame(Ledger(topology(VM, OTHER), loads_of()), "sda")
     by_name = {(each.tops, each.metadata): each for each in found.loaders}
 
     assert by_name[("vm",), False].arrivals == 100
     assert by_name[("other",), False].arrivals == 143
     assert by_name[("vm",), True].arrivals == 7
     assert by_name[(), False].arrivals == 0
-    assert found.closure == 1.0
+    assert found.accounted == 1.0
     assert found.loaders[0].tops == ("other",)
 
 
@@ -27,7 +28,7 @@ def test_shares_sum_to_one():
     """Of requests and of bytes, whoever sent them."""
     loads = loads_of()
     loads["sdb"] = moved(did(61, 4096, 25), did(97, 4096, 150))
-    found = blame(topology(VM, OTHER), loads, "sdb")
+    found = blame(Ledger(topology(VM, OTHER), loads), "sdb")
 
     assert sum(found.share(each) for each in found.loaders) == pytest.approx(1)
     assert sum(found.byte_share(each) for each in found.loaders) == pytest.approx(1)
@@ -37,23 +38,35 @@ def test_what_nobody_sent_is_nobodys():
     """333 arrived where 250 were sent: 83 came from no device above."""
     loads = loads_of()
     loads["sda"] = moved(did(86, 4096), did(247, 4096))
-    found = blame(topology(VM, OTHER), loads, "sda")
+    found = blame(Ledger(topology(VM, OTHER), loads), "sda")
 
     assert next(each for each in found.loaders if not each.tops).arrivals == 83
-    assert found.closure == pytest.approx(333 / 250)
+    assert found.accounted == pytest.approx(333 / 250)
 
 
 def test_volumes_that_share_an_array_are_blamed_together():
     """Both wrote: the array's members cannot tell whose it was, and neither can we."""
-    found = blame(topology(ARRAY), array_loads(29), "sda")
+    found = blame(Ledger(topology(ARRAY), array_loads(29)), "sda")
 
     assert found.loaders[0].tops == ("data", "home")
     assert found.loaders[0].through == "md0"
 
 
+def test_the_highest_shared_device_is_named():
+    """Between the array and its disks are partitions: the volumes meet at the array."""
+    devices, edges = ARRAY
+    parts = [Device(f"{name}1", Kind.PARTITION, "", merges=True) for name in DISKS]
+    below = [e._replace(below=f"{e.below}1") if e.above == "md0" else e for e in edges]
+    below += [Edge(f"{name}1", name, Role.DATA) for name in DISKS]
+    loads = array_loads(29) | {f"{name}1": array_loads(29)[name] for name in DISKS}
+    found = blame(Ledger(topology(([*devices, *parts], below)), loads), "sda")
+
+    assert (found.loaders[0].tops, found.loaders[0].through) == (("data", "home"), "md0")
+
+
 def test_a_volume_whose_neighbour_was_idle_is_blamed_alone():
     """data did nothing in this interval."""
-    found = blame(topology(ARRAY), array_loads(0), "sda")
+    found = blame(Ledger(topology(ARRAY), array_loads(0)), "sda")
 
     assert found.loaders[0].tops == ("home",)
 
@@ -62,17 +75,17 @@ def test_a_sender_that_a_text_does_not_list_is_not_guessed():
     """Its requests are among those that nobody is known to have sent; there is no closure."""
     loads = loads_of()
     del loads["vm_rmeta_0"]
-    found = blame(topology(VM, OTHER), loads, "sda")
+    found = blame(Ledger(topology(VM, OTHER), loads), "sda")
 
     assert [each.tops for each in found.unseen] == [("vm",)]
     assert next(each for each in found.loaders if not each.tops).arrivals == 7
     assert sum(found.share(each) for each in found.loaders) == pytest.approx(1)
-    assert found.closure is None
+    assert found.accounted is None
 
 
 def test_a_volume_loads_its_disks():
     """A quarter each; 100 of the 250 requests that arrived there."""
-    found = targets(topology(VM, OTHER), loads_of(), "vm")
+    found = targets(Ledger(topology(VM, OTHER), loads_of()), "vm")
 
     assert {each.device for each in found} == {"sda", "sdb", "sdc", "sdd"}
     for each in found:
@@ -96,47 +109,47 @@ def spread(here: float, there: float) -> dict[str, Load]:
 
 def test_what_a_striped_volume_sent_its_disks_is_known_where_nobody_else_was():
     """Half arrived at the first, whatever its length: it can have come from nowhere else."""
-    found = {each.device: each for each in targets(topology(SPREAD), spread(20, 20), "lv")}
+    found = {each.device: each for each in targets(Ledger(topology(SPREAD), spread(20, 20)), "lv")}
 
     assert [found[d].part.arrivals for d in ("sda", "sdb")] == [20, 20]
     assert not any(each.estimated for each in found.values())
-    assert blame(topology(SPREAD), spread(20, 20), "sda").closure == 1.0
+    assert blame(Ledger(topology(SPREAD), spread(20, 20)), "sda").accounted == 1.0
 
 
 def test_a_striped_volume_beside_others_is_divided_by_length_within_a_range():
     """At least 10 of 40 went to the first, for the second has only 30, and at most 25, all it got."""
-    found = {each.device: each for each in targets(topology(SPREAD), spread(25, 30), "lv")}
+    found = {each.device: each for each in targets(Ledger(topology(SPREAD), spread(25, 30)), "lv")}
     first, second = found["sda"].part, found["sdb"].part
 
     assert (first.arrivals, second.arrivals) == (10, 30)
-    assert [end.arrivals for end in first.ends] == [10, 25]
-    assert [end.arrivals for end in second.ends] == [15, 30]
+    assert [end.arrivals for end in first.bounds] == [10, 25]
+    assert [end.arrivals for end in second.bounds] == [15, 30]
     assert found["sda"].estimated
 
 
 def test_where_a_disk_has_no_room_the_rest_went_to_the_other():
     """By length 30 to the second, but only 22 arrived there: the guesses sum to what was sent."""
-    found = {each.device: each for each in targets(topology(SPREAD), spread(29, 22), "lv")}
+    found = {each.device: each for each in targets(Ledger(topology(SPREAD), spread(29, 22)), "lv")}
 
     assert [found[d].part.arrivals for d in ("sda", "sdb")] == [18, 22]
 
 
 def test_what_nobody_sent_is_a_range_beside_a_guess():
     """15 of the 55 were nobody's: at the first disk 0 to 15; its closure is not known."""
-    found = blame(topology(SPREAD), spread(25, 30), "sda")
+    found = blame(Ledger(topology(SPREAD), spread(25, 30)), "sda")
     nobody = next(each for each in found.loaders if not each.tops)
 
     assert found.loaders[0].estimated
     assert nobody.parts["read"].arrivals == 15
-    assert [end.arrivals for end in nobody.parts["read"].ends] == [0, 15]
-    assert found.closure is None
+    assert [end.arrivals for end in nobody.parts["read"].bounds] == [0, 15]
+    assert found.accounted is None
 
 
 def test_segments_on_one_disk_add_up():
     """Two pieces there, one elsewhere."""
     devices, edges = SPREAD
     parts = (devices, [*edges, Edge("lv", "sda", Role.DATA, start=5000, length=4000)])
-    found = {each.device: each for each in targets(topology(parts), spread(20, 20), "lv")}
+    found = {each.device: each for each in targets(Ledger(topology(parts), spread(20, 20)), "lv")}
 
     assert [found[d].part.arrivals for d in ("sda", "sdb")] == [20, 20]
 
@@ -145,13 +158,13 @@ def test_segments_on_one_disk_alone_add_up():
     """An LV that was extended has two pieces on its disk: what it sent went there once."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA, start, 1000) for start in (0, 5000)])
     loads = {name: moved(did(23, 4096), did(29, 512)) for name in ("lv", "sda")}
-    (found,) = targets(topology(parts), loads, "lv")
-    whose = blame(topology(parts), loads, "sda")
+    (found,) = targets(Ledger(topology(parts), loads), "lv")
+    whose = blame(Ledger(topology(parts), loads), "sda")
 
     assert (found.part.arrivals, found.part.bytes) == (52, 23 * 4096 + 29 * 512)
     assert not found.estimated
     assert [each.arrivals for each in whose.loaders if each.tops] == [52]
-    assert whose.closure == 1.0
+    assert whose.accounted == 1.0
 
 
 def test_volumes_above_two_segments_are_told_once():
@@ -166,7 +179,7 @@ def test_volumes_above_two_segments_are_told_once():
         ],
     )
     counts = (("root", 13), ("home", 29), ("luks", 42), ("lv", 42), ("sda", 42))
-    found = blame(topology(parts), {n: moved(did(ios, 512)) for n, ios in counts}, "sda")
+    found = blame(Ledger(topology(parts), {n: moved(did(ios, 512)) for n, ios in counts}), "sda")
 
     assert [(each.tops, each.arrivals) for each in found.loaders[:2]] == [
         (("home",), 29),
@@ -181,10 +194,10 @@ def test_a_partition_hands_on_what_arrived():
         [Edge("sda1", "sda", Role.DATA)],
     )
     load = moved(write=did(5, 4096, 15))
-    found = blame(topology(parts), {"sda1": load, "sda": load}, "sda")
+    found = blame(Ledger(topology(parts), {"sda1": load, "sda": load}), "sda")
 
     assert found.loaders[0].arrivals == 20
-    assert found.closure == 1.0
+    assert found.accounted == 1.0
 
 
 def test_volumes_on_one_crypt_are_told_apart():
@@ -198,7 +211,7 @@ def test_volumes_on_one_crypt_are_told_apart():
         ],
     )
     loads = {name: moved(did(ios, 512)) for name, ios in (("root", 13), ("home", 29), ("luks", 42))}
-    found = blame(topology(parts), loads | {"sda": moved(did(42, 512))}, "sda")
+    found = blame(Ledger(topology(parts), loads | {"sda": moved(did(42, 512))}), "sda")
 
     assert [(each.tops, each.arrivals) for each in found.loaders[:2]] == [
         (("home",), 29),
@@ -225,7 +238,7 @@ def test_a_pools_metadata_is_a_row_of_its_own():
     ]
     sent = {"thin1": 11, "thin2": 13, "tdata": 30, "tmeta": 7, "sda": 37}
     loads = {name: moved(did(requests, 512)) for name, requests in sent.items()}
-    found = blame(topology((devices, edges)), loads, "sda")
+    found = blame(Ledger(topology((devices, edges)), loads), "sda")
 
     rows = [(each.tops, each.metadata, each.arrivals) for each in found.loaders]
     both = ("thin1", "thin2")

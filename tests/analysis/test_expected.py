@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.analysis.amplification import stack_figures
 from stackmap.analysis.expected import expected
 from stackmap.model.device import Device, Kind
 from stackmap.model.raid import layout
 from tests.analysis.test_amplification import loads_of
-from tests.drawn import raid_volume, topology
+from tests.drawn import raid_volume, stack_figures, topology
 
 
 def volume(level, members, copies=None):
@@ -66,3 +65,17 @@ def test_nothing_is_rated_while_a_volume_works_on_its_own(state):
     assert members.share.write.arrivals == 200  # what happened is still shown
     assert stack.parity.cost_bytes_per_byte is None
     assert state in stack.parity.reason
+
+
+def test_two_layers_that_copy_multiply():
+    """Two copies, each on a mirror of three: 6 bytes per byte, not 4."""
+    devices, edges = raid_volume("vm", "raid10", 8)
+    mirrors = [
+        replace(device, target="raid", layout=layout("raid1", 3))
+        if "rimage" in device.name
+        else device
+        for device in devices
+    ]
+    stack = stack_figures(topology((mirrors, edges)), {}, "vm")
+
+    assert [(1, 1), (2, 2), (6, 6)] == [figures.expected.write for figures in stack.layers]

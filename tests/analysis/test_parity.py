@@ -116,3 +116,30 @@ def test_the_articles_first_table():
     assert found.one_page_by_writes == pytest.approx(0.688, abs=5e-4)
     assert found.one_page_by_reads == pytest.approx(0.666, abs=5e-4)
     assert 1 / found.pages_per_row == pytest.approx(0.792, abs=5e-4)
+
+
+@pytest.mark.parametrize(("reads", "explained"), [(28, True), (31, False)])
+def test_a_row_reads_at_most_its_other_pages_in_vain(reads, explained):
+    """7 one-page rows of 4 members: 14 reads by reconstruction, and 2 per row in vain; not 3."""
+    found = cost("raid5", 4, [(7, 1, reads / 7, 2)])
+
+    assert (found.reason == "") is explained
+
+
+def test_bitmap_writes_of_raid6_are_two_parity_pages_less():
+    """
+    170 pages of row updates per 100 written, of which 20 can be bitmap: g between 0.6 and 0.7.
+
+    The bitmap's pages count half, for each row update has two parity pages.
+    """
+    raid6, volume = layout("raid6", 6, 65536), Load(Flow(bytes=0.0), Flow(bytes=100 * PAGE))
+    members = (Flow(bytes=200 * PAGE), Flow(bytes=240 * PAGE))
+    found = parity(raid6, volume, members, bitmap=20 * PAGE)
+
+    assert found.full_stripe_high == pytest.approx(0.4 / 0.75)
+    assert found.least_cost_bytes_per_byte == pytest.approx(2.2 + 2.0)
+
+
+def test_a_page_on_three_members_reads_one_other():
+    """11 one-page writes on RAID5 of 3 read 11 pages: each was a one-page write."""
+    assert cost("raid5", 3, [(11, 1, 1, 2)]).one_page_by_reads == pytest.approx(1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stackmap.analysis import time_series as course_of
 from stackmap.analysis.hourly_profile import Hours
 from stackmap.analysis.size_classes import SizeClasses, size_class, span
-from stackmap.analysis.time_series import Course, extremes_of
+from stackmap.analysis.time_series import TimeSeries, extremes_of
 from stackmap.model.interval import Interval
 from tests.drawn import did, moved
 
@@ -26,7 +26,7 @@ def taken(rates, seconds=2.0, start=NOON):
 
 
 def drawn(rates, **how):
-    found = Course()
+    found = TimeSeries()
     for each in taken(rates, **how):
         found.add(each, each.loads)
     return found.stretches
@@ -36,7 +36,8 @@ def drawn(rates, **how):
 def test_a_course_keeps_the_mean_and_the_extremes(rates):
     """However many intervals share a stretch, their mean is the whole's, and no peak is lost."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(course_of, "ROOM", (5, 7))
+        patch.setattr(course_of, "MIN_STRETCHES", 5)
+        patch.setattr(course_of, "MAX_STRETCHES", 7)
         stretches = drawn(rates)
     counts = [each.count for each in stretches]
     mean = sum(each.mean(*KEY) * each.count for each in stretches) / len(rates)
@@ -58,7 +59,8 @@ def test_few_intervals_are_kept_as_they_were():
 def test_stretches_follow_each_other():
     """Each begins where the one before it ends, and is as long as its intervals together."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(course_of, "ROOM", (5, 7))
+        patch.setattr(course_of, "MIN_STRETCHES", 5)
+        patch.setattr(course_of, "MAX_STRETCHES", 7)
         stretches = drawn(range(101))
     ends = [each.start + each.interval.seconds for each in stretches]
 
@@ -70,11 +72,11 @@ def test_stretches_follow_each_other():
 def test_more_devices_have_less_room():
     """What is held is bounded by devices times stretches, not by stretches."""
     loads = {f"dm-{n}": moved(read=did(2.0, 512)) for n in range(2000)}
-    found = Course()
+    found = TimeSeries()
     for n in range(100):
         found.add(Interval(loads, NOON + n, 1.0), {})
 
-    assert len(found.stretches) <= course_of.ROOM[0] + 1
+    assert len(found.stretches) <= course_of.MIN_STRETCHES + 1
 
 
 def test_an_hour_is_that_of_the_beginning():
@@ -95,7 +97,7 @@ def test_all_figures_of_an_interval_are_kept():
     """Each of ``FIGURES`` reaches the extremes under its own name; the hours have those that add up."""
     load = moved(read=did(3.0, 512, wait=6.0), write=did(5.0, 4096, wait=35.0))
     interval = Interval({"sda": load}, NOON + 2, 2.0)
-    found, hours = Course(), Hours()
+    found, hours = TimeSeries(), Hours()
     found.add(interval, interval.loads)
     hours.add(interval, interval.loads)
     (stretch,) = found.stretches

@@ -139,3 +139,11 @@ def test_the_last_page_is_as_long_as_its_bits(regions, size):
     found = bits.bitmap_of(layout("raid1", 2), MIB, regions * MIB)
 
     assert found.page_bytes == size
+
+
+@pytest.mark.parametrize(
+    ("sets", "written"), [(0.0, 0.0), (0.02, 0.02 + 0.02 * 0.9048374), (1.0, 1 + 0.2 * 0.0067379)]
+)
+def test_a_bit_that_is_cleared_takes_a_write_too(sets, written):
+    """Each bit of a pass of 5 s without another is written again, cleared: at most one write per pass."""
+    assert bits.page_writes(sets) == pytest.approx(written)

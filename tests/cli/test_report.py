@@ -496,7 +496,7 @@ def test_all_of_a_text_is_looked_at(words, hour):
 
 def test_averaged_intervals_are_said_to_be(hour, monkeypatch):
     """Where a point is the mean of several, the page says of how many, and what looked at these."""
-    monkeypatch.setattr(time_series, "ROOM", (60, 60))
+    monkeypatch.setattr(time_series, "MAX_STRETCHES", 60)
     told = words_of(
         Read(run([*VGHDD, "report", "vm-disk1", "--input", str(hour), "-o", "-"]).stdout)
     )

@@ -24,8 +24,8 @@ STEADY = ("r5", "r10", "crypt", "linears", "three", "thins", "striped", "bent", 
 # What was staged, and the words of the suspicion.
 STAGED = {
     "delayed": "in flight",
-    "beside": "somebody else reads or writes there",
-    "pieces": "cut in pieces",
+    "beside": "something else reads or writes there",
+    "pieces": "split on the way",
 }
 # 6.12 counts what a device took when it has ended, so that what is under way is nowhere counted yet.
 UNSEEN = {("6.12", "delayed")}

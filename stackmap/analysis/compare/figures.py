@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stackmap.analysis.compare.sums import LAST, TOP, Sum, Sums
-from stackmap.analysis.parity import caused_reads
-from stackmap.analysis.share import Portion
+from stackmap.analysis.parity import parity_reads
+from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.model.load import plus, ratio
 
 Ratio = Callable[[Sequence[float]], "float | None"]
@@ -67,7 +67,7 @@ def _cost(sums: Sequence[float]) -> float | None:
     """Return requests here per write at the top, parity reads included."""
     written, top_written, *_ = sums
     arrivals, ios, size, read = sums[2:]
-    caused = caused_reads(Portion(bytes=read), Portion(arrivals, ios, size)).ios
+    caused = parity_reads(Traffic(bytes=read), Traffic(arrivals, ios, size)).ios
     return ratio(plus(written, caused), top_written)
 
 

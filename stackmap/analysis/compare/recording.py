@@ -1,8 +1,8 @@
 """
-One side of a comparison: the intervals of a recording, averaged to as few as a comparison needs.
+One side of a comparison: a recording, averaged into as few batches as a comparison needs.
 
-A week has 600,000 intervals of a second, and a bootstrap needs a hundred. So consecutive intervals are
-averaged in batches of equal length.
+A week of one-second intervals is 600,000, and a bootstrap needs some hundred.
+So equally many consecutive intervals are averaged into one batch.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stackmap.analysis.averages import Average, average
 from stackmap.analysis.background_work import background
 from stackmap.analysis.corrections import corrected
+from stackmap.analysis.time_series import TimeSeries, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
-MAX_BATCHES = 120  # batches
+MAX_BATCHES = 120
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,12 @@ class Recording:
     """
     A machine over some time.
 
-    ``source``: its name for the user. ``batches``: in time order, corrected. ``count``:
-    intervals; ``seconds``: in total, None if the text does not say. ``start``, ``end``: seconds since the
-    epoch, None if not known. ``changed``: intervals left out because the stacks differed; ``at_work``:
-    because of background ``work``. ``worked``: it ran all the time, so nothing is left out.
+    ``source``: its name for people. ``batches``: in time order, corrected; the
+    last intervals, fewer than a batch, are left out. ``count``: intervals;
+    ``seconds``: their sum, None if a text does not have it. ``start``, ``end``:
+    seconds since the epoch, None if unknown. ``changed``: intervals left out
+    because the stacks were different; ``at_work``: because of background
+    ``work``. If it ran all the time, nothing is left out and ``worked`` is True.
     """
 
     source: str
@@ -50,55 +52,19 @@ class Recording:
 
     @property
     def length(self) -> float | None:
-        """Seconds per interval; None if not known."""
+        """Seconds per interval."""
         return None if self.seconds is None or not self.count else self.seconds / self.count
-
-
-class Batches:
-    """Averages of consecutive intervals in equal batches, fewer than ``MAX_BATCHES``."""
-
-    def __init__(self) -> None:
-        self._done: list[Interval] = []
-        self._running = Average()
-        self._batch_size = 1
-
-    def add(self, interval: Interval) -> None:
-        """Add one interval."""
-        if self._batch_size == 1:
-            self._done.append(interval)
-        else:
-            self._running.add(interval)
-            if self._running.count == self._batch_size:
-                self._close()
-        if len(self._done) == MAX_BATCHES:
-            pairs = (self._done[at : at + 2] for at in range(0, MAX_BATCHES, 2))
-            self._done = [one for pair in pairs for one in average(pair)]
-            self._batch_size *= 2
-
-    @property
-    def count(self) -> int:
-        """The number of intervals in complete batches."""
-        return len(self._done) * self._batch_size
-
-    @property
-    def batches(self) -> tuple[Interval, ...]:
-        """The complete batches; the rest, below one in sixty intervals, is left out."""
-        return tuple(self._done)
-
-    def _close(self) -> None:
-        self._done.extend(filter(None, [self._running.result()]))
-        self._running = Average()
 
 
 @dataclass
 class RecordingBuilder:
-    """Builds a ``Recording`` of the stacks of ``tops`` from intervals."""
+    """Collects the intervals of a machine for a comparison of the stacks of *tops*."""
 
     source: str
     topology: Topology
     tops: tuple[str, ...]
-    _clean: Batches = field(default_factory=Batches)
-    _working: Batches = field(default_factory=Batches)
+    _clean: TimeSeries = field(default_factory=lambda: TimeSeries(MAX_BATCHES))
+    _working: TimeSeries = field(default_factory=lambda: TimeSeries(MAX_BATCHES))
     _work: dict[str, None] = field(default_factory=dict)
     _changed: int = 0
     _last: Topology | None = None
@@ -121,33 +87,30 @@ class RecordingBuilder:
         self._work.update(dict.fromkeys(work))
         loads = {name: load for name, load in interval.loads.items() if name in self._needed}
         taken = self._working if work else self._clean
-        taken.add(
-            Interval(
-                loads, interval.time, interval.seconds, interval.stamp, machine=interval.machine
-            )
+        part = Interval(
+            loads, interval.time, interval.seconds, interval.stamp, machine=interval.machine
         )
+        taken.add(part, {})
 
     def result(self) -> Recording:
         """Return the recording."""
-        worked = not self._clean.count and self._working.count > 0
+        count, at_work = (sum(b.count for b in each.full) for each in (self._clean, self._working))
+        worked = not count and at_work > 0
         kept = self._working if worked else self._clean
-        right = [corrected(self.topology, each) for each in kept.batches]
+        right = [corrected(self.topology, each.interval) for each in kept.full]
         seconds = [interval.seconds for interval, _ in right]
-        first, last = self._ends[:1], self._ends[-1:]
-        start = first[0].time if first else None
-        began = first[0].seconds if first else None
         total = None if None in seconds else sum(filter(None, seconds))
         return Recording(
             self.source,
             self.topology,
             tuple(interval for interval, _ in right),
-            count=kept.count,
+            count=at_work if worked else count,
             seconds=total,
-            start=None if start is None else start - (began or 0.0),
-            end=last[0].time if last else None,
+            start=start_of(self._ends[0]) if self._ends else None,
+            end=self._ends[-1].time if self._ends else None,
             corrections=tuple(sorted({what for _, done in right for what in done})),
             changed=self._changed,
-            at_work=0 if worked else self._working.count,
+            at_work=0 if worked else at_work,
             work=tuple(self._work),
             worked=worked,
         )

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures, figures_of
-from stackmap.analysis.attribution import shares, together
 from stackmap.analysis.averages import average
 from stackmap.analysis.compare.recording import Recording
-from stackmap.analysis.share import Share, flow_of
+from stackmap.analysis.traffic.amounts import Share
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load, sum_flows
 from stackmap.model.topology import Topology
 
 TOP, LAST = "top", "disks"
@@ -49,7 +48,7 @@ def sums_of(recording: Recording, top: str) -> Sums:
     whole = next(average(recording.batches), None)
     if whole is None:
         return Sums()
-    stack = figures_of(topology, whole.loads, [top], whole.seconds)[0]
+    stack = figures_of(Ledger(topology, whole.loads, whole.seconds), [top])[0]
     names = _names(stack)
     found = dict(zip(names, stack.layers, strict=True))
     rows = [_of_batch(topology, batch, top, found) for batch in recording.batches]
@@ -61,7 +60,9 @@ def sums_of(recording: Recording, top: str) -> Sums:
         reasons={name: reason for name, reason in reasons.items() if reason},
         devices={name: each.layer.devices for name, each in found.items()},
         parity=stack.raid is not None,
-        caused=frozenset(n for n, each in found.items() if each.caused and not each.background),
+        caused=frozenset(
+            n for n, each in found.items() if each.parity_reads and not each.background
+        ),
     )
 
 
@@ -70,21 +71,21 @@ def _of_batch(
 ) -> dict[Sum, float | None]:
     """Return the sums of one batch: each rate times its seconds."""
     length = batch.seconds or 1.0
-    head = batch.loads.get(top, Load())
+    ledger = Ledger(topology, batch.loads)
+    head = ledger.load(top)
     rates: dict[Sum, float | None] = {
         (TOP, "total", "seconds"): 1.0,
         (TOP, "total", "queue"): head.aqu,
         (TOP, "total", "flushes"): head.flush.ios,
     }
-    owned = shares(topology, batch.loads, top)
     for name, figures in found.items():
         devices = figures.layer.devices
-        loads = [batch.loads.get(device, Load()) for device in devices]
+        did = ledger.flows(devices)
         # During background work the stack's share is not known.
-        share = Share() if figures.background else together(topology, [owned[d] for d in devices])
+        share = Share() if figures.background else ledger.share(top, devices)
         for direction in DIRECTIONS:
             part = share.part(direction)
-            own = sum_flows(flow_of(load, direction) for load in loads)
+            own = did[direction]
             rates |= {
                 (name, direction, "arrivals"): part.arrivals,
                 (name, direction, "ios"): part.ios,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from stackmap.analysis.amplification import StackFigures, figures_of, heads, stack_tops
+from stackmap.analysis.amplification import StackFigures, figures_of, with_shared
 from stackmap.analysis.layers import layers
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Role
 from stackmap.model.interval import Interval
 from stackmap.model.io_limit import IoLimit
@@ -71,9 +72,9 @@ class Context:
     @cached_property
     def stacks(self) -> tuple[StackFigures, ...]:
         """The figures of each stack with load, and of devices that several stacks share."""
-        tops = (t for t in heads(self.topology, self.loads) if not self.loads[t].idle)
-        named = stack_tops(self.topology, self.loads, tops)
-        return tuple(figures_of(self.topology, self.loads, named, self.interval.seconds))
+        ledger = Ledger(self.topology, self.loads, self.interval.seconds)
+        busy = (top for top in ledger.tops if not ledger.load(top).idle)
+        return tuple(with_shared(figures_of(ledger, busy)))
 
     @cached_property
     def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:

@@ -8,7 +8,6 @@ from statistics import median
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
-from stackmap.analysis.share import flow_of
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
@@ -53,12 +52,12 @@ class PeerGroup:
 
     def flows(self) -> dict[str, Flow]:
         """Return the load of each peer in this direction."""
-        return {n: flow_of(self.context.load(n), self.direction) for n in self.names}
+        return {n: self.context.load(n).flow(self.direction) for n in self.names}
 
     def awaits(self, part: Interval) -> dict[str, float | None]:
         """Return the await of each peer in *part*; None if unknown."""
         return {
-            n: flow_of(part.loads[n], self.direction).await_ms if n in part.loads else None
+            n: part.loads[n].flow(self.direction).await_ms if n in part.loads else None
             for n in self.names
         }
 
@@ -151,7 +150,7 @@ def _same_load(group: PeerGroup, tolerance: float) -> bool:
     """Whether the peers get similar request rates; in total, similar reads and similar writes."""
     loads = [group.context.load(name) for name in group.names]
     kinds = ("read", "write") if group.direction == "total" else (group.direction,)
-    rates = [[flow_of(load, kind).ios for load in loads] for kind in kinds]
+    rates = [[load.flow(kind).ios for load in loads] for kind in kinds]
     if group.direction == "total" and any(None in each for each in rates):
         rates = [[load.total.ios for load in loads]]
     whole = sum(rate or 0.0 for each in rates for rate in each)

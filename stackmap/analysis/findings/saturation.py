@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.amplification import heads
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import medium
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.layers import counted_tops
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 
@@ -37,7 +37,7 @@ def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield the lowest disks or tops with far more await than at a low queue depth."""
     found: dict[str, Observation] = {}
     # Writeback fills a volume's queue at will, so a top is judged only against a baseline.
-    tops = heads(context.topology, context.loads) if context.baseline is not None else []
+    tops = counted_tops(context.topology, context.loads) if context.baseline is not None else []
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
         device = context.topology[name]
         pair = _quiet_and_loaded(context, device, limits)

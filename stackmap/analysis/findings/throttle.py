@@ -7,7 +7,6 @@ from statistics import mean
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
-from stackmap.analysis.share import flow_of
 from stackmap.model.io_limit import IoLimit
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
@@ -37,7 +36,7 @@ def _at_cap(
 ) -> Observation | None:
     direction, _, unit = kind.partition("_")
     parts = context.series or (context.interval,)
-    flows = (flow_of(p.loads[limit.device], direction) for p in parts if limit.device in p.loads)
+    flows = (p.loads[limit.device].flow(direction) for p in parts if limit.device in p.loads)
     # Leave out intervals in which the load started, ended or paused.
     rates = [rate for flow in flows if (rate := getattr(flow, unit) or 0.0) >= cap / 2]
     done = mean(rates) if rates else 0.0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stackmap.analysis.amplification import StackFigures, figures_of
 from stackmap.analysis.parity import Parity
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif.measured import Measured, measured
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.volume_context import VolumeContext
@@ -38,8 +39,9 @@ def access_patterns(
 
     *exclusive*: nobody else used the members of *context*.
     """
-    (stack,) = figures_of(topology, whole.loads, [name], whole.seconds)
-    found = measured(topology, whole.loads, context, whole.seconds) if exclusive else None
+    ledger = Ledger(topology, whole.loads, whole.seconds)
+    (stack,) = figures_of(ledger, [name])
+    found = measured(ledger, context) if exclusive else None
     written = _merged(stack, "write") if found is None else _written(stack, context, found)
     return {"read": _merged(stack, "read"), "write": written}
 

@@ -15,7 +15,7 @@ from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.fiojob.access_pattern import AccessPattern, access_patterns
 from stackmap.analysis.fiojob.sizes import Row, Sizes, sizes_of
-from stackmap.analysis.share import flow_of
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif.measured import measured
 from stackmap.analysis.whatif.members import users_of
 from stackmap.analysis.whatif.volume_context import VolumeContext, volume_context
@@ -113,7 +113,7 @@ class LoadMeasurement:
         flushes = self._flushes(right, load)
         self._flushed.append(None if flushes is None else flushes * length)
         for direction in DIRECTIONS:
-            flow = flow_of(load, direction)
+            flow = load.flow(direction)
             sent = flow.ios if flow.arrivals is None else flow.arrivals
             if sent is None or flow.bytes is None:
                 continue
@@ -181,7 +181,7 @@ class LoadMeasurement:
         at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
         if self._context.present is None and at_leaf is not None:
             return at_leaf, ""
-        found = measured(self.topology, interval.loads, self._context, interval.seconds)
+        found = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)
         return (0.0, UNSEEN) if found is None else (found.known_flushes, found.flushes_reason)
 
     def _counts_flushes(self) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stackmap.analysis.attribution import OTHERS, shares, together
 from stackmap.analysis.parity import SKEW
-from stackmap.analysis.share import Portion
-from stackmap.analysis.whatif.members import Members, members_of, sum_of
+from stackmap.analysis.traffic.amounts import Traffic
+from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.analysis.traffic.ownership import TOLERANCE
+from stackmap.analysis.whatif.members import Members, members_of
 from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import Layout
-from stackmap.model.topology import Topology
 
 DISK_FLUSHES_PER_PAGE = 3
 
@@ -72,19 +71,16 @@ class Measured:
         return self.read.requests + self.write.requests + self.known_flushes
 
 
-def measured(
-    topology: Topology, loads: Mapping[str, Load], context: VolumeContext, seconds: float | None
-) -> Measured | None:
-    """Return the figures of the volume in *loads*, corrected; None without its own reads and writes."""
-    own = loads.get(context.device.name, Load())
+def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
+    """Return the measured figures of the volume; None if its reads and writes are unknown."""
+    own = ledger.load(context.device.name)
     read, write = own.read, own.write
     if None in (read.ios, read.bytes, write.ios, write.bytes):
         return None
-    owned = shares(topology, loads, context.device.name)
-    ours = together(topology, [owned[name] for name in context.disks])
-    reads, writes = (sum_of(loads, context.disks, way) for way in ("read", "write"))
-    disk_flushes = sum_of(loads, context.disks, "flush").ios
-    below = members_of(topology, loads, context, owned, disk_flushes)
+    ours = ledger.share(context.device.name, context.disks)
+    reads, writes = (ledger.flow(context.disks, way) for way in ("read", "write"))
+    disk_flushes = ledger.flow(context.disks, "flush").ios
+    below = members_of(ledger, context, disk_flushes)
     metadata = below.metadata.requests if below.metadata else 0.0
     write_share = _share(ours.write, writes, metadata)
     extra = (below.extra or 0.0) if context.counts_flushes else 0.0
@@ -98,11 +94,11 @@ def measured(
         disks_read=_completed(ours.read, reads, 0.0, _share(ours.read, reads, 0.0)),
         disks_write=_completed(ours.write, writes, metadata, write_share),
         metadata=below.metadata,
-        metadata_wait=sum_of(loads, context.metadata, "write").await_ms,
+        metadata_wait=ledger.flow(context.metadata, "write").await_ms,
         depth=_in_flight(own, own.write.wait),
         queue=_in_flight(own, own.total.wait),
         fua_writes=_fua_of(context, below, disk_flushes) if write_share == 1 else None,
-        seconds=seconds,
+        seconds=ledger.seconds,
         flushes_reason="" if no_writes else below.flushes_reason,
     )
 
@@ -147,7 +143,7 @@ def _in_flight(own: Load, wait: float | None) -> float:
     return 1.0 if not own.busy or wait is None else max(1.0, wait / 1000 / own.busy)
 
 
-def _completed(part: Portion, own: Flow, metadata: float, share: float | None) -> Stream | None:
+def _completed(part: Traffic, own: Flow, metadata: float, share: float | None) -> Stream | None:
     """
     Return the volume's data requests that the disks completed.
 
@@ -162,9 +158,9 @@ def _completed(part: Portion, own: Flow, metadata: float, share: float | None) -
     return Stream(max(0.0, own.ios - metadata) * share, part.bytes)
 
 
-def _share(part: Portion, own: Flow, metadata: float) -> float | None:
+def _share(part: Traffic, own: Flow, metadata: float) -> float | None:
     """Return the volume's share of the disks' arrivals without metadata; 1 if nobody else used them."""
     if part.arrivals is None or own.arrivals is None:
         return None
     ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0
-    return 1.0 if ours > 1 - OTHERS else ours
+    return 1.0 if ours > 1 - TOLERANCE else ours

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from stackmap.analysis.attribution import together
 from stackmap.analysis.flushes import flushes_sent
-from stackmap.analysis.sending import is_idle
-from stackmap.analysis.share import Portion, Share, flow_of
+from stackmap.analysis.traffic.amounts import Traffic
+from stackmap.analysis.traffic.bitmap_writes import has_bitmap
+from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.analysis.traffic.sent import is_idle
 from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
-from stackmap.model.load import Flow, Load, sum_flows
+from stackmap.model.load import Flow, Load
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Topology
 
@@ -46,31 +47,21 @@ class Members:
     metadata: Stream | None
 
 
-def members_of(
-    topology: Topology,
-    loads: Mapping[str, Load],
-    context: VolumeContext,
-    owned: Mapping[str, Share],
-    disk_flushes: float | None,
-) -> Members:
-    """
-    Return the members' load in *loads*, which is corrected.
-
-    *owned*: the volume's share of each device below it. *disk_flushes*: those its disks counted.
-    """
-    metadata = _arrived(loads, context.metadata, "write")
-    users = users_of(topology, loads, context.others)
+def members_of(ledger: Ledger, context: VolumeContext, disk_flushes: float | None) -> Members:
+    """Return the load of the volume's members; *disk_flushes*: those its disks counted."""
+    metadata = _arrived(ledger, context.metadata, "write")
+    users = users_of(ledger.topology, ledger.loads, context.others)
     if users:
-        part = together(topology, [owned[name] for name in context.members])
+        part = ledger.share(context.device.name, context.members)
         why = f"{users} its members too"
         return Members(stream_of(part.read), stream_of(part.write), None, None, why, metadata)
-    read, write = (_arrived(loads, context.members, way) for way in ("read", "write"))
+    read, write = (_arrived(ledger, context.members, way) for way in ("read", "write"))
     reason = _flushes_reason(context, write)
     if reason:
         return Members(read, write, None, None, reason, metadata)
-    extra = _extra(context, loads)
+    extra = _extra(ledger, context)
     bitmap = context.bitmap
-    if context.device.facts.get("consistency") != "bitmap" or not bitmap or write is None:
+    if not has_bitmap(context.device) or not bitmap or write is None:
         return Members(read, write, extra, extra, "", metadata)
     flushes, metadata = _separated(context, bitmap, disk_flushes, extra)
     return Members(read, write + metadata.scaled(-1), extra, flushes, "", metadata)
@@ -97,20 +88,15 @@ def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]
     return f"{topology[found[0]].title}{more} {'used' if known else 'may have used'}"
 
 
-def sum_of(loads: Mapping[str, Load], names: Iterable[str], direction: str) -> Flow:
-    """Return the sum of the devices *names* in one direction."""
-    return sum_flows(flow_of(loads.get(name, Load()), direction) for name in names)
-
-
-def stream_of(sent: Flow | Portion) -> Stream | None:
+def stream_of(sent: Flow | Traffic) -> Stream | None:
     """Return the requests that arrived, before merging."""
     if sent.arrivals is None or sent.bytes is None:
         return None
     return Stream(sent.arrivals, sent.bytes)
 
 
-def _arrived(loads: Mapping[str, Load], names: tuple[str, ...], direction: str) -> Stream | None:
-    return stream_of(sum_of(loads, names, direction)) if names else None
+def _arrived(ledger: Ledger, names: tuple[str, ...], direction: str) -> Stream | None:
+    return stream_of(ledger.flow(names, direction)) if names else None
 
 
 def _flushes_reason(context: VolumeContext, write: Stream | None) -> str:
@@ -124,11 +110,11 @@ def _flushes_reason(context: VolumeContext, write: Stream | None) -> str:
     return UNSEEN if write is None else ""
 
 
-def _extra(context: VolumeContext, loads: Mapping[str, Load]) -> float:
+def _extra(ledger: Ledger, context: VolumeContext) -> float:
     if context.present is None:
         return 0.0
-    own = loads.get(context.device.name, Load()).write
-    members = [loads.get(name, Load()).write for name in context.members]
+    own = ledger.load(context.device.name).write
+    members = [ledger.load(name).write for name in context.members]
     return flushes_sent(context.present, own, members, counted=context.counts_flushes)
 
 

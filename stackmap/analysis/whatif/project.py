@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.measured import Measured, measured
 from stackmap.analysis.whatif.member_requests import (
@@ -105,13 +106,17 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
     for interval in intervals:
         average.add(interval)
         right, _ = corrected(topology, interval)
-        part = measured(topology, right.loads, context, right.seconds)
+        part = measured(Ledger(topology, right.loads, right.seconds), context)
         if part is not None:  # one interval may tell less than all together
             parts.append(part)
             counts.append(interval.count)
     found = average.result()
     result, done = (None, ()) if found is None else corrected(topology, found)
-    whole = None if result is None else measured(topology, result.loads, context, result.seconds)
+    whole = (
+        None
+        if result is None
+        else measured(Ledger(topology, result.loads, result.seconds), context)
+    )
     if result is None or whole is None:
         raise InputError(
             f"{context.device.title}: the input has no separate read and write rates; use `iostat -x`"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.amplification import StackFigures, figures_of
+from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
-from stackmap.analysis.share import Share
 from stackmap.analysis.time_series import Stretch, extremes_of
+from stackmap.analysis.traffic.amounts import Share
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.document import blocks as doc
 from stackmap.document.templates import shown
 from stackmap.document.units import kib, number, rate
@@ -38,8 +39,9 @@ def _at_disks(report: Report) -> list[tuple[Share, ...]]:
     tops = [stack.top.name for stack in report.stacks]
     if not report.course[1:]:  # no chart of one point
         return [()] * len(tops)
-    stretches = (figures_of(report.topology, s.interval.loads, tops) for s in report.course)
-    shares = [[stack.layers[-1].share for stack in figures] for figures in stretches]
+    ledgers = (Ledger(report.topology, each.interval.loads) for each in report.course)
+    disks = [stack.layers[-1].layer.devices for stack in report.stacks]
+    shares = [list(map(ledger.share, tops, disks)) for ledger in ledgers]
     return list(zip(*shares, strict=True))
 
 

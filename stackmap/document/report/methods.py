@@ -142,7 +142,9 @@ def _estimates(report: Report) -> Iterator[str]:
                 f"{name}: the {' and the '.join(shared)} have other users. Completed requests there "
                 "are divided in proportion to what each user sent."
             )
-        loose = [f.layer.role for f in stack.layers if any(p.loose for p in f.share.parts.values())]
+        loose = [
+            f.layer.role for f in stack.layers if any(p.is_range for p in f.share.parts.values())
+        ]
         if loose:
             yield (
                 f"{name}: its part at the {' and the '.join(loose)} is known within a range. The JSON "
@@ -169,8 +171,8 @@ def _caveats(report: Report) -> Iterator[str]:
                 yield f"{where}: not divided: {figures.share.reason}."
             if figures.background:
                 yield f"{where}: not rated: {figures.background}."
-            if figures.doubt:
-                yield f"{where}: requests not accounted for: {figures.doubt}."
+            if figures.diagnosis:
+                yield f"{where}: requests not accounted for: {figures.diagnosis}."
         if stack.parity is not None and stack.parity.reason:
             yield f"{stack.top.full_title}: unknown cost of parity: {stack.parity.reason}."
     if report.findings:

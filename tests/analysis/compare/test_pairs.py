@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stackmap.analysis.amplification import stack_figures
 from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.recording import RecordingBuilder
 from stackmap.analysis.compare.volume_pairs import Unmatched, pairs_of
@@ -16,7 +15,7 @@ from stackmap.model.topology import Edge, Topology
 from stackmap.render.compare_json import compare_json
 from stackmap.render.layers_json import layers_json
 from stackmap.render.terminal import Style, render_text
-from tests.drawn import DISKS, did, disk, moved, passing
+from tests.drawn import DISKS, did, disk, moved, passing, stack_figures
 
 
 def on_md(name, level, members, title="vg/lv"):
@@ -102,7 +101,7 @@ def test_iostat_names_a_layout_below_in_the_same_words():
     """``iostat --per-layer -J`` has the object of ``compare -J``; the top's own layout stays its own."""
     (stack,) = compare_json(found())["stacks"]
     taken = Interval({}, 1001.0, 1.0)
-    (layers,) = layers_json(BEFORE, [stack_figures(BEFORE, {}, "dm-0")], taken, ())["stacks"]
+    (layers,) = layers_json([stack_figures(BEFORE, {}, "dm-0")], taken, ())["stacks"]
 
     assert layers["layout"] is None
     assert layers["layouts"] == stack["before"]["layouts"] != []

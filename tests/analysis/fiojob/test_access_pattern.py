@@ -8,6 +8,7 @@ from stackmap.analysis.fiojob.access_pattern import AccessPattern
 from stackmap.analysis.fiojob.job import job_of, random_percent
 from stackmap.analysis.fiojob.load import JobLoad, LoadMeasurement, Stream
 from stackmap.analysis.fiojob.sizes import Sizes, SizeSource
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif.measured import measured
 from stackmap.analysis.whatif.pattern import pattern_of
 from stackmap.analysis.whatif.volume_context import volume_context
@@ -45,7 +46,7 @@ def told(where, name, loads):
 def test_writes_to_parity_follow_as_a_projection_has_it(reads):
     """One question, one answer: of the same counters both say the same share."""
     context = volume_context(RAID5, "vm")
-    pattern = pattern_of(measured(RAID5, raid5(reads), context, 20.0), context)
+    pattern = pattern_of(measured(Ledger(RAID5, raid5(reads), 20.0), context), context)
 
     assert told(RAID5, "vm", raid5(reads)).sequential == pytest.approx(pattern.likely.sequential)
 

@@ -1,0 +1,145 @@
+"""
+Accounting: what arrived at each device beside what the devices above sent there.
+
+Where the two differ, the counters suggest a cause, tried in this order:
+requests in flight when the counters were read; requests split on the way,
+which carry no more bytes; another source of I/O, which does; a device whose
+accounting is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stackmap.analysis.traffic.amounts import Amount, join_divisions
+from stackmap.analysis.traffic.division import targets_of
+from stackmap.analysis.traffic.sent import Sent
+from stackmap.model.load import ratio
+
+TOLERANCE = 0.01  # of what was sent, or of all arrivals
+
+IN_FLIGHT = "requests in flight when the counters were read explain the difference"
+SPLIT = "more requests arrived than were sent, with no more bytes: they are split on the way"
+OTHERS = "more arrived than was sent: something else reads or writes there"
+LESS = "less arrived than was sent: a device's accounting is off, or it counts at submission"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """
+    What arrived at some devices, and what was sent to them.
+
+    ``divisions``: the devices above that divided their traffic, with all they
+    divided it over; what they sent is an estimate unless all these are included.
+    """
+
+    arrived: Amount
+    sent: Amount
+    divisions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        """Arrivals per request sent."""
+        return ratio(self.arrived.arrivals, self.sent.arrivals)
+
+
+ZERO = Amount(0.0, 0.0)
+UNKNOWN = Account(Amount(), Amount())
+
+
+class Accounting:
+    """
+    The accounts of all devices over one interval.
+
+    Each is worked out once: the stack of every volume on a disk needs the disk's.
+    """
+
+    def __init__(self, sent: Sent) -> None:
+        self._sent = sent
+        self._known: dict[tuple[str, str], Account] = {}
+
+    def account(self, names: Iterable[str], direction: str) -> Account:
+        """
+        Return the account of the devices *names* together.
+
+        ``UNKNOWN`` where a device above makes requests of its own, so nothing
+        tells what it sent, or divides its traffic over other devices too: the
+        estimate is made from what arrived and cannot confirm it.
+        """
+        accounts = [self._account(name, direction) for name in names]
+        arrived = sum((each.arrived for each in accounts), start=ZERO)
+        sent = sum((each.sent for each in accounts), start=ZERO)
+        included = set(names)
+        divisions = join_divisions(each.divisions for each in accounts)
+        partial = any(not targets <= included for targets in divisions.values())
+        if partial or None in (arrived.arrivals, sent.arrivals):
+            return UNKNOWN
+        return Account(arrived, sent)
+
+    def _account(self, name: str, direction: str) -> Account:
+        key = (name, direction)
+        if key not in self._known:
+            self._known[key] = self._of_device(name, direction)
+        return self._known[key]
+
+    def _of_device(self, name: str, direction: str) -> Account:
+        flow = self._sent.load(name).flow(direction)
+        edges = self._sent.topology.above(name)
+        total = ZERO if edges else Amount()
+        divisions = {}
+        for edge in edges:
+            sent = self._sent.down(edge, direction)
+            if sent is None:
+                return UNKNOWN
+            total = total + Amount(sent.arrivals, sent.bytes)
+            if sent.is_range:
+                divisions[edge.above] = targets_of(self._sent.topology, edge)
+        return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
+
+
+def mismatch(accounts: Mapping[str, Account]) -> Account | None:
+    """Return the first of reads, writes and both that does not balance; None where all do."""
+    everything = accounts["total"].arrived.arrivals
+    for direction, base in (("read", everything), ("write", everything), ("total", None)):
+        if not balances(accounts[direction], base):
+            return accounts[direction]
+    return None
+
+
+def balances(account: Account, base: float | None = None) -> bool:
+    """
+    Whether arrivals equal what was sent, or one is unknown.
+
+    *base*: arrivals in all directions; a difference that is small beside them does not count.
+    """
+    arrived, sent = account.arrived.arrivals, account.sent.arrivals
+    base = sent if base is None else base
+    if arrived is None or sent is None or not base:
+        return True
+    return abs(arrived - sent) <= TOLERANCE * base
+
+
+def diagnosis(account: Account, in_flight: float | None, seconds: float | None) -> str:
+    """
+    Return the likely cause where *account* does not balance; "" where it is unknown.
+
+    *in_flight*: requests in flight at both ends of the interval, at the layer
+    and above it: those may be counted above and not yet below, or the reverse.
+    """
+    arrived, sent = account.arrived.arrivals, account.sent.arrivals
+    if arrived is None or sent is None:
+        return ""
+    # One more: the counters of all devices are not read at one instant.
+    skew = (in_flight + 1) / seconds if in_flight is not None and seconds else 0.0
+    if abs(arrived - sent) <= skew:
+        return IN_FLIGHT
+    if arrived < sent:
+        return LESS
+    return SPLIT if _no_more_bytes(account.arrived, account.sent, skew) else OTHERS
+
+
+def _no_more_bytes(arrived: Amount, sent: Amount, skew: float) -> bool:
+    """Whether no more bytes arrived than were sent, but for those of *skew* requests."""
+    more, part = ratio(arrived.bytes, sent.bytes), ratio(skew, sent.arrivals)
+    return more is not None and part is not None and more - 1 <= max(TOLERANCE, part)

@@ -1,0 +1,139 @@
+"""
+How a device that maps onto several devices divides its traffic among them.
+
+No counter tells. The estimate follows the lengths of the segments, within
+bounds: a device below cannot have received more than arrived there beyond
+what others sent, nor less than the other devices had no room for. The bounds
+meet where nobody else uses the devices below. The estimates sum to the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from stackmap.analysis.traffic.amounts import Amount, Traffic
+from stackmap.model.load import ratio
+from stackmap.model.topology import Edge, Topology
+
+# By device below: what arrived there that the device above can have sent; None if unknown.
+Limits = Mapping[str, Amount]
+
+
+class Part(NamedTuple):
+    """A part of a whole with its bounds; None if unknown."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+UNKNOWN_PART = Part()
+
+
+def targets_of(topology: Topology, edge: Edge) -> frozenset[str]:
+    """Return the devices that the device above *edge* maps onto in the role of this edge."""
+    return frozenset(other.below for other in _same_role(topology, edge))
+
+
+def divides(topology: Topology, edge: Edge) -> bool:
+    """Whether the device above *edge* divides its traffic over several devices."""
+    return len(targets_of(topology, edge)) > 1
+
+
+def part_down(
+    topology: Topology, edge: Edge, mine: Traffic, whole: Traffic, limits: Callable[[], Limits]
+) -> Traffic:
+    """
+    Return what of *mine* went down *edge*, with its bounds where no counter tells.
+
+    *mine* is some or all of the *whole* that the device above sent. Several
+    segments on the same device get their parts by length.
+    """
+    segment = _segment_share(topology, edge)
+    if not divides(topology, edge):
+        return mine.times(segment)
+    limit, (low, high), lengths = limits(), mine.bounds, _length_shares(topology, edge)
+
+    def part(figure: str) -> Part:
+        """Return the part of the requests ("arrivals") or of the bytes."""
+        total, own = getattr(whole, figure), getattr(mine, figure)
+        if total is None or own is None:
+            return UNKNOWN_PART
+        most = {name: getattr(amount, figure) for name, amount in limit.items()}
+        of_all = divided(total, lengths, most)[edge.below]
+        return _of_mine(of_all, total, own, (getattr(low, figure), getattr(high, figure)), segment)
+
+    requests, moved = part("arrivals"), part("bytes")
+    factor = ratio(requests.value, mine.arrivals) or 0.0
+    return Traffic(
+        requests.value,
+        None if mine.ios is None else mine.ios * factor,
+        moved.value,
+        None if mine.wait is None else mine.wait * factor,
+        low=Amount(requests.low, moved.low),
+        high=Amount(requests.high, moved.high),
+    )
+
+
+def divided(
+    total: float, lengths: Mapping[str, float], limits: Mapping[str, float | None]
+) -> dict[str, Part]:
+    """Return the parts of *total* by device: by length, as far as *limits* allow."""
+    high = {n: total if limit is None else min(total, limit) for n, limit in limits.items()}
+    everywhere = sum(high.values())
+    low = {name: max(0.0, total - (everywhere - high[name])) for name in high}
+    # Counters are not read at one instant: a little less may have arrived than was sent.
+    bounds = {name: sorted((low[name], high[name])) for name in high}
+    value = {n: min(max(total * lengths[n], least), most) for n, (least, most) in bounds.items()}
+    left = total - sum(value.values())
+    slack = {
+        n: (most - value[n] if left > 0 else value[n] - least)
+        for n, (least, most) in bounds.items()
+    }
+    free = sum(slack.values())
+    for name in value:
+        value[name] += left * (slack[name] / free if free > 0 else lengths[name])
+    return {name: Part(value[name], *bounds[name]) for name in value}
+
+
+def _of_mine(
+    part: Part, total: float, mine: float, bounds: tuple[float | None, float | None], segment: float
+) -> Part:
+    """
+    Return what of *mine*, some of *total*, is in *part* of the total.
+
+    *bounds*: those of *mine*. *segment*: the share of this edge in its device.
+    """
+    least, most = (mine if bound is None else bound for bound in bounds)
+    value, low, high = (figure or 0.0 for figure in part)
+    return Part(
+        value * mine / total * segment if total else 0.0,
+        max(0.0, low - (total - least)) * segment,
+        min(most, high) * segment,
+    )
+
+
+def _same_role(topology: Topology, edge: Edge) -> list[Edge]:
+    return [other for other in topology.below(edge.above) if other.role is edge.role]
+
+
+def _length_shares(topology: Topology, edge: Edge) -> dict[str, float]:
+    """Return the share of the device above on each device below; equal shares where lengths are unknown."""
+    edges = _same_role(topology, edge)
+    lengths = dict.fromkeys((other.below for other in edges), 0.0)
+    known = all(other.length is not None for other in edges)
+    for other in edges:
+        lengths[other.below] += (other.length or 0) if known else 1.0
+    total = sum(lengths.values())
+    return {n: length / total if total else 1 / len(lengths) for n, length in lengths.items()}
+
+
+def _segment_share(topology: Topology, edge: Edge) -> float:
+    """Return the share of *edge* among the segments on its device below: 1 where it is the only one."""
+    same = [other for other in _same_role(topology, edge) if other.below == edge.below]
+    if len(same) == 1:
+        return 1.0
+    lengths = [other.length or 0 for other in same]
+    total = sum(lengths)
+    return (edge.length or 0) / total if total else 1 / len(same)

@@ -1,0 +1,209 @@
+"""
+Which part of a device's traffic belongs to one stack, where several share it.
+
+A device that only one top can reach belongs to that top. On a shared device,
+each device above sent what its own counters say, if it passes requests on one
+by one (``model.passthrough``): arrivals and bytes are exact. Completions after
+merging are divided in proportion to arrivals, an estimate. Where a device
+above makes requests of its own for several tops (two volumes on one array),
+the answer is None with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from stackmap.analysis.layers import carriers
+from stackmap.analysis.traffic.amounts import (
+    NOTHING,
+    UNKNOWN,
+    Share,
+    Traffic,
+    join_divisions,
+    share_of_all,
+    sum_shares,
+)
+from stackmap.analysis.traffic.bitmap_writes import has_bitmap, share_with_bitmap
+from stackmap.analysis.traffic.division import divides
+from stackmap.analysis.traffic.sent import Sent, is_idle
+from stackmap.model.load import DIRECTIONS, Flow, ratio
+from stackmap.model.passthrough import is_passthrough
+from stackmap.model.topology import Edge, Topology
+
+TOLERANCE = 0.01  # a share of all that is smaller than this does not count
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What belongs to one top. ``shares``: those of the devices above the one being worked out."""
+
+    sent: Sent
+    top: str
+    data: frozenset[str]
+    shares: dict[str, Share] = field(default_factory=dict)
+
+    @property
+    def topology(self) -> Topology:
+        """The devices."""
+        return self.sent.topology
+
+    def share(self, name: str) -> Share:
+        """Return what belongs to the top at *name*."""
+        senders = self.topology.above(name)
+        if name != self.top and all(is_passthrough(self.topology[edge.above]) for edge in senders):
+            return self._from_above(name, self.senders(name))
+        device, load = self.topology[name], self.sent.loads.get(name)
+        if load is None:
+            return Share(reason=f"{device.title}: not among the counters")
+        if not device.counted:
+            return Share(reason=f"{device.title}: I/O passes it without touching its counters")
+        if name == self.top:
+            return share_of_all(load)
+        if not self._alone(name):
+            return Share(reason=_indivisible(self.topology, name), undivided=True)
+        above = (edge.above for edge in senders)
+        array = next((each for each in above if has_bitmap(self.topology[each])), "")
+        if not array:
+            return share_of_all(load)
+        return share_with_bitmap(self.topology, self.sent.loads, array, name)
+
+    def senders(self, name: str) -> list[Edge]:
+        """Return the edges from this stack to *name*; a metadata device's traffic is not part of the data below it."""
+        return [
+            edge
+            for edge in self.topology.above(name)
+            if edge.above in self.shares and (edge.above in self.data or name not in self.data)
+        ]
+
+    def _alone(self, name: str) -> bool:
+        """Whether all I/O at *name* came through the top: no other device leads there, or it was idle."""
+        others = (edge.above for edge in self.topology.above(name))
+        return all(
+            above == self.top
+            or (self.topology[above].counted and is_idle(self.sent.loads.get(above)))
+            or (bool(self.topology.above(above)) and self._alone(above))
+            for above in others
+        )
+
+    def _from_above(self, name: str, edges: list[Edge]) -> Share:
+        """Return what *edges*, from devices that pass requests on, brought to *name*."""
+        reasons = {edge.above: self.shares[edge.above].reason for edge in edges}
+        reason = next(filter(None, reasons.values()), "")
+        divided = any(self.shares[edge.above].divided for edge in edges)
+        load = self.sent.load(name)
+        parts: dict[str, Traffic] = {}
+        for direction in DIRECTIONS:
+            arrived = sum(
+                (self.down(edge, direction, reasons[edge.above]) for edge in edges), start=NOTHING
+            )
+            whole = load.flow(direction)
+            both = parts["read"] + parts["write"] if direction == "total" else UNKNOWN
+            if not arrived.arrivals or not self._splits_requests(name, direction):
+                part, in_proportion = completed(arrived, whole)
+                divided |= in_proportion
+                if in_proportion and both.ios is not None:  # the sum of the divided directions
+                    part = replace(part, ios=both.ios, wait=both.wait)
+            elif both.ios is not None:
+                part = both
+            elif _is_all(arrived, whole):
+                part = replace(arrived, ios=whole.ios, wait=whole.wait)
+            else:
+                part = replace(arrived, ios=None, wait=None)
+                reason = reason or _split_requests(self.topology, name)
+            parts[direction] = part
+        return Share(parts, divided, reason, divisions=self._divisions(name, edges))
+
+    def down(self, edge: Edge, direction: str, unknown: str) -> Traffic:
+        """Return what belongs to the top of the traffic down *edge*."""
+        mine = self.shares[edge.above].part(direction)
+        return self.sent.part_down(edge, direction, mine, unknown)
+
+    def _divisions(self, name: str, edges: list[Edge]) -> dict[str, frozenset[str]]:
+        """Return the devices above that divide their traffic, with the targets that led to *name*."""
+        inherited = [self.shares[edge.above].divisions for edge in edges]
+        own = [
+            {edge.above: _covered(name, self.shares[edge.above])}
+            for edge in edges
+            if divides(self.topology, edge)
+        ]
+        return join_divisions([*inherited, *own])
+
+    def _splits_requests(self, name: str, direction: str) -> bool:
+        """
+        Whether *name* splits requests: it counted more than were sent to it, with no more bytes.
+
+        Requests split at a chunk or at the end of a segment are counted by the
+        piece. Where requests merge, counters cannot tell.
+        """
+        edges = self.topology.above(name)
+        if self.topology[name].merges or not edges:
+            return False
+        sent = [self.sent.down(edge, direction) for edge in edges]
+        known = sum((each or UNKNOWN for each in sent), start=NOTHING)
+        whole = self.sent.load(name).flow(direction)
+        if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
+            return False
+        more = ratio(whole.ios, known.arrivals) or 0.0
+        return more > 1 + TOLERANCE and _is_all(known, whole)
+
+
+def shares(sent: Sent, top: str) -> Mapping[str, Share]:
+    """Return what belongs to *top* at each device of its stack, metadata devices included."""
+    owned = Ownership(sent, top, carriers(sent.topology, top))
+    for name in sent.topology.with_all_below(top):
+        owned.shares[name] = owned.share(name)
+    return owned.shares
+
+
+def together(topology: Topology, several: list[Share]) -> Share:
+    """Return *several* devices' shares as one; exact where they cover every target of a divided device."""
+    total = sum_shares(several)
+    complete = all(
+        covered >= {edge.below for edge in topology.below(above)}
+        for above, covered in total.divisions.items()
+    )
+    if not total.divisions or not complete:
+        return total
+    return replace(total, parts={d: part.as_exact() for d, part in total.parts.items()})
+
+
+def completed(arrived: Traffic, whole: Flow) -> tuple[Traffic, bool]:
+    """Return *arrived* with its completions at a device that did *whole*, and whether these are an estimate."""
+    if arrived.arrivals == 0:
+        return replace(arrived, ios=0.0, wait=0.0), False
+    part = ratio(arrived.arrivals, whole.arrivals)
+    if part is None or whole.ios is None:
+        return replace(arrived, ios=None, wait=None), False
+    # More sent than arrived comes from counters read at different instants.
+    part = min(part, 1.0)
+    wait = None if whole.wait is None else whole.wait * part
+    divided = part < 1 - TOLERANCE and bool(whole.merges)
+    return replace(arrived, ios=whole.ios * part, wait=wait), divided
+
+
+def _covered(name: str, share: Share) -> frozenset[str]:
+    """Return *name*; nothing where *share* is a range that no sum over targets makes exact."""
+    is_range = any(part.low is not None for part in share.parts.values())
+    return frozenset() if is_range and not share.divisions else frozenset({name})
+
+
+def _is_all(arrived: Traffic, whole: Flow) -> bool:
+    """Whether *arrived* has nearly all bytes of *whole*."""
+    part = ratio(arrived.bytes, whole.bytes)
+    return part is not None and part > 1 - TOLERANCE
+
+
+def _indivisible(topology: Topology, name: str) -> str:
+    above = sorted({topology[edge.above].title for edge in topology.above(name)})
+    return (
+        f"{topology[name].title} serves several volumes through {', '.join(above)}: "
+        "its counters do not show whose I/O it was"
+    )
+
+
+def _split_requests(topology: Topology, name: str) -> str:
+    return (
+        f"{topology[name].title} splits requests of several volumes: "
+        "its counters do not show whose pieces they were"
+    )

@@ -1,0 +1,110 @@
+"""One row of the ledger: traffic down one edge, for one owner, in one direction, for one cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from stackmap.analysis.background_work import is_working
+from stackmap.analysis.traffic.amounts import NOTHING, Traffic
+from stackmap.analysis.traffic.bitmap_writes import has_bitmap
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge
+
+
+class Cause(StrEnum):
+    """Why traffic happens."""
+
+    DATA = "data"  # what was asked for at the top, each copy of it included
+    PARITY = "parity"  # parity written
+    PARITY_READ = "parity read"  # read to compute parity
+    BITMAP = "bitmap"  # a RAID array's bitmap; in an rmeta sub-LV its superblock too
+    JOURNAL = "journal"
+    INTEGRITY = "integrity"  # checksums and their journal
+    METADATA = "metadata"  # of thin pools, caches and others
+    COPY_ON_WRITE = "copy-on-write"
+    CACHE = "cache"  # promotions and write-back
+    RESYNC = "resync"  # resync, check, reshape, merge
+    OTHER = "other"  # more bytes than the layout explains
+
+
+class Exactness(StrEnum):
+    """How well a row is known."""
+
+    EXACT = "exact"
+    ESTIMATED = "estimated"  # divided in proportion
+    RANGE = "range"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """
+    Traffic down *edge* that belongs to the top ``owner``; ``edge.above`` is "" for what came to the top.
+
+    ``divided``: the part was divided in proportion to bytes. ``reason``: why it is unknown.
+    """
+
+    edge: Edge
+    owner: str
+    direction: str
+    cause: Cause
+    traffic: Traffic
+    divided: bool = False
+    reason: str = ""
+
+    @property
+    def exactness(self) -> Exactness:
+        """How well requests and bytes are known."""
+        if self.traffic.arrivals is None or self.traffic.bytes is None:
+            return Exactness.UNKNOWN
+        if self.traffic.is_range:
+            return Exactness.RANGE
+        return Exactness.ESTIMATED if self.divided else Exactness.EXACT
+
+
+BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE, Role.CACHE: Cause.CACHE}
+
+# What a target writes and reads below beyond what it is asked for.
+EXTRA_BY_TARGET = {
+    "integrity": Cause.INTEGRITY,
+    "thin": Cause.COPY_ON_WRITE,
+    "thin-pool": Cause.COPY_ON_WRITE,
+    "snapshot": Cause.COPY_ON_WRITE,
+    "snapshot-origin": Cause.COPY_ON_WRITE,
+    "snapshot-merge": Cause.COPY_ON_WRITE,
+    "cache": Cause.CACHE,
+    "writecache": Cause.CACHE,
+}
+
+
+def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
+    """Return the cause of all traffic down *edge*; None where it carries the data of the device *above*."""
+    if edge.role is not Role.METADATA:
+        return BY_ROLE.get(edge.role)
+    if above.target == "integrity":
+        return Cause.INTEGRITY
+    return Cause.BITMAP if above.layout is not None else Cause.METADATA
+
+
+def cause_of_extra(device: Device, direction: str) -> Cause:
+    """Return the cause of what *device* moves below beyond what its layout needs."""
+    if is_working(device):
+        return Cause.RESYNC
+    if device.layout is not None and device.layout.parity:
+        return Cause.PARITY if direction == "write" else Cause.PARITY_READ
+    if device.kind is Kind.BCACHE:
+        return Cause.CACHE
+    if has_bitmap(device) and direction == "write":
+        return Cause.BITMAP
+    return EXTRA_BY_TARGET.get(device.target, Cause.OTHER)
+
+
+def sums_by_cause(rows: Iterable[Row]) -> Mapping[tuple[Cause, str], Traffic]:
+    """Return the sum of *rows* for each cause and direction; unknown where a row is."""
+    found: dict[tuple[Cause, str], Traffic] = {}
+    for row in rows:
+        key = (row.cause, row.direction)
+        found[key] = found.get(key, NOTHING) + row.traffic
+    return found
