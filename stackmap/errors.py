@@ -13,7 +13,7 @@ StackmapError
 ├── LayoutError          a layout that was asked for cannot be
 ├── PlanRefused          no way to get there is known to be safe
 ├── TargetRefused        a device that shall be overwritten is in use
-└── NameNotFound         no device bears a name that was asked for
+└── NameNotFound         no device has the requested name
 
 The command line catches ``StackmapError`` once; anything else is a bug and
 keeps its traceback.
@@ -81,6 +81,6 @@ class TargetRefused(StackmapError):
 
 
 class NameNotFound(StackmapError):
-    """No device bears a name that was asked for; lsblk's exit status for it."""
+    """No device has the requested name; lsblk's exit status for it."""
 
     exit_code = 32

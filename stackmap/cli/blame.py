@@ -86,7 +86,7 @@ def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list
 def _with_groups(
     host: Host | None, reports: Iterator[TopologyInterval]
 ) -> Iterator[tuple[Topology, Interval, list[CgroupLoad]]]:
-    """Yield each report with what the control groups did in it; [] where nobody can be asked."""
+    """Yield each report with what the control groups did in it; [] without a host to read."""
     before = cgroup.read(host) if host else {}
     for topology, interval in reports:
         after = cgroup.read(host) if host else {}

@@ -48,7 +48,7 @@ def ask(host: Host, topology: Topology) -> None:
 
 
 def _contents(host: Host, device: Device) -> str | None:
-    """Return what udev found on *device*; who records has asked it of all that nothing stands on."""
+    """Return what udev found on *device*; a capture has it for every device with nothing above it."""
     said = udev.properties(host, device.number)
     return udev.content(said, partition=device.kind is Kind.PARTITION)
 

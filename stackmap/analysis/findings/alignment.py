@@ -97,7 +97,7 @@ def alignment_offset(context: Context, _: Limits) -> Iterator[Observation]:
 
 
 def _known_starts(context: Context) -> Iterator[tuple[Edge, Boundaries]]:
-    """Yield each edge where data starts, with the boundaries below. A start of 0 proves nothing."""
+    """Yield each edge where data starts, with the boundaries below. A start of 0 is no evidence."""
     for edge in context.topology.edges:
         below = boundaries(context.topology, edge.below)
         if edge.start and below is not None and _holds_data(context.topology, edge):

@@ -27,7 +27,7 @@ class Outlier:
 
     @property
     def ratio(self) -> float:
-        """Value ÷ median of the peers (leave-one-out: quartiles of four values prove nothing)."""
+        """Value ÷ median of the peers (leave-one-out: four values are too few for quartiles)."""
         return self.value / self.median if self.median else float("inf")
 
 

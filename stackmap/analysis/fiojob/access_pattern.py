@@ -37,7 +37,7 @@ def access_patterns(
     """
     Return the access pattern of reads and writes of *name* over *whole*, corrected.
 
-    *exclusive*: nobody else used the members of *context*.
+    *exclusive*: no other volume used the members of *context*.
     """
     ledger = Ledger(topology, whole.loads, whole.seconds)
     (stack,) = figures_of(ledger, [name])

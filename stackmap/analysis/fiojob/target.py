@@ -1,4 +1,4 @@
-"""Whether a job may overwrite a device or file: only if nobody uses it."""
+"""Whether a job may overwrite a device or file: only if it is unused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ HIDDEN = frozenset({Kind.MEMBER, Kind.THIN_POOL})
 
 
 def in_use(topology: Topology, name: str) -> str:
-    """Return who uses the device *name*, as a predicate ("is mounted at /srv"); "" if nobody does."""
+    """Return who uses the device *name*, as a predicate ("is mounted at /srv"); "" if it is unused."""
     device = topology[name]
     for use in device.uses:
         return used_by(use)

@@ -53,7 +53,7 @@ def require_unused(context: PlanContext, device: Device) -> None:
     if device.state not in (None, "active") or device.read_only or device.size is None:
         raise PlanRefused(f"{device.title} is not active, read-only, or of unknown size")
     if found := context.contents.get(device.name):
-        raise PlanRefused(f"{device.title} contains {found}: run wipefs --all if nobody needs it")
+        raise PlanRefused(f"{device.title} contains {found}: run wipefs --all if it is not needed")
 
 
 def unknown_contents(context: PlanContext) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ WITH_LAYOUT = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.ARRAY})
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mount: file system type, options, and which directory of it is mounted ("/" for all)."""
+    """A mount: file system type, options, and the mounted directory ("/" for all)."""
 
     kind: str
     options: str

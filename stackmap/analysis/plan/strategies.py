@@ -105,7 +105,7 @@ def _require_usable_group(context: PlanContext) -> None:
     if group.shared:
         raise PlanRefused(f"{group.name} is shared by several hosts, which plan does not support")
     if set(group.attributes[2:4]) & {"x", "p"}:
-        raise PlanRefused(f"{group.name} is exported, or a PV of it is missing")
+        raise PlanRefused(f"{group.name} is exported, or one of its PVs is missing")
 
 
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:

@@ -107,7 +107,7 @@ def _swap(_: PlanContext, __: Use, ___: Device, path: str) -> StopAndStart:
 
 
 def _guest(_: PlanContext, use: Use, device: Device, __: str) -> StopAndStart:
-    """Return the commands for a guest of libvirt or Proxmox, told apart by its configuration file."""
+    """Return the commands for a guest of libvirt or Proxmox, by the path of its configuration file."""
     number = use.source.rpartition("/")[2].removesuffix(".conf")
     if "/libvirt/" in use.source:
         tool, guest = "virsh", ["--domain", use.name]

@@ -159,7 +159,7 @@ def _completed(part: Traffic, own: Flow, metadata: float, share: float | None) -
 
 
 def _share(part: Traffic, own: Flow, metadata: float) -> float | None:
-    """Return the volume's share of the disks' arrivals without metadata; 1 if nobody else used them."""
+    """Return the volume's share of the disks' arrivals without metadata; 1 if only it used them."""
     if part.arrivals is None or own.arrivals is None:
         return None
     ours = ratio(part.arrivals, own.arrivals - metadata) or 0.0

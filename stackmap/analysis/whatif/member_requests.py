@@ -1,5 +1,5 @@
 """
-What a layout makes of a volume's requests: at its members, and at the disks if no two requests merge.
+A volume's requests on a layout: at its members, and at the disks if no two requests merge.
 
 It follows from the line of the level in ``RAID_LEVELS``. Copies write each request several times; parity
 reads and writes rows page by page; both split at the chunk; a flush goes to every member.
@@ -89,7 +89,7 @@ def member_requests(
     end: End = "likely",
 ) -> MemberRequests:
     """
-    Return what *layout* makes of the measured load.
+    Return the measured load on *layout*.
 
     *cost*: of a page written, None without parity; *end*: of the number of pieces.
     """

@@ -1,1 +1,1 @@
-"""What stands on the page of a report, a file a section: values → blocks, which HTML and Markdown draw."""
+"""The page of a report, one file per section: values → blocks, which HTML and Markdown draw."""
