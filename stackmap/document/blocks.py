@@ -175,9 +175,9 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Cards in short form: one line per card, its blocks below it."""
+    """Cards in short form, under the title of the device that they are about."""
 
-    cards: tuple[Card, ...]
+    groups: tuple[tuple[str, tuple[Card, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)

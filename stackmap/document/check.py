@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from stackmap.analysis.findings.rule import Finding
-from stackmap.document.blocks import Block, Checklist, Headline, Paragraph
+from stackmap.document.blocks import Block, Checklist, Paragraph
 from stackmap.document.cards import check_card
 from stackmap.document.templates import title
 from stackmap.model.topology import Topology
@@ -16,9 +16,9 @@ NO_PROBLEMS = "No problems found."
 
 
 def check_document(topology: Topology, found: Sequence[Finding], nothing: str) -> list[Block]:
-    """Return a checklist per device; the sentence *nothing* for none."""
-    blocks: list[Block] = []
-    for name, group in groupby(found, key=lambda each: each.device):
-        blocks.append(Headline((title(topology, name),)))
-        blocks.append(Checklist(tuple(check_card(topology, each) for each in group)))
-    return blocks or [Paragraph(nothing)]
+    """Return the checks by device; the sentence *nothing* for none."""
+    groups = tuple(
+        (title(topology, name), tuple(check_card(topology, each) for each in group))
+        for name, group in groupby(found, key=lambda each: each.device)
+    )
+    return [Checklist(groups) if groups else Paragraph(nothing)]

@@ -177,11 +177,17 @@ def _card(block: doc.Card, level: int) -> list[str]:
 
 @_written.register
 def _checklist(block: doc.Checklist, level: int) -> list[str]:
-    lines = []
-    for card in block.cards:
-        lines.append(f"- **{_text(card.label)}** {_text(card.title)}")
-        lines += [f"  - {part}" for part in _all(card.blocks, level + 1)]
-    return ["\n".join(lines)]
+    """Return a table with a row per card and a column per lead of its paragraphs."""
+    leads: dict[str, None] = {}
+    found = []
+    for device, cards in block.groups:
+        for card in cards:
+            texts = {b.lead: b.text for b in card.blocks if isinstance(b, doc.Paragraph)}
+            leads |= dict.fromkeys(texts)
+            found.append(((device, card.label, card.title), texts))
+    rows = tuple((*first, *(texts.get(lead, "") for lead in leads)) for first, texts in found)
+    headings = ("device", "", "is", *(lead.removesuffix(":") for lead in leads))
+    return _table(doc.Table("", headings, (doc.Rows(rows),), words=len(headings)), level)
 
 
 @_written.register

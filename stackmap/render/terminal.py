@@ -61,9 +61,7 @@ def _lines(blocks: Iterable[doc.Block], style: Style) -> list[str]:
 
 def _is_separate(block: doc.Block, before: doc.Block | None) -> bool:
     """Return whether a blank line precedes *block*."""
-    if isinstance(block, doc.Headline) and isinstance(before, doc.Checklist):
-        return False
-    if isinstance(block, doc.Table | doc.Checklist):
+    if isinstance(block, doc.Table):
         return not isinstance(before, doc.Headline | doc.Paragraph | doc.Terms)
     parts = doc.Headline | doc.Card | doc.Part | doc.Folded | doc.Stack | doc.Chart
     return isinstance(block, parts) or isinstance(before, doc.Card | doc.Part)
@@ -190,15 +188,17 @@ def _card(block: doc.Card, style: Style) -> list[str]:
 
 @_lines_of.register
 def _checklist(block: doc.Checklist, style: Style) -> list[str]:
-    space = max((columns_of(safe(card.label)) for card in block.cards), default=0)
-    indent = HANG + " " * space + " "
     lines = []
-    for card in block.cards:
-        label = safe(card.label)
-        first = HANG + padded_to(space, label, right=False) + " "
-        title = _wrapped(card.title, style, first, indent)
-        title[0] = title[0].replace(label, _painted(label, card.tone, style), 1)
-        lines += [*title, *_card_blocks(card, style, indent)]
+    for device, cards in block.groups:
+        lines.append(safe(device))
+        space = max(columns_of(safe(card.label)) for card in cards)
+        indent = HANG + " " * space + " "
+        for card in cards:
+            label = safe(card.label)
+            first = HANG + padded_to(space, label, right=False) + " "
+            title = _wrapped(card.title, style, first, indent)
+            title[0] = title[0].replace(label, _painted(label, card.tone, style), 1)
+            lines += [*title, *_card_blocks(card, style, indent)]
     return lines
 
 

@@ -74,7 +74,7 @@ def test_nothing_from_the_system_controls_the_terminal():
         Terms(((HOSTILE, HOSTILE),)),
         Table("t", ("name",), (Rows(((HOSTILE,),)),)),
         Card("info", HOSTILE, (Paragraph(HOSTILE),), label=HOSTILE),
-        Checklist((Card("info", HOSTILE, (), label=HOSTILE),)),
+        Checklist(((HOSTILE, (Card("info", HOSTILE, (), label=HOSTILE),)),)),
         Part(HOSTILE, (Paragraph(HOSTILE),)),
     ]
     for text in (render_text(blocks, Style(200)), render_blocks(blocks), draw_all(blocks, 2)):
@@ -128,11 +128,19 @@ def test_a_checklist_has_a_line_per_card_and_reasons_only_below_problems():
         Card("warning", "5.1 MiB (SM901)", (Paragraph("4 KiB", "should be:"),), label="WARNING"),
     )
 
-    assert render_text([Headline(("sda",)), Checklist(cards)]) == (
+    checks = Checklist((("sda", cards),))
+
+    assert render_text([checks]) == (
         "sda\n"
         "  ok      5 MiB, a multiple of 4 KiB (SM901)\n"
         "  WARNING 5.1 MiB (SM901)\n"
         "          should be: 4 KiB\n"
+    )
+    assert render_blocks([checks]) == (
+        "| device |  | is | should be |\n"
+        "|---|---|---|---|\n"
+        "| sda | ok | 5 MiB, a multiple of 4 KiB (SM901) |  |\n"
+        "| sda | WARNING | 5.1 MiB (SM901) | 4 KiB |\n"
     )
 
 

@@ -230,7 +230,8 @@ def _card(block: doc.Card, level: int) -> Markup:
 
 @draw.register
 def _checklist(block: doc.Checklist, level: int) -> Markup:
-    return joined(*(_card(card, level) for card in block.cards))
+    parts = (doc.Part(device, cards) for device, cards in block.groups)
+    return joined(*(_part(part, level) for part in parts))
 
 
 @draw.register
