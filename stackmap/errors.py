@@ -1,86 +1,86 @@
 """
-Everything stackmap raises on purpose; each message says what, and where.
+The errors stackmap raises on purpose; each message says what failed and where.
 
 StackmapError
-├── SourceError          the system would not answer
-│   ├── SourceMissing    a file, tool or library is not there
-│   ├── SourceDenied     it is there, but this user may not ask it
-│   └── SourceTimeout    it did not answer in time: a suspended device, a dead path
-├── ParseError           it answered in a form we do not know
-├── CaptureError         a capture is damaged, hostile, or no capture at all
-├── InputError           a file handed to us holds nothing that can be used
-├── UsageError           options or arguments that make no sense; exit status 2
-├── LayoutError          a layout that was asked for cannot be
-├── PlanRefused          no way to get there is known to be safe
-├── TargetRefused        a device that shall be overwritten is in use
-└── NameNotFound         no device has the requested name
+├── SourceError          the system did not answer
+│   ├── SourceMissing    no such file, tool or library
+│   ├── SourceDenied     permission denied
+│   └── SourceTimeout    no answer in time: a suspended device or a dead path
+├── ParseError           an answer has an unknown form
+├── CaptureError         a capture is damaged, unsafe, or not a capture
+├── InputError           an input file holds nothing usable
+├── UsageError           options or arguments contradict each other
+├── LayoutError          a requested layout is impossible
+├── PlanRefused          no safe way to the requested layout is known
+├── TargetRefused        a device to overwrite is in use
+└── NameNotFound         no device has the given name
 
-The command line catches ``StackmapError`` once; anything else is a bug and
-keeps its traceback.
+The command line prints a ``StackmapError`` as one line. Any other exception is
+a bug and keeps its traceback.
 """
 
 from typing import ClassVar
 
 
 class StackmapError(Exception):
-    """What went wrong, in one line a tired reader can act on."""
+    """An expected failure; the message is one line that says what to do."""
 
     exit_code: ClassVar[int] = 1
 
 
 class SourceError(StackmapError):
-    """The system would not answer."""
+    """The system did not answer."""
 
 
 class SourceMissing(SourceError):
-    """A file, tool or library is not there."""
+    """No such file, tool or library."""
 
 
 class SourceDenied(SourceError):
-    """It is there, but this user may not ask it."""
+    """Permission denied."""
 
 
 class SourceTimeout(SourceError):
-    """It did not answer in time: a suspended device, a dead path."""
+    """No answer in time: a suspended device or a dead path."""
 
 
 class ParseError(StackmapError):
-    """It answered in a form we do not know."""
+    """An answer has an unknown form."""
 
 
 class CaptureError(StackmapError):
-    """A capture is damaged, hostile, or no capture at all."""
+    """A capture is damaged, unsafe, or not a capture."""
 
 
 class InputError(StackmapError):
-    """A file handed to us holds nothing that can be used."""
+    """An input file holds nothing usable."""
 
 
 class UsageError(StackmapError):
-    """Options or arguments that make no sense; the exit status that click uses for them."""
+    """Options or arguments that contradict each other; the exit status is click's own."""
 
     exit_code = 2
 
 
 class LayoutError(StackmapError):
-    """A layout that was asked for cannot be; a usage error, as click's are."""
+    """A requested layout is impossible: a usage error, like click's own."""
 
     exit_code = 2
 
 
 class PlanRefused(StackmapError):
-    """No way to get there is known to be safe here; an exit status of its own."""
+    """No safe way to the requested layout is known."""
 
     exit_code = 3
 
 
 class TargetRefused(StackmapError):
-    """A device that shall be overwritten is in use; as a plan that is refused."""
+    """A device to overwrite is in use."""
 
     exit_code = 3
 
 
 class NameNotFound(StackmapError):
-    """No device has the requested name; lsblk's exit status for it."""
+    """No device has the given name; the exit status is lsblk's."""
 
     exit_code = 32

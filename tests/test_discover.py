@@ -76,7 +76,7 @@ def test_what_cannot_be_told_without_root_is_said():
     assert topology["dm-0"].state is None
     assert topology.unknown == (
         "tables of mapped devices: dmsetup table: needs root",
-        "how vg/lv spread over what is below: needs root (dmsetup table)",
+        "data layout of vg/lv: needs root (dmsetup table)",
     )
 
 
@@ -94,7 +94,7 @@ def test_a_table_in_a_form_not_known():
     topology = discover(DrawnHost(TWO_SEGMENTS, commands))
 
     assert {("dm-0", "sda", Role.DATA), ("dm-0", "sdb", Role.DATA)} == edges(topology)
-    assert any(s.startswith("table of vg/lv: in a form not known") for s in topology.unknown)
+    assert any(s.startswith("table of vg/lv: unknown form") for s in topology.unknown)
 
 
 def test_a_target_of_tomorrow():

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
-
-SECTOR = 512  # bytes; a smaller mean has requests without data
+from stackmap.model.units import SECTOR
 
 Key = tuple[str, str]  # device, direction
 

@@ -1,28 +1,24 @@
 """
-``discover(host)``: every block device and what stands on what, from all that the host tells.
+``discover(host)``: every block device of a host and the edges between them.
 
-sysfs tells which devices there are; each kind has a reader here that knows
-whom else to ask. What one of them could not learn is said, once, in
-``Topology.unknown``: the same stack is drawn with less on it.
+sysfs lists the devices; a reader per kind knows where to look further. What
+could not be learned is listed once in ``Topology.unknown``.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from stackmap.discover import device_mapper, disks
 from stackmap.discover.device_uses import device_uses
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.metadata import with_metadata
-from stackmap.discover.scan import Scan, scan
+from stackmap.discover.scan import Scan, scan_host
+from stackmap.host import Host
 from stackmap.model.device import Device, Use
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 from stackmap.sources.sysfs import Block, attribute
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
 
 
 def discover(
@@ -31,21 +27,22 @@ def discover(
     """
     Return the topology of *host*.
 
-    *metadata* also asks LVM and md themselves, through libblockdev: slow, and
-    needs root. *geometry* reads the ``queue/`` attributes of every device, not
-    only of those whose layout is told by them, and how each queue is set.
-    *counters*: False where none will be read, so that what tells whether to
-    believe them need not be asked.
+    *metadata*: also ask LVM and md through libblockdev, which is slow and needs
+    root. *geometry*: read the ``queue/`` attributes of all devices, not only of
+    those whose layout depends on them. *counters*: False if no counters will be
+    read, so that the attributes that qualify them are not read either.
     """
-    seen = scan(host, geometry=geometry, counters=counters)
-    found = [_read(seen, block) for block in seen.blocks.values()]
-    told = {name: state for each in found for name, state in each.states.items()}
-    users = device_uses(seen, found)
+    scan = scan_host(host, geometry=geometry, counters=counters)
+    found = [_read(scan, block) for block in scan.blocks.values()]
+    member_states = {name: state for each in found for name, state in each.states.items()}
+    users = device_uses(scan, found)
     devices = [
-        _joined(each.device, told.get(each.device.name, ""), users.get(each.device.name, ()))
+        _joined(
+            each.device, member_states.get(each.device.name, ""), users.get(each.device.name, ())
+        )
         for each in found
     ]
-    unknown = [*seen.unknown, *device_mapper.unknown(found)]
+    unknown = [*scan.unknown, *device_mapper.unknown(found)]
     if metadata:
         devices, refused = with_metadata(host, devices)
         unknown += refused
@@ -54,7 +51,7 @@ def discover(
 
 
 def machine(host: Host) -> Machine:
-    """Return which host this is, with the kernel it runs and the boot it runs since."""
+    """Return the host name, kernel release and boot id."""
     words = attribute(host, "/proc/version").split()
     return Machine(
         host=attribute(host, "/proc/sys/kernel/hostname"),
@@ -63,20 +60,20 @@ def machine(host: Host) -> Machine:
     )
 
 
-def _read(seen: Scan, block: Block) -> Discovered:
+def _read(scan: Scan, block: Block) -> Discovered:
     if "dm" in block.entries:
-        return device_mapper.read(seen, block)
+        return device_mapper.read(scan, block)
     if "md" in block.entries:
-        from stackmap.discover import arrays  # 3 ms that a host without md does not pay
+        from stackmap.discover import arrays  # 3 ms, needed only with md
 
-        return arrays.read(seen, block)
-    return disks.read(seen, block)
+        return arrays.read(scan, block)
+    return disks.read(scan, block)
 
 
-def _joined(device: Device, told: str, users: tuple[Use, ...]) -> Device:
-    """Return *device* with what others told of it: its state as a member, and who uses it."""
+def _joined(device: Device, member_states: str, users: tuple[Use, ...]) -> Device:
+    """Return *device* with its state as a member and its users, as learned elsewhere."""
     if users:
         device = replace(device, uses=users)
-    if told and device.state in (None, "active"):
-        device = replace(device, state=told)
+    if member_states and device.state in (None, "active"):
+        device = replace(device, state=member_states)
     return device

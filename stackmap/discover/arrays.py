@@ -1,4 +1,4 @@
-"""md's arrays."""
+"""md arrays."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge
+from stackmap.model.units import SECTOR
 from stackmap.sources import mdraid, sysfs, udev
 from stackmap.sources.mdraid import Array, Member
-from stackmap.sources.sysfs import SECTOR, Block
+from stackmap.sources.sysfs import Block
 
 
-def read(seen: Scan, block: Block) -> Discovered:
-    """Return the array that *block* is, its members by slot."""
-    array = mdraid.read(seen.host, block)
-    said = udev.properties(seen.host, block.number)
-    alias = said.get("MD_DEVNAME", "")
+def read(scan: Scan, block: Block) -> Discovered:
+    """Return the array *block*, its members in slot order."""
+    array = mdraid.read(scan.host, block)
+    properties = udev.properties(scan.host, block.number)
+    alias = properties.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
     device = Device(
-        **common_fields(seen, block),
+        **common_fields(scan, block),
         kind=Kind.ARRAY,
-        uuid=array.attributes["uuid"] or said.get("MD_UUID", ""),
+        uuid=array.attributes["uuid"] or properties.get("MD_UUID", ""),
         layout=array.layout,
         state=array.state,
         facts=facts,
     )
     members = array.members or tuple(
-        Member(name, None, frozenset({"in_sync"})) for name in sysfs.below(seen.host, block)
+        Member(name, None, frozenset({"in_sync"})) for name in sysfs.slaves(scan.host, block)
     )
-    # To a container every disk is a spare; the arrays made of them know better.
+    # To a container every disk is a spare; the arrays built from them know the real states.
     states = {} if array.is_container else {member.name: member.state for member in members}
     edges = tuple(_edge(block, array, member) for member in members)
     return Discovered(device, edges, states)

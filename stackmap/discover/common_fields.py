@@ -1,4 +1,4 @@
-"""What sysfs tells of any block device, whatever its kind."""
+"""The fields that sysfs provides for every block device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CommonFields(TypedDict):
 
 
 def common_fields(
-    seen: Scan,
+    scan: Scan,
     block: Block,
     *,
     geometry: bool = False,
@@ -30,24 +30,24 @@ def common_fields(
     read_only: bool | None = None,
 ) -> CommonFields:
     """
-    Return the fields of *block* that every kind has; *geometry* where its kind needs it.
+    Return the fields that every kind has; *geometry*: its kind needs the queue limits.
 
-    *size* and *read_only* where they are known already.
+    *size* and *read_only*: if already known.
     """
-    # Whether the kernel counts at all is needed of each (KERNEL 1.4, 1.5).
-    wanted: tuple[str, ...] = ("iostats",) if seen.counters else ()
-    wanted += sysfs.GEOMETRY if geometry or seen.geometry else ()
-    wanted += sysfs.SETTINGS if seen.geometry else ()
-    queue = sysfs.queue(seen.host, block, wanted) if wanted else {}
-    if seen.geometry:
-        queue |= sysfs.alignment(seen.host, block)
+    # ``iostats``: whether the kernel counts this device at all; on dm-raid also whether it counts twice.
+    wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
+    wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
+    wanted += sysfs.SETTINGS if scan.geometry else ()
+    queue = sysfs.queue(scan.host, block, wanted) if wanted else {}
+    if scan.geometry:
+        queue |= sysfs.alignment(scan.host, block)
     rotational = queue.get("rotational")
     return CommonFields(
         name=block.name,
         number=block.number,
-        size=sysfs.size(seen.host, block) if size is None else size,
+        size=sysfs.size(scan.host, block) if size is None else size,
         diskseq=block.diskseq,
-        read_only=sysfs.read_only(seen.host, block) if read_only is None else read_only,
+        read_only=sysfs.read_only(scan.host, block) if read_only is None else read_only,
         queue=queue,
         rotational=None if rotational is None else rotational == "1",
     )

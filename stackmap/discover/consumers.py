@@ -10,9 +10,9 @@ from stackmap.discover.scan import Scan
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
 from stackmap.sources import libvirt, lvm_tags, proxmox
-from stackmap.sources.sysfs import attribute, names_in
+from stackmap.sources.sysfs import attribute, list_names
 
-# Where the process of each virtual machine is told, by the machine's name or number.
+# Directories with a PID file per virtual machine, named after it or its number.
 PID_FILES = ("/run/libvirt/qemu", "/run/qemu-server")
 
 CEPH = "/var/lib/ceph"
@@ -20,79 +20,79 @@ UNNUMBERED = Use("ceph", "[Ceph OSD]", "LV name")
 _OSD_VOLUME = re.compile(r"osd-(?:block|db|wal)-.+")
 
 
-def domains(seen: Scan) -> Iterator[tuple[str, Use]]:
+def domains(scan: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the disks of libvirt's domains."""
-    for domain in libvirt.read(seen.host):
+    for domain in libvirt.read(scan.host):
         for path in domain.disks:
-            if device := device_at(seen, path):
+            if device := device_at(scan, path):
                 yield device, Use("vm", domain.name, domain.source)
 
 
-def proxmox_guests(seen: Scan) -> Iterator[tuple[str, Use]]:
-    """Yield the disks of Proxmox' guests: by LV names, which any user may read."""
-    for device, mapped in seen.mapped.items():
+def proxmox_guests(scan: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the disks of Proxmox guests by LV name, which needs no root."""
+    for device, mapped in scan.mapped.items():
         number = proxmox.guest_number(mapped.lv.lv) if mapped.lv else ""
         if number:
-            name, source = proxmox.guest_name(seen.host, number)
+            name, source = proxmox.guest_name(scan.host, number)
             yield device, Use("vm", name or number, source or "LV name")
 
 
-def open_files(seen: Scan) -> Iterator[tuple[str, Use]]:
-    """Yield the devices that the process of a virtual machine holds open; root alone may look."""
+def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the devices that a virtual machine's process has open; needs root."""
     for folder in PID_FILES:
-        for entry in names_in(seen.host, folder):
+        for entry in list_names(scan.host, folder):
             if entry.endswith(".pid"):
-                pid = attribute(seen.host, f"{folder}/{entry}")
-                for path in _open_files(seen, pid) if pid.isdecimal() else ():
-                    if device := device_at(seen, path):
+                pid = attribute(scan.host, f"{folder}/{entry}")
+                for path in _open_files(scan, pid) if pid.isdecimal() else ():
+                    if device := device_at(scan, path):
                         name = entry.removesuffix(".pid")
-                        yield device, Use("vm", _guest_name(seen, name), f"/proc/{pid}/fd")
+                        yield device, Use("vm", _guest_name(scan, name), f"/proc/{pid}/fd")
 
 
-def ceph(seen: Scan) -> Iterator[tuple[str, Use]]:
-    """Yield the devices of Ceph's OSDs: by number where root may look, else by LV names."""
+def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
+    """Yield the devices of Ceph's OSDs: with their numbers as root, else by LV name."""
     numbered = set()
-    for path, number in _osd_links(seen):
-        device = device_at(seen, _link(seen, path))
+    for path, number in _osd_links(scan):
+        device = device_at(scan, _link(scan, path))
         if device:
             numbered.add(device)
             yield device, Use("ceph", f"osd.{number}", path)
     rest = [
         (device, mapped.label)
-        for device, mapped in seen.mapped.items()
+        for device, mapped in scan.mapped.items()
         if mapped.lv and device not in numbered and _OSD_VOLUME.fullmatch(mapped.lv.lv)
     ]
-    tags = lvm_tags.read(seen.host) if rest else {}
+    tags = lvm_tags.read(scan.host) if rest else {}
     for device, label in rest:
         number = tags.get(label, {}).get("ceph.osd_id", "")
         yield device, Use("ceph", f"osd.{number}", "LV tag") if number else UNNUMBERED
 
 
-def _osd_links(seen: Scan) -> Iterator[tuple[str, str]]:
+def _osd_links(scan: Scan) -> Iterator[tuple[str, str]]:
     """Yield the links to the devices of OSDs, with the OSD's number: ceph-volume's and cephadm's."""
     folders = [(f"{CEPH}/osd", "ceph-")]
-    folders += [(f"{CEPH}/{name}", "osd.") for name in names_in(seen.host, CEPH) if "-" in name]
+    folders += [(f"{CEPH}/{name}", "osd.") for name in list_names(scan.host, CEPH) if "-" in name]
     for folder, start in folders:
-        for entry in names_in(seen.host, folder):
+        for entry in list_names(scan.host, folder):
             number = entry.removeprefix(start)
             if entry.startswith(start) and number.isdecimal():
                 for part in ("block", "block.db", "block.wal"):
                     yield f"{folder}/{entry}/{part}", number
 
 
-def _open_files(seen: Scan, pid: str) -> Iterator[str]:
+def _open_files(scan: Scan, pid: str) -> Iterator[str]:
     folder = f"/proc/{pid}/fd"
-    for number in names_in(seen.host, folder):
-        yield _link(seen, f"{folder}/{number}")
+    for number in list_names(scan.host, folder):
+        yield _link(scan, f"{folder}/{number}")
 
 
-def _guest_name(seen: Scan, name: str) -> str:
-    """Return a guest's name; Proxmox' files bear its number."""
-    return proxmox.guest_name(seen.host, name)[0] or name if name.isdecimal() else name
+def _guest_name(scan: Scan, name: str) -> str:
+    """Return a guest's name; Proxmox names its files by number."""
+    return proxmox.guest_name(scan.host, name)[0] or name if name.isdecimal() else name
 
 
-def _link(seen: Scan, path: str) -> str:
+def _link(scan: Scan, path: str) -> str:
     try:
-        return seen.host.link(path)
+        return scan.host.link(path)
     except SourceError:
         return ""

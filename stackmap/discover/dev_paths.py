@@ -1,4 +1,4 @@
-"""Which device a path in /dev means."""
+"""Devices by their path in /dev."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from stackmap.sources.lvm_names import unmangle
 DEV = "/dev/"
 
 
-def device_at(seen: Scan, path: str) -> str | None:
-    """Return the kernel name of the device at *path*: /dev/sda, /dev/mapper/vg-lv or /dev/vg/lv."""
+def device_at(scan: Scan, path: str) -> str | None:
+    """Return the kernel name of the device at *path* (/dev/sda, /dev/mapper/vg-lv, /dev/vg/lv), None if unknown."""
     if not path.startswith(DEV):
         return None
     name = path.removeprefix(DEV)
-    if name in seen.blocks:
+    if name in scan.blocks:
         return name
-    return seen.by_dev_path.get(unmangle(name))
+    return scan.by_dev_path.get(unmangle(name))

@@ -1,4 +1,4 @@
-"""Mapped devices: from their tables, or without root from names, uuids and sizes."""
+"""Device-mapper devices: from their tables, or without root from names, uuids and sizes."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from stackmap.sources.dm_targets import ACTIVE, Target, target
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
 
-# What malformed words make of a reader that takes them by position.
+# Errors of a reader that takes the words of a malformed table by position.
 DAMAGE = (ValueError, IndexError, KeyError, ArithmeticError)
 
 
-def read(seen: Scan, block: Block) -> Discovered:
-    """Return the mapped device that *block* is."""
-    mapped = seen.mapped[block.name]
-    segments = (seen.tables or {}).get(mapped.name)
+def read(scan: Scan, block: Block) -> Discovered:
+    """Return the device-mapper device *block*."""
+    mapped = scan.mapped[block.name]
+    segments = (scan.tables or {}).get(mapped.name)
     if segments is None:
-        return inference.read(seen, mapped)
+        return inference.read(scan, mapped)
     try:
-        return _from_table(seen, mapped, segments)
+        return _from_table(scan, mapped, segments)
     except DAMAGE:
-        found = inference.read(seen, mapped)
+        found = inference.read(scan, mapped)
         return found._replace(uncertainties=(*found.uncertainties, inference.STRANGE))
 
 
 def unknown(found: Iterable[Discovered]) -> Iterator[str]:
-    """Yield a sentence for each doubt, with the devices that share it."""
+    """Yield one sentence per uncertainty, with the devices that share it."""
     doubted: defaultdict[str, list[str]] = defaultdict(list)
     for each in found:
         for doubt in each.uncertainties:
@@ -44,41 +44,41 @@ def unknown(found: Iterable[Discovered]) -> Iterator[str]:
         yield doubt.format(devices=", ".join(sorted(titles)))
 
 
-def _from_table(seen: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
+def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
     readers = [target(segment.target) for segment in segments]
-    told = _told(seen, mapped)
-    edges = tuple(_edges(seen, mapped, zip(readers, segments, strict=True)))
+    status = _read_statuses(scan, mapped)
+    edges = tuple(_edges(scan, mapped, zip(readers, segments, strict=True)))
     names = list(dict.fromkeys([segment.target for segment in segments]))
     layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
     size = sum([segment.length for segment in segments])
     device = Device(
-        **common_fields(seen, mapped.block, size=size, read_only=mapped.read_only),
+        **common_fields(scan, mapped.block, size=size, read_only=mapped.read_only),
         kind=_kind(mapped, {reader.kind for reader in readers}),
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),
         uuid=mapped.uuid,
         layout=layouts.pop() if len(layouts) == 1 else None,
-        state="suspended" if mapped.suspended else told.state,
-        # A pool sends a thin volume's I/O straight to its data, past its own counters.
+        state="suspended" if mapped.suspended else status.state,
+        # I/O of a thin volume goes straight to the pool's data device, past the pool's own counters.
         counted="thin-pool" not in names,
-        merges="multipath" in names and queues_requests(seen, mapped.block),
-        facts={**_facts(readers, segments), **told.facts},
+        merges="multipath" in names and queues_requests(scan, mapped.block),
+        facts={**_facts(readers, segments), **status.facts},
     )
-    return Discovered(device, edges, states=_states(edges, told, seen.names))
+    return Discovered(device, edges, states=_states(edges, status, scan.names))
 
 
 def _edges(
-    seen: Scan, mapped: MappedDevice, read_segments: Iterable[tuple[Target, Segment]]
+    scan: Scan, mapped: MappedDevice, read_segments: Iterable[tuple[Target, Segment]]
 ) -> Iterator[Edge]:
     above = mapped.block.name
     for reader, segment in read_segments:
         for below in reader.below(segment):
-            name = seen.names.get(below.number)
+            name = scan.names.get(below.number)
             if name is not None:
                 yield Edge(above, name, below.role, below.start, below.length)
         if reader.name != segment.target:
-            yield from inference.edges(seen, mapped, segment.target)
+            yield from inference.edges(scan, mapped, segment.target)
 
 
 def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:
@@ -87,23 +87,21 @@ def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:
         return dm.infer_target(mapped, ()).kind if kind is Kind.DM else kind
     if kind is Kind.THIN_POOL or mapped.uuid.endswith("-pool"):
         return Kind.THIN_POOL
-    if mapped.lv.hidden:
+    if mapped.lv.is_hidden:
         return Kind.MEMBER
     return Kind.VOLUME if kind is Kind.DM else kind
 
 
-def _told(seen: Scan, mapped: MappedDevice) -> DmStatus:
-    """Return what the status lines tell: of several, the first that is not in order."""
-    if seen.statuses is None:
+def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
+    """Return what the status lines say; of several, the first that is not active."""
+    if scan.statuses is None:
         return DmStatus()
-    lines = seen.statuses.get(mapped.name, ())
-    if (
-        lines and seen.statuses is seen.tables
-    ):  # not even asked for: no target here has more to tell
+    lines = scan.statuses.get(mapped.name, ())
+    if lines and scan.statuses is scan.tables:  # not read: no target here has more in its status
         return ACTIVE
-    told = [_read_status(target(line.target), line) for line in lines]
-    wrong = (each for each in told if each.state != "active")
-    return next(wrong, told[0] if told else DmStatus())
+    status = [_read_status(target(line.target), line) for line in lines]
+    wrong = (each for each in status if each.state != "active")
+    return next(wrong, status[0] if status else DmStatus())
 
 
 def _read_status(kind: Target, line: Segment) -> DmStatus:
@@ -120,19 +118,19 @@ def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, 
     return facts
 
 
-def _states(edges: tuple[Edge, ...], told: DmStatus, names: Mapping[str, str]) -> dict[str, str]:
+def _states(edges: tuple[Edge, ...], status: DmStatus, names: Mapping[str, str]) -> dict[str, str]:
     """Return the states of the devices below, by name."""
-    if not told.paths and not told.members:
+    if not status.paths and not status.members:
         return {}
-    states = {names[number]: state for number, state in told.paths.items() if number in names}
+    states = {names[number]: state for number, state in status.paths.items() if number in names}
     carriers = [edge.below for edge in edges if edge.role != "metadata"]
-    # Letters count places of the table, where a missing member has one too.
-    if len(carriers) == len(told.members):
-        states |= dict(zip(carriers, told.members, strict=True))
+    # There is one letter per place in the table, missing members included.
+    if len(carriers) == len(status.members):
+        states |= dict(zip(carriers, status.members, strict=True))
     return states
 
 
-def queues_requests(seen: Scan, block: Block) -> bool:
-    """Whether a multipath device merges: request-based it has an I/O scheduler to choose."""
-    scheduler = sysfs.queue(seen.host, block, ("scheduler",)).get("scheduler", "")
+def queues_requests(scan: Scan, block: Block) -> bool:
+    """Whether a multipath device merges: a request-based one has an I/O scheduler."""
+    scheduler = sysfs.queue(scan.host, block, ("scheduler",)).get("scheduler", "")
     return "mq" in block.entries or "[" in scheduler

@@ -1,4 +1,4 @@
-"""Who uses a device: mounts, swap, virtual machines, containers, daemons, or what is written on it."""
+"""Users of devices: mounts, swap, virtual machines, containers, daemons, or the signature on them."""
 
 from __future__ import annotations
 
@@ -22,59 +22,61 @@ BTRFS = "/sys/fs/btrfs"
 DeviceUses = Iterator[tuple[str, Use]]
 
 
-def device_uses(seen: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[Use, ...]]:
-    """Return the uses of each device that has any, by its name; of two that agree, the first."""
+def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[Use, ...]]:
+    """Return the users of each device that has any, by its name; of two equal ones, the first."""
     known: defaultdict[str, dict[tuple[str, str], Use]] = defaultdict(dict)
-    for name, use in chain.from_iterable(finder(seen) for finder in FINDERS):
+    for name, use in chain.from_iterable(finder(scan) for finder in FINDERS):
         known[name].setdefault((use.kind, use.name), use)
     stood_on = {edge.below for each in found for edge in each.edges}
     tops = [each.device for each in found if each.device.name not in stood_on]
     special = {top.name for top in tops if ("mount", "/") not in known.get(top.name, ())}
-    for name, use in list(cgroup_uses(seen, special)):
+    for name, use in list(cgroup_uses(scan, special)):
         known[name].setdefault((use.kind, use.name), use)
     idle = (device for device in tops if device.name not in known)
-    for name, use in list(signatures(seen, idle)):
+    for name, use in list(signatures(scan, idle)):
         known[name].setdefault((use.kind, use.name), use)
     return {name: tuple(these.values()) for name, these in known.items()}
 
 
-def mounts(seen: Scan) -> DeviceUses:
-    """Yield the devices of file systems that are mounted."""
+def mounts(scan: Scan) -> DeviceUses:
+    """Yield the devices of mounted file systems."""
     try:
-        mounted = mountinfo.read(seen.host)
+        mounted = mountinfo.read(scan.host)
     except SourceError:
         return
-    siblings = _btrfs(seen) if any(mount.kind == "btrfs" for mount in mounted) else {}
+    siblings = _btrfs(scan) if any(mount.kind == "btrfs" for mount in mounted) else {}
     for mount in mounted:
-        for name in _devices_of(seen, mount, siblings):
+        for name in _devices_of(scan, mount, siblings):
             yield name, Use("mount", mount.point, mountinfo.PATH)
 
 
-def swapped(seen: Scan) -> DeviceUses:
-    """Yield the devices swapped to."""
+def swapped(scan: Scan) -> DeviceUses:
+    """Yield the swap devices."""
     try:
-        paths = swaps.read(seen.host)
+        paths = swaps.read(scan.host)
     except SourceError:
         return
     for path in paths:
-        if name := device_at(seen, path):
+        if name := device_at(scan, path):
             yield name, Use("swap", "[SWAP]", swaps.PATH)
 
 
 def _devices_of(
-    seen: Scan, mount: Mount, siblings: Mapping[str, tuple[str, ...]]
+    scan: Scan, mount: Mount, siblings: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    name = seen.names.get(mount.number) or device_at(seen, mount.source)
+    name = scan.names.get(mount.number) or device_at(scan, mount.source)
     if name is None:
         return ()
     return siblings.get(name, (name,))
 
 
-def _btrfs(seen: Scan) -> dict[str, tuple[str, ...]]:
-    """Return, for each device of a mounted btrfs, all devices of that file system."""
+def _btrfs(scan: Scan) -> dict[str, tuple[str, ...]]:
+    """Return all devices of the same file system, for each device of a mounted btrfs."""
     found = {}
-    for uuid in sysfs.names_in(seen.host, BTRFS):
-        names = tuple(map(sysfs.kernel_name, sysfs.names_in(seen.host, f"{BTRFS}/{uuid}/devices")))
+    for uuid in sysfs.list_names(scan.host, BTRFS):
+        names = tuple(
+            map(sysfs.kernel_name, sysfs.list_names(scan.host, f"{BTRFS}/{uuid}/devices"))
+        )
         found.update(dict.fromkeys(names, names))
     return found
 

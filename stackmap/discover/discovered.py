@@ -1,4 +1,4 @@
-"""What one reader learned of one device."""
+"""What a reader learned about one device."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NOTHING: Mapping[str, str] = {}
 
 class Discovered(NamedTuple):
     """
-    A device, the edges down from it, and the states it tells of those below.
+    A device, the edges down from it, and the states it reports for devices below.
 
-    ``doubts``: what a reader could only guess, or not even that, by the name
-    of the doubt; ``mapped.unknown`` makes one sentence of all that share it.
+    ``uncertainties``: sentences with ``{devices}`` for what had to be inferred or
+    is unknown; ``device_mapper.unknown`` joins the devices that share one.
     """
 
     device: Device

@@ -1,18 +1,15 @@
-"""Who uses files as disks: loop devices, swap, virtual machines, and whoever has one open for writing."""
+"""Users of files as disks: loop devices, swap, virtual machines, and processes that write."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
+from stackmap.host import Host
 from stackmap.model.device import Use
 from stackmap.sources import libvirt, proxmox, swaps
-from stackmap.sources.sysfs import attribute, names_in
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.sources.sysfs import attribute, list_names
 
 BLOCKS = "/sys/block"
 WRITING = 0o3  # O_WRONLY or O_RDWR, of a descriptor's flags
@@ -21,13 +18,13 @@ Files = Iterator[tuple[str, Use]]
 
 
 def file_uses(host: Host) -> Files:
-    """Yield the files that *host* uses as disks, by their paths there, and by whom each is used."""
+    """Yield the path and the user of each file that *host* uses as a disk."""
     return chain.from_iterable(finder(host) for finder in FINDERS)
 
 
 def loops(host: Host) -> Files:
     """Yield the files behind loop devices."""
-    for name in names_in(host, BLOCKS):
+    for name in list_names(host, BLOCKS):
         if name.startswith("loop"):
             source = f"{BLOCKS}/{name}/loop/backing_file"
             if path := attribute(host, source):
@@ -35,7 +32,7 @@ def loops(host: Host) -> Files:
 
 
 def swapped(host: Host) -> Files:
-    """Yield the files swapped to."""
+    """Yield the swap files."""
     try:
         paths = swaps.files(host)
     except SourceError:
@@ -45,7 +42,7 @@ def swapped(host: Host) -> Files:
 
 
 def images(host: Host) -> Files:
-    """Yield the disks of libvirt's domains, those that a disk is a snapshot of among them."""
+    """Yield the image files of libvirt's domains and their backing files."""
     for domain in libvirt.read(host):
         for path in domain.images:
             yield path, Use("vm", domain.name, domain.source)
@@ -53,7 +50,7 @@ def images(host: Host) -> Files:
 
 def guest_number(path: str) -> str:
     """
-    Return the number of the Proxmox guest whose disk the file at *path* is called, "" for none.
+    Return the number of the Proxmox guest that the image at *path* is named after, "" for none.
 
     >>> guest_number("/var/lib/vz/images/100/vm-100-disk-0.qcow2")
     '100'
@@ -63,13 +60,12 @@ def guest_number(path: str) -> str:
 
 def writers(host: Host, name: str) -> Files:
     """
-    Yield the descriptors that are open for writing of any file called *name*, as paths of /proc, with whose they are.
+    Yield the descriptors open for writing of any file called *name*, as /proc paths, with their users.
 
-    A process may know a file by another path, where it has a root of its own; the
-    last part of it stays. A process that may not be looked at is passed over:
-    whether there may be such is told by ``is_all_seen``.
+    Only the last part of a path is compared, because a process may have another
+    root. Processes that may not be inspected are skipped; see ``sees_all_processes``.
     """
-    for pid in names_in(host, "/proc"):
+    for pid in list_names(host, "/proc"):
         if pid.isdecimal():
             for number in _opened(host, pid):
                 path = f"/proc/{pid}/fd/{number}"
@@ -79,7 +75,7 @@ def writers(host: Host, name: str) -> Files:
 
 
 def sees_all_processes(host: Host) -> bool:
-    """Whether the files of all processes may be looked at: the first one's may by root alone."""
+    """Whether the open files of every process can be inspected; only root can inspect PID 1."""
     try:
         host.names_in("/proc/1/fd")
     except SourceError:
@@ -88,13 +84,13 @@ def sees_all_processes(host: Host) -> bool:
 
 
 def _opened(host: Host, pid: str) -> list[str]:
-    return names_in(host, f"/proc/{pid}/fd")
+    return list_names(host, f"/proc/{pid}/fd")
 
 
 def _is_called(host: Host, path: str, name: str) -> bool:
     try:
         return host.link(path).rpartition("/")[2] == name
-    except SourceError:  # it was closed meanwhile
+    except SourceError:  # closed in the meantime
         return False
 
 

@@ -1,11 +1,10 @@
 """
-Mapped devices without their tables: what names, uuids, sizes and queue limits give away.
+Device-mapper devices without their tables: inferred from names, uuids, sizes and queue limits.
 
-The edges are sysfs', so they are exact. Roles come from LVM's names. The
-level of a RAID volume follows from how many times its member's size it is:
-n times for raid0, n-1 for raid4 and raid5, n-2 for raid6 (LVM wants 5 at
-least), half of n for raid10, once for raid1. The chunk is the smallest
-request the volume asks for (KERNEL 3.5).
+The edges come from sysfs and are exact. Roles come from LVM's names. The level
+of a RAID volume follows from its size in members: n for raid0, n-1 for raid4
+and raid5, n-2 for raid6 (LVM needs 5), n/2 for raid10, 1 for raid1. The chunk is
+the volume's minimum_io_size, which dm-raid sets to it (raid_io_hints).
 """
 
 from __future__ import annotations
@@ -22,35 +21,35 @@ from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
 
-STRANGE = "table of {devices}: in a form not known; told from names and sizes instead"
+STRANGE = "table of {devices}: unknown form; inferred from names and sizes instead"
 NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
 PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
-SPREAD = "how {devices} spread over what is below: needs root (dmsetup table)"
+SPREAD = "data layout of {devices}: needs root (dmsetup table)"
 
-MIN_RAID6_MEMBERS = 5  # devices; LVM makes none with less
+MIN_RAID6_MEMBERS = 5  # in LVM
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
 
 
 class InferredLayout(NamedTuple):
-    """A layout as far as it could be told, and the doubt that stays."""
+    """A layout as far as it can be inferred, and what stays uncertain."""
 
     layout: Layout | None = None
     uncertainty: str = ""
 
 
-def read(seen: Scan, mapped: MappedDevice) -> Discovered:
-    """Return a mapped device as far as it can be told without its table."""
+def read(scan: Scan, mapped: MappedDevice) -> Discovered:
+    """Return a device-mapper device as far as it can be inferred without its table."""
     block = mapped.block
-    names = sysfs.below(seen.host, block)
-    below = [seen.mapped[name] for name in names if name in seen.mapped]
-    guess = dm.infer_target(mapped, below)
-    spread = guess.target in ("raid", "mirror") or (not guess.target and len(names) > 1)
-    fields = common_fields(seen, block, geometry=spread, read_only=mapped.read_only)
-    shape = _infer_layout(seen, guess.target, fields, names) if spread else InferredLayout()
-    target = _target(mapped, guess.target, names, shape)
+    names = sysfs.slaves(scan.host, block)
+    below = [scan.mapped[name] for name in names if name in scan.mapped]
+    inferred = dm.infer_target(mapped, below)
+    spread = inferred.target in ("raid", "mirror") or (not inferred.target and len(names) > 1)
+    fields = common_fields(scan, block, geometry=spread, read_only=mapped.read_only)
+    shape = _infer_layout(scan, inferred.target, fields, names) if spread else InferredLayout()
+    target = _target(mapped, inferred.target, names, shape)
     device = Device(
         **fields,
-        kind=guess.kind,
+        kind=inferred.kind,
         label=mapped.label,
         dm_name=mapped.name,
         target=target,
@@ -60,17 +59,17 @@ def read(seen: Scan, mapped: MappedDevice) -> Discovered:
         counted=target != "thin-pool",
         merges=target == "multipath",
     )
-    doubts = (shape.uncertainty,) if shape.uncertainty else ()
-    return Discovered(device, tuple(edges(seen, mapped, target)), uncertainties=doubts)
+    uncertainties = (shape.uncertainty,) if shape.uncertainty else ()
+    return Discovered(device, tuple(edges(scan, mapped, target)), uncertainties=uncertainties)
 
 
-def edges(seen: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
-    """Yield the edges that sysfs shows, roles by name; hidden LVs of one kind in their order."""
-    names = sysfs.below(seen.host, mapped.block)
+def edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
+    """Yield the edges that sysfs shows, with roles by name; sub-LVs in order of their index."""
+    names = sysfs.slaves(scan.host, mapped.block)
     found = []
     for name in names:
-        if name in seen.mapped:
-            other = seen.mapped[name]
+        if name in scan.mapped:
+            other = scan.mapped[name]
             place = other.lv.position if other.lv and other.lv.position is not None else 0
             found.append((place, Edge(mapped.block.name, name, dm.role(other, target))))
         else:
@@ -80,18 +79,18 @@ def edges(seen: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
 
 
 def _infer_layout(
-    seen: Scan, target: str, fields: CommonFields, names: list[str]
+    scan: Scan, target: str, fields: CommonFields, names: list[str]
 ) -> InferredLayout:
-    below = [seen.mapped[name] for name in names if name in seen.mapped]
+    below = [scan.mapped[name] for name in names if name in scan.mapped]
     queue = fields["queue"]
     chunk = sysfs.parse_int(queue.get("minimum_io_size", "")) or 0
     if target == "mirror":
-        # pvmove's mirror has no hidden LVs: it is from one PV to another.
+        # pvmove's mirror has no sub-LVs: it copies from one PV to another.
         images = sum(_ending(other) == "mimage" for other in below)
         return InferredLayout(layout("mirror", images or len(names)))
     if target == "raid":
         blocks = [other.block for other in below if _ending(other) == "rimage"]
-        sizes = [sysfs.size(seen.host, block) for block in blocks]
+        sizes = [sysfs.size(scan.host, block) for block in blocks]
         return infer_raid(fields["size"], sizes, chunk)
     if chunk * len(names) == sysfs.parse_int(queue.get("optimal_io_size", "")):
         return InferredLayout(layout("striped", len(names), chunk))
@@ -99,7 +98,7 @@ def _infer_layout(
 
 
 def infer_raid(size: int, members: list[int], chunk: int) -> InferredLayout:
-    """Return the layout of a volume of *size* on *members* of these sizes."""
+    """Return the layout of a volume of *size* bytes on *members* of these sizes."""
     count = len(members)
     largest = max(members, default=0)
     data = round(size / largest) if largest else 0
@@ -118,7 +117,7 @@ def infer_raid(size: int, members: list[int], chunk: int) -> InferredLayout:
 
 
 def _target(mapped: MappedDevice, target: str, names: list[str], shape: InferredLayout) -> str:
-    """Return *target*, or for an LV with none told: striped if it is, linear on one device."""
+    """Return *target*; for an LV without one: its striped level, or linear if on one device."""
     if target or mapped.lv is None:
         return target
     if shape.layout:

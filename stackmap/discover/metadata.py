@@ -1,18 +1,15 @@
-"""What LVM and md say of themselves, added to devices that are known already."""
+"""LVM's and md's own metadata, added to the devices as facts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
+from stackmap.host import Host, Json
 from stackmap.model.device import Device
 
-if TYPE_CHECKING:
-    from stackmap.host import Host, Json
-
-# A fact of ours, by libblockdev's field.
+# Fact by libblockdev's field.
 VOLUME_FACTS = {"segtype": "segment type", "tags": "tags", "origin": "origin", "pool_lv": "pool"}
 ARRAY_FACTS = {"name": "array name", "spare_devices": "spares", "failed_devices": "failed"}
 
@@ -20,7 +17,7 @@ Records = list[dict[str, "Json"]]
 
 
 def with_metadata(host: Host, devices: list[Device]) -> tuple[list[Device], list[str]]:
-    """Return *devices* with their metadata as facts, and what was refused."""
+    """Return *devices* with their metadata as facts, and the refusals as sentences."""
     refused: list[str] = []
     volumes = _by_key(_ask(host.volumes, "LVM's metadata", refused), ("vg_name", "lv_name"))
     arrays = _by_key(_ask(host.arrays, "md's metadata", refused), ("device",))
@@ -36,7 +33,7 @@ def _ask(ask: Callable[[], Records], what: str, refused: list[str]) -> Records:
 
 
 def _by_key(records: Records, keys: tuple[str, ...]) -> dict[str, dict[str, Json]]:
-    """Return *records* by what ``keys`` hold, as ``vg/lv`` or ``md0``."""
+    """Return *records* by the values of *keys*: ``vg/lv`` or ``md0``."""
     return {
         "/".join(str(record.get(key, "")) for key in keys).removeprefix("/dev/"): record
         for record in records

@@ -1,9 +1,9 @@
 """
-A topology by name alone: what the names in a text tell where no machine can be asked.
+A topology from the names in a text, where no machine can be asked.
 
-LVM names what it makes for its own use after what that is for
-(``vg-lv_rimage_0``), and a partition is named after its disk. Nothing tells
-where LVs lie, what an array is made of, or which level a RAID volume has.
+LVM names its sub-LVs by purpose (``vg-lv_rimage_0``), and a partition is named
+after its disk. Names tell neither where LVs lie, nor the members of an array,
+nor the level of a RAID volume.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ARRAY = re.compile(r"md(?:\d+|_\w+|/.+)")
 
 
 def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
-    """Return what the names *printed*, of a text of *machine*, tell of its stacks."""
+    """Return the stacks that the names *printed* in a text of *machine* show."""
     names = dict.fromkeys(printed)
     volumes = {name: volume for name in names if (volume := _volume(name)) is not None}
-    bearers = {(v.lv.vg, v.lv.lv, v.lv.layer): name for name, v in volumes.items() if v.lv}
+    by_lv_name = {(v.lv.vg, v.lv.lv, v.lv.layer): name for name, v in volumes.items() if v.lv}
     below: dict[str, list[str]] = {}
     for name, volume in volumes.items():
-        above = _owner(volume, bearers)
+        above = _owner(volume, by_lv_name)
         if above:
             below.setdefault(above, []).append(name)
     devices, edges = [], []
@@ -40,11 +40,11 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
         partition = PARTITION.fullmatch(name)
         if name in volumes:
             members = [volumes[member] for member in below.get(name, ())]
-            told = dm.infer_target(volumes[name], members)
+            inferred = dm.infer_target(volumes[name], members)
             devices.append(
-                Device(name, told.kind, "", label=volumes[name].label, target=told.target)
+                Device(name, inferred.kind, "", label=volumes[name].label, target=inferred.target)
             )
-            edges += [Edge(name, m.name, dm.role(m, told.target)) for m in members]
+            edges += [Edge(name, m.name, dm.role(m, inferred.target)) for m in members]
         elif partition and partition[1] in names:
             devices.append(Device(name, Kind.PARTITION, "", merges=True))
             edges.append(Edge(name, partition[1], dm.default_role("")))
@@ -54,13 +54,13 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether LVM made the device of that name for its own use."""
+    """Whether *name* is a device that LVM made for its own use."""
     volume = _volume(name)
-    return volume is not None and volume.lv is not None and volume.lv.hidden
+    return volume is not None and volume.lv is not None and volume.lv.is_hidden
 
 
 def _volume(name: str) -> MappedDevice | None:
-    """Return the LV that bears *name*; None if no LV is named so."""
+    """Return the LV with this *name*; None if it is not the name of an LV."""
     if KERNEL_NAME.fullmatch(name):
         return None
     lv = lvm_names.parse(lvm_names.unmangle(name), lvm_names.PREFIX)
@@ -72,14 +72,14 @@ def _volume(name: str) -> MappedDevice | None:
     )
 
 
-def _owner(volume: MappedDevice, bearers: Mapping[tuple[str, str, str], str]) -> str:
-    """Return the name of the LV that a hidden one was made for, "" if it is not in the text."""
+def _owner(volume: MappedDevice, by_lv_name: Mapping[tuple[str, str, str], str]) -> str:
+    """Return the name of the LV that a sub-LV belongs to, "" if the text does not have it."""
     lv = volume.lv
-    if lv is None or not lv.hidden:
+    if lv is None or not lv.is_hidden:
         return ""
     base = lv.lv if lv.layer else lv.lv.rpartition(f"_{lv.ending}")[0]
     layers = ("tpool", "") if lv.ending in ("tdata", "tmeta") else ("",)
-    return next((bearers[lv.vg, base, x] for x in layers if (lv.vg, base, x) in bearers), "")
+    return next((by_lv_name[lv.vg, base, x] for x in layers if (lv.vg, base, x) in by_lv_name), "")
 
 
 def _other(name: str) -> Device:

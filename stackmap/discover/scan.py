@@ -1,4 +1,4 @@
-"""What every reader needs: the devices in sysfs, and the tables of the mapped ones."""
+"""What every reader needs: the devices in sysfs, and the device-mapper tables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from stackmap.sources.dm_targets import has_status
 from stackmap.sources.dmsetup import Segments
 from stackmap.sources.sysfs import Block
 
-KEPT_EMPTY = frozenset({"dm", "md"})  # a mapped device without a table, an array that is not up
+KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
 
 @dataclass(frozen=True)
 class Scan:
     """
-    One look at a host.
+    The facts about a host that all readers share.
 
-    ``names``: kernel names by device number. ``mapped``: what sysfs says of
-    the mapped devices, by kernel name. ``tables`` and ``statuses``: None
-    where they were refused. ``unknown``: the refusals, as sentences.
+    ``names``: kernel names by device number. ``mapped``: device-mapper devices
+    by kernel name. ``tables`` and ``statuses``: None if refused. ``unknown``:
+    the refusals, as sentences.
     """
 
     host: Host
@@ -39,7 +39,7 @@ class Scan:
 
     @cached_property
     def by_dev_path(self) -> Mapping[str, str]:
-        """Devices by the names that they bear in /dev: in /dev/mapper, LVs' labels, arrays' in /dev/md."""
+        """Kernel names by path below /dev: /dev/mapper names, LV labels, and /dev/md names."""
         labels = {mapped.label: name for name, mapped in self.mapped.items()}
         arrays = (block for block in self.blocks.values() if "md" in block.entries)
         aliases = {
@@ -50,8 +50,8 @@ class Scan:
         return labels | aliases | nodes
 
 
-def scan(host: Host, *, geometry: bool, counters: bool) -> Scan:
-    """Look at *host*: sysfs always, dmsetup if something is mapped."""
+def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
+    """Read sysfs of *host*, and dmsetup's tables if there is a device-mapper device."""
     numbers = {} if counters else partitions.read(host)
     blocks = {b.name: b for b in sysfs.read(host, numbers) if _is_there(host, b)}
     mapped = dm.read(host, blocks.values())
@@ -72,12 +72,12 @@ def scan(host: Host, *, geometry: bool, counters: bool) -> Scan:
 
 
 def _is_there(host: Host, block: Block) -> bool:
-    """Whether I/O can go to *block*: an unused loop device has no size."""
+    """Whether *block* can do I/O: an unused loop device has size 0."""
     return bool(block.entries & KEPT_EMPTY) or sysfs.size(host, block) > 0
 
 
 def _have_states(tables: Segments | None) -> bool:
-    """Whether a status would tell more than that there is a table."""
+    """Whether a target's status has more than its table."""
     return any(has_status(line.target) for lines in (tables or {}).values() for line in lines)
 
 

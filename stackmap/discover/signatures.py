@@ -1,4 +1,4 @@
-"""What is written on a device that nothing stands on: udev's record of its first blocks."""
+"""Content of unused devices: udev's record of the signature on them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from stackmap.discover.scan import Scan
 from stackmap.model.device import Device, Kind, Use
 from stackmap.sources import udev
 
-# LVs are left out: there may be thousands, and who uses them is told by names.
+# Without LVs: there may be thousands, and their users show in names.
 CHECKED_KINDS = frozenset({Kind.DISK, Kind.PARTITION, Kind.ARRAY, Kind.MULTIPATH, Kind.CRYPT})
 
-# How and by whom a device with this type is used, though nothing of the kernel's stands on it.
+# Kind and name of the user, by udev's ID_FS_TYPE, of a device with nothing above it.
 USERS = {
     "LVM2_member": ("pv", "[LVM PV]"),
     "zfs_member": ("zfs", "[ZFS {label}]"),
@@ -24,12 +24,12 @@ USERS = {
 }
 
 
-def signatures(seen: Scan, idle: Iterable[Device]) -> Iterator[tuple[str, Use]]:
-    """Yield who uses the *idle*: devices that nothing stands on and that nothing has mounted."""
+def signatures(scan: Scan, idle: Iterable[Device]) -> Iterator[tuple[str, Use]]:
+    """Yield the users of *idle* devices: nothing is above them and they are not mounted."""
     for device in idle:
         if device.kind in CHECKED_KINDS:
-            said = udev.properties(seen.host, device.number)
-            how, who = USERS.get(said.get("ID_FS_TYPE", ""), ("", ""))
+            properties = udev.properties(scan.host, device.number)
+            how, who = USERS.get(properties.get("ID_FS_TYPE", ""), ("", ""))
             if how:
-                who = who.format(label=said.get("ID_FS_LABEL", "pool"))
+                who = who.format(label=properties.get("ID_FS_LABEL", "pool"))
                 yield device.name, Use(how, who, "udev")

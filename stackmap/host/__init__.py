@@ -1,10 +1,10 @@
 """
 ``Host``: the questions that can be asked of a machine.
 
-Answers are text (or JSON values), so every answer can be recorded; nothing
-outside this folder opens a file, runs a command, sleeps, or asks the time.
-Three hosts answer: ``LiveHost`` this machine, ``CapturedHost`` a recorded one,
-``RecordingHost`` whatever stands behind it, keeping each answer.
+Answers are text or JSON values, so every answer can be recorded. Only this
+package opens files, runs commands, sleeps or reads the clock. Three hosts
+answer: ``LiveHost`` (this machine), ``CapturedHost`` (a capture) and
+``RecordingHost`` (either of them, keeping each answer).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-# What ``uevents`` says where some were missed: anything may have changed.
+# An event that stands for missed ones: any device may have changed.
 EVENTS_LOST = {"ACTION": "lost"}
 
 T = TypeVar("T")
@@ -22,13 +22,13 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Answer(Protocol[T_co]):
-    """What was asked for aside."""
+    """The result of a question that was asked in the background."""
 
     def ready(self, seconds: float) -> bool:
-        """Wait for it, *seconds* at most; return whether it is there."""
+        """Wait up to *seconds* for it; return whether it is there."""
 
     def result(self) -> T_co:
-        """Return it, or raise what asking for it raised."""
+        """Wait for it and return it, or raise the error of the question."""
 
 
 class Host(Protocol):
@@ -36,51 +36,51 @@ class Host(Protocol):
     A machine to look at.
 
     Every question may raise ``SourceMissing``, ``SourceDenied`` or
-    ``SourceTimeout``; a capture repeats the refusals it recorded.
+    ``SourceTimeout``; a capture repeats the errors it recorded.
     """
 
     def read(self, path: str) -> str:
-        """Return the text of the file at *path*, an absolute path."""
+        """Return the text of the file at the absolute *path*."""
 
     def names_in(self, path: str) -> list[str]:
-        """Return the names in the directory at *path*, sorted."""
+        """Return the sorted names in the directory at *path*."""
 
     def link(self, path: str) -> str:
-        """Return what the symbolic link at *path* says, unresolved."""
+        """Return the target of the symbolic link at *path*, unresolved."""
 
     def run(self, *command: str) -> str:
         """
-        Return what *command* prints.
+        Return the output of *command*.
 
-        Options that take a value are written ``--option=value``, so that the
-        words without a dash name the question (``dmsetup table``).
+        Write options with a value as ``--option=value``: the words without a dash
+        name the question in a capture (``dmsetup table``).
         """
 
     def udev(self, number: str) -> dict[str, str]:
-        """Return udev's properties of the block device with *number* ("8:0"); {} if it has none."""
+        """Return udev's properties of block device *number* ("8:0"), {} if there are none."""
 
     def volumes(self) -> list[dict[str, Json]]:
-        """Return LVM's LVs, every VG's, hidden ones too, as libblockdev (or ``lvs``) tells them."""
+        """Return the LVs and sub-LVs of every VG, as libblockdev or ``lvs`` reports them."""
 
     def arrays(self) -> list[dict[str, Json]]:
-        """Return md's arrays as libblockdev tells them."""
+        """Return md's arrays as libblockdev reports them."""
 
     def uevents(self) -> list[dict[str, str]]:
         """
-        Return what the kernel told of block devices since this was last asked.
+        Return the kernel's events of block devices since the previous call.
 
-        Each with ACTION ("add", "remove", "change" …), DEVNAME and what else
-        it had; ``LOST`` where some were missed. The first time it begins to
-        listen, and returns []. ``SourceMissing`` where nobody can listen.
+        Each has ACTION ("add", "remove", "change" …) and DEVNAME; ``EVENTS_LOST``
+        if some were missed. The first call starts listening and returns [].
+        ``SourceMissing`` if listening is impossible.
         """
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
-        """Begin to *ask* a host like this one what takes long, while this one is asked other things."""
+        """Start *ask* with a host like this one, while this one answers other questions."""
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """
         Yield *count* instants *interval* seconds apart, as seconds since the epoch.
 
-        A live host sleeps between them; a captured one moves to its next
-        frame, whatever the interval. None: for ever, or to the last frame.
+        A live host sleeps between them. A capture moves to its next frame and ignores
+        *interval*. Without *count* there is no end but the last frame.
         """

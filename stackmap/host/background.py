@@ -1,8 +1,8 @@
 """
-Answers that take long: asked for aside, while samples go on.
+Questions answered in the background while sampling goes on, in a recording.
 
-A recording has the answers in the frame in which they were all there. Until
-then it says ``WAITED_FOR`` to the question ``ASIDE``, which no host is asked.
+A recording holds the answers in the frame in which all of them had arrived.
+Until then it answers ``PENDING`` to ``BACKGROUND``, a question for recordings only.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 BACKGROUND, PENDING = "aside", "waited for"
-ANSWERED = "answered"  # stands for an event where nobody waits who began to
+ANSWERED_IN_BACKGROUND = (
+    "answered"  # ACTION of an event: an answer arrived that this replay does not wait for
+)
 
 T = TypeVar("T")
 
 
 class ReplayedAnswer(Generic[T]):
-    """What *ask* returns in the first frame in which it is no longer *waited_for*."""
+    """The result of *ask* in the first frame in which it is no longer *pending*."""
 
-    def __init__(self, ask: Callable[[], T], waited_for: Callable[[], bool]) -> None:
+    def __init__(self, ask: Callable[[], T], is_pending: Callable[[], bool]) -> None:
         self._ask = ask
-        self._waited_for = waited_for
+        self._is_pending = is_pending
         self.taken = False
 
     def ready(self, seconds: float) -> bool:  # noqa: ARG002 - a recording has its own pace
-        """Whether it was there in this frame."""
-        return not self._waited_for()
+        """Return whether it is there in this frame."""
+        return not self._is_pending()
 
     def result(self) -> T:
-        """Ask."""
+        """Return it."""
         self.taken = True
         return self._ask()

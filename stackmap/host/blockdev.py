@@ -1,28 +1,27 @@
 """
 LVM's and md's own metadata, through libblockdev's GObject introspection.
 
-An enrichment: no edge of the graph rests on it, because the plugins need root
-and the 2.x library knows no segments. Both generations are used by what they
-have, never by number. Their traps, each met on a real system:
+Optional: no edge of the topology depends on it, because the plugins need root
+and libblockdev 2.x knows no segments. Versions 2.x and 3.x are told apart by
+their functions, never by number. Pitfalls, each seen on a real system:
 
-- ``lvm_lvs`` and ``lvm_lvs_tree`` over all VGs drop or merge LVs that bear one
-  name in two VGs, so both are called VG by VG;
-- libblockdev 2.x prints warnings to stderr on its own unless GLib's log is
-  taken away before the first call;
-- a call into a plugin that did not load aborts, so the loaded ones are asked for;
-- without device-mapper in the kernel, LVM "has no VGs" and reports no error.
+- ``lvm_lvs`` and ``lvm_lvs_tree`` over all VGs drop or merge LVs of the same
+  name in two VGs, so both are called per VG;
+- libblockdev 2.x prints warnings to stderr unless GLib's log handler is
+  replaced before the first call;
+- a call into a plugin that is not loaded aborts the process, so the loaded
+  plugins are checked first;
+- without device-mapper in the kernel, LVM reports no VGs and no error.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
-
-if TYPE_CHECKING:
-    from stackmap.host import Json
+from stackmap.host import Json
 
 GENERATIONS = ("3.0", "2.0")
 LV_FIELDS = (
@@ -36,10 +35,10 @@ MD_FIELDS = (
 
 
 def volumes() -> list[dict[str, Json]]:
-    """Return every VG's LVs, hidden ones too; sizes in bytes, names without LVM's brackets."""
+    """Return every VG's LVs and sub-LVs; sizes in bytes, names without LVM's brackets."""
     library = _library("LVM", "lvm")
     if not os.path.exists("/dev/mapper/control"):
-        raise SourceMissing("libblockdev: this kernel has no device-mapper: LVM cannot answer")
+        raise SourceMissing("libblockdev: LVM is unavailable: this kernel has no device-mapper")
     found: list[dict[str, Json]] = []
     for group in _call(library.lvm_vgs):
         name = group.name
@@ -49,15 +48,15 @@ def volumes() -> list[dict[str, Json]]:
 
 
 def arrays(names: Iterable[str]) -> list[dict[str, Json]]:
-    """Return what mdadm says of the arrays with these kernel *names*."""
+    """Return mdadm's details of the arrays with these kernel *names*."""
     library = _library("MDRAID", "mdraid")
     return [_fields(_call(library.md_detail, f"/dev/{name}"), MD_FIELDS) for name in names]
 
 
 def _library(plugin: str, label: str) -> Any:
-    """Return libblockdev with *plugin* loaded; ``SourceMissing`` says what is not there."""
+    """Return libblockdev with *plugin* loaded; ``SourceMissing`` if a part is missing."""
     if os.geteuid() != 0:
-        raise SourceDenied(f"libblockdev: its {label} plugin needs root")
+        raise SourceDenied(f"libblockdev: the {label} plugin needs root")
     try:
         import gi
     except ImportError as error:
@@ -73,7 +72,7 @@ def _library(plugin: str, label: str) -> Any:
     wanted.name = getattr(BlockDev.Plugin, plugin)
     BlockDev.try_init([wanted], None)
     if label not in BlockDev.get_available_plugin_names():
-        raise SourceMissing(f"libblockdev: its {label} plugin or the tool that it runs is missing")
+        raise SourceMissing(f"libblockdev: the {label} plugin or its command-line tool is missing")
     return BlockDev
 
 
@@ -86,7 +85,7 @@ def _require(gi: Any, generation: str) -> bool:
 
 
 def _call(question: Any, *arguments: object) -> Any:
-    """Ask libblockdev; its errors become ours."""
+    """Call libblockdev and translate its errors."""
     from gi.repository import GLib
 
     try:
@@ -94,7 +93,7 @@ def _call(question: Any, *arguments: object) -> Any:
     except GLib.Error as error:
         last = str(error.message).strip().splitlines()[-1:]
         kind = SourceDenied if "ermission denied" in str(error.message) else SourceError
-        raise kind(f"libblockdev: {' '.join(last) or 'failed and said nothing'}") from error
+        raise kind(f"libblockdev: {' '.join(last) or 'failed without a message'}") from error
 
 
 def _volume(volume: Any) -> dict[str, Json]:

@@ -1,16 +1,16 @@
 """
 A recorded machine.
 
-A capture is a tree of files under the names the live machine has them::
+A capture is a tree of files under the names they have on the live machine::
 
-    capture.json          format, links, what was refused
-    proc/ sys/            as they were at first; a directory's listing in ``.names``
+    capture.json          format, links, refused questions
+    proc/ sys/            first answers; a directory's listing is in ``.names``
     run/udev/data/b8:0    udev's properties of a device, in udev's own format
-    cmd/dmsetup-table.txt what a command printed, named by its words
-    volumes.json          LVM's and md's metadata, where it was asked for
-    log/…                 what was told later: ``log.py``
+    cmd/dmsetup-table.txt the output of a command, named by its words
+    volumes.json          LVM's and md's metadata, if requested
+    log/…                 later answers: see ``log.py``
 
-Format 1 had the instants in ``capture.json``, and later answers as files under
+Format 1 kept the instants in ``capture.json`` and later answers as files under
 ``frames/N/``. Without ``capture.json`` it is a plain tree with one frame: an
 extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 """
@@ -21,7 +21,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from typing import NoReturn, TypeVar, cast
 
 from stackmap.errors import (
     CaptureError,
@@ -31,16 +31,14 @@ from stackmap.errors import (
     SourceMissing,
     SourceTimeout,
 )
-from stackmap.host.background import ANSWERED, BACKGROUND, PENDING, ReplayedAnswer
+from stackmap.host import Answer, Host, Json
+from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
 from stackmap.host.capture_paths import command_file, decoded, udev_file
 from stackmap.host.file_tree import open_tree
 from stackmap.host.log import Refusal
 from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
 from stackmap.host.udev_record import parse_udev
-
-if TYPE_CHECKING:
-    from stackmap.host import Answer, Host, Json
 
 T = TypeVar("T")
 
@@ -57,14 +55,14 @@ class CapturedHost:
     """
     A host that answers from a capture; time moves from frame to frame.
 
-    Until ``ticks`` begins it answers as at first, or when told to ``show`` a
-    window, as it was at the window's first frame. *tell* takes a line for each
-    part that is damaged and left out; without it that is a ``CaptureError``.
+    Before ``ticks`` it gives the first answers or, after ``select``, those of the
+    first frame in the window. *warn* takes a line for each damaged part, which is
+    left out; without *warn* damage is a ``CaptureError``.
     """
 
     def __init__(self, path: str, warn: Warn | None = None) -> None:
         self.path = path
-        self._warn = warn or self._refuse
+        self._warn = warn or self._raise_damaged
         self._tree = open_tree(path)
         manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
@@ -79,19 +77,19 @@ class CapturedHost:
         return self._timeline.span()
 
     def spacing(self) -> float | None:
-        """Return the seconds between the first two frames; None if there are no two."""
+        """Return the seconds between the first two frames; None with fewer than two."""
         return self._timeline.spacing()
 
     def select(self, window: TimeWindow) -> None:
-        """Answer from *window* alone; ``InputError`` if there is no frame in it."""
+        """Answer from *window* only; ``InputError`` if it has no frame."""
         self._window = window
         if window == WHOLE_RECORDING:
             return
         if next(self._timeline.frames(window), None) is None:
-            raise InputError(f"{self.path}: no sample in the time that was asked for")
+            raise InputError(f"{self.path}: no sample in the requested time window")
 
     def select_last_interval(self) -> bool:
-        """Answer from the last interval alone of what is shown; return whether there is one."""
+        """Answer from the last interval of the selected window only; return whether there is one."""
         window = self._timeline.last_interval(self._window)
         if window is not None:
             self.select(window)
@@ -107,7 +105,7 @@ class CapturedHost:
         return sorted(self._tree.names(path)) if listed is None else listed.splitlines()
 
     def link(self, path: str) -> str:
-        """Return what the link said."""
+        """Return the link's target."""
         question = f"link {path}"
         later = self._logged_answer(question, None)
         if later is not None:
@@ -116,40 +114,40 @@ class CapturedHost:
         return self._links.get(path) or self._tree.link(path)
 
     def run(self, *command: str) -> str:
-        """Return what *command* printed."""
+        """Return the recorded output of *command*."""
         printed = self._newest_answer("run " + " ".join(command), command_file(command))
         if printed is None:
             raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
         return printed
 
     def udev(self, number: str) -> dict[str, str]:
-        """Return the properties udev had recorded."""
+        """Return the recorded udev properties."""
         text = self._newest_answer(f"udev {number}", udev_file(number))
         return {} if text is None else parse_udev(text)
 
     def volumes(self) -> list[dict[str, Json]]:
-        """Return what libblockdev said of LVM."""
+        """Return libblockdev's records of LVM."""
         return self._records("volumes")
 
     def arrays(self) -> list[dict[str, Json]]:
-        """Return what libblockdev said of md."""
+        """Return libblockdev's records of md."""
         return self._records("arrays")
 
     def uevents(self) -> list[dict[str, str]]:
-        """Return what the kernel had told by this frame, since the one before."""
+        """Return the events between the previous frame and this one."""
         question = "uevents"
         if self._logged_answer(question, None) is None:
             self._repeat_refusal(question)
-        told = self._timeline.transient(question)
+        answer = self._timeline.transient(question)
         events = [
             event
-            for text in told
+            for text in answer
             for event in ([{"ACTION": SKIPPED}] if text == SKIPPED else self._json(text, question))
         ]
         return events + self._background_events()
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
-        """Return what will be ready in the frame in which it was when this was recorded."""
+        """Return an answer that is ready in the frame in which it was recorded as ready."""
         answer = ReplayedAnswer(partial(ask, self), self._is_background_pending)
         self._background = cast("ReplayedAnswer[object]", answer)
         return answer
@@ -160,15 +158,15 @@ class CapturedHost:
 
     def interval_ends(self) -> Iterator[tuple[float, int]]:
         """
-        Yield the instants of those frames that hold all that was counted, with how many intervals each ends.
+        Yield the instants of as few frames as keep every count, with the intervals that each ends.
 
-        Of frames between which every device counted on, and nothing else was
-        told, only the first and the last, as far as the recording says so.
+        Of consecutive frames that the recording marks as plain counting, only the
+        first and the last are yielded.
         """
         return self._frames(ends=True)
 
     def _frames(self, *, ends: bool = False) -> Iterator[FrameTime]:
-        """Begin anew: what was asked aside on an earlier way through is nobody's any more."""
+        """Start from the first frame; background questions of an earlier pass are forgotten."""
         self._background, self._was_background_pending = None, False
         return self._timeline.frames(self._window, ends=ends)
 
@@ -176,20 +174,20 @@ class CapturedHost:
         return self._timeline.answer(BACKGROUND, None) == PENDING
 
     def _background_events(self) -> list[dict[str, str]]:
-        """Return an event where an answer came that nobody waits for here: who began to look later must look again."""
+        """Return an event if an answer arrived that this replay does not wait for."""
         before, self._was_background_pending = (
             self._was_background_pending,
             self._is_background_pending(),
         )
         waits = self._background is not None and not self._background.taken
         came = before and not self._was_background_pending and not waits
-        return [{"ACTION": ANSWERED}] if came else []
+        return [{"ACTION": ANSWERED_IN_BACKGROUND}] if came else []
 
     def _warn_left_out(self, what: str) -> None:
         self._warn(f"{self.path}{what}")
 
     @staticmethod
-    def _refuse(what: str) -> NoReturn:
+    def _raise_damaged(what: str) -> NoReturn:
         raise CaptureError(what)
 
     def _required_answer(self, question: str, path: str) -> str:
@@ -200,7 +198,7 @@ class CapturedHost:
         return kept
 
     def _newest_answer(self, question: str, path: str) -> str | None:
-        """Return the newest answer at or before this frame, None if the capture has none."""
+        """Return the newest answer up to this frame, None if the capture has none."""
         later = self._logged_answer(question, path)
         if later is not None:
             return later
@@ -211,11 +209,11 @@ class CapturedHost:
             return None
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
-        """Return what was told after the first answers, refusals included; None if nothing."""
-        told = self._timeline.answer(question, path)
-        if isinstance(told, Refusal):
-            raise REFUSALS.get(told.kind, SourceError)(told.message)
-        return told
+        """Return the newest answer after the first ones, None if there is none; raises recorded refusals."""
+        answer = self._timeline.answer(question, path)
+        if isinstance(answer, Refusal):
+            raise REFUSALS.get(answer.kind, SourceError)(answer.message)
+        return answer
 
     def _records(self, name: str) -> list[dict[str, Json]]:
         return cast(
@@ -229,7 +227,7 @@ class CapturedHost:
         except (ValueError, RecursionError) as error:
             raise CaptureError(f"{self.path}: {what} is damaged: {error}") from error
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-            raise CaptureError(f"{self.path}: {what} is damaged: no list of records")
+            raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
         return found
 
     def _repeat_refusal(self, question: str) -> None:

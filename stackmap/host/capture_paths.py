@@ -1,11 +1,11 @@
-"""Where the answer to each question is kept, and how its bytes become text: the same for all hosts."""
+"""Paths of answers in a capture, and the encoding of their text."""
 
 from __future__ import annotations
 
 
 def command_file(command: tuple[str, ...]) -> str:
     """
-    Return where what *command* prints is kept: its words, without options.
+    Return the path of the output of *command*: its words without options.
 
     >>> command_file(("dmsetup", "status", "--noflush"))
     '/cmd/dmsetup-status.txt'
@@ -19,15 +19,15 @@ def command_file(command: tuple[str, ...]) -> str:
 
 
 def udev_file(number: str) -> str:
-    """Return where udev keeps what it knows of the block device with *number*."""
+    """Return the path of udev's record of block device *number*."""
     return f"/run/udev/data/b{number}"
 
 
 def decoded(content: bytes) -> str:
-    r"""Return *content* as text; bytes that are no UTF-8 stay visible as ``\xNN``."""
+    r"""Return *content* as text; bytes that are not UTF-8 become ``\xNN``."""
     return content.decode("utf-8", "backslashreplace")
 
 
 def encoded(text: str) -> bytes:
-    r"""Return *text* as bytes; a name in a directory that was no UTF-8 stays visible as ``\udcNN``."""
+    r"""Return *text* as bytes; surrogates of a non-UTF-8 file name become ``\udcNN``."""
     return text.encode("utf-8", "backslashreplace")

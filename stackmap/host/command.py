@@ -1,7 +1,7 @@
 """
-A command: begun at one moment, its answer waited for at another, and no longer than a time limit.
+A command that is started now and read later, within a time limit.
 
-By os and select, not by subprocess: its import takes longer than dmsetup does.
+Uses os and select: importing subprocess takes longer than dmsetup runs.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from stackmap.errors import SourceError, SourceMissing, SourceTimeout
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # an ordinary user's PATH often lacks sbin
 ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
-KILL_SECONDS = 1.0  # a killed child is gone at once, but for one that hangs in the kernel
-POLL_INTERVAL = 0.001  # seconds between looks at a child that has said all and is about to end
+KILL_SECONDS = 1.0  # a killed child ends at once unless it hangs in the kernel
+POLL_INTERVAL = 0.001  # seconds, while a child that closed its output is about to end
 BLOCK = 65536
 
 
 class Command:
-    """A command that runs since this object was made; ``SourceMissing`` where there is no such program."""
+    """A running command; ``SourceMissing`` if there is no such program."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         program = _program(words[0])
         self.words = words
         self._out, out = os.pipe()
-        self._err, complaint = os.pipe()
+        self._err, err = os.pipe()
         try:
             self._pid = os.posix_spawn(
                 program,
@@ -36,29 +36,29 @@ class Command:
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, out, 1),
-                    (os.POSIX_SPAWN_DUP2, complaint, 2),
+                    (os.POSIX_SPAWN_DUP2, err, 2),
                 ],
-                setsigdef=[signal.SIGPIPE],  # Python ignores it, and children inherit that
-                setsigmask=[],  # as they inherit what the thread that asks has blocked
+                setsigdef=[signal.SIGPIPE],  # Python ignores it, and a child would inherit that
+                setsigmask=[],  # a child would inherit the signals blocked in this thread
             )
         except OSError as error:
             self._close()
             raise SourceError(f"{words[0]}: {error.strerror}") from error
         finally:
             os.close(out)
-            os.close(complaint)
+            os.close(err)
 
     def answer(self, seconds: float) -> tuple[int, bytes, bytes]:
         """
-        Return the exit status (negative: the signal that ended it), what was printed, and the complaint.
+        Return the exit status (negative: the signal that ended it), stdout and stderr.
 
-        ``SourceTimeout`` where that takes more than *seconds* from now: what we did
-        since it was begun is not its fault, and it may have waited for us to read.
+        ``SourceTimeout`` if that takes more than *seconds* from now. The time since the
+        start does not count: the command may have waited for us to read.
         """
         deadline = time.monotonic() + seconds
         try:
-            out, complaint = self._said(deadline)
-            return self._ended(deadline), out, complaint
+            out, err = self._said(deadline)
+            return self._ended(deadline), out, err
         except TimeoutError:
             self._kill()
             raise SourceTimeout(
@@ -68,19 +68,19 @@ class Command:
             self._close()
 
     def _said(self, deadline: float) -> tuple[bytes, bytes]:
-        """Return all that comes through both pipes until they are closed."""
-        said: dict[int, list[bytes]] = {self._out: [], self._err: []}
+        """Return all output of both pipes."""
+        output: dict[int, list[bytes]] = {self._out: [], self._err: []}
         poll = select.poll()
-        for pipe in said:
+        for pipe in output:
             poll.register(pipe, select.POLLIN)
-        remaining = len(said)
+        remaining = len(output)
         while remaining:
             for pipe, _ in poll.poll(_milliseconds(deadline)):
-                said[pipe].append(os.read(pipe, BLOCK))
-                if not said[pipe][-1]:
+                output[pipe].append(os.read(pipe, BLOCK))
+                if not output[pipe][-1]:
                     poll.unregister(pipe)
                     remaining -= 1
-        return b"".join(said[self._out]), b"".join(said[self._err])
+        return b"".join(output[self._out]), b"".join(output[self._err])
 
     def _ended(self, deadline: float) -> int:
         """Return the exit status."""
@@ -92,7 +92,7 @@ class Command:
             time.sleep(POLL_INTERVAL)
 
     def _kill(self) -> None:
-        """End the command; one that hangs in the kernel, on a dead path, cannot die and is left."""
+        """Kill the command; one that hangs in the kernel on a dead path cannot be killed and is left."""
         os.kill(self._pid, signal.SIGKILL)
         deadline = time.monotonic() + KILL_SECONDS
         while not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < deadline:
@@ -113,7 +113,7 @@ def _program(name: str) -> str:
 
 
 def _milliseconds(deadline: float) -> float:
-    """Return what is left until *deadline*; ``TimeoutError`` where nothing is."""
+    """Return the milliseconds until *deadline*; ``TimeoutError`` if it has passed."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

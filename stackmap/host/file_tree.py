@@ -1,10 +1,10 @@
 """
 Trees of files that stand for a machine: a directory, or a tar read into memory.
 
-A capture may come from anyone. So a tree never follows a link out of itself,
-opens only plain files, and reads no more than ``MAX_BYTES``; and a tar is never unpacked to disk,
-so there is nothing for a hostile one to overwrite. (By os and not by pathlib,
-whose import costs a tenth of what `tree` may.)
+A capture may come from anyone. A tree never follows a link out of itself, opens
+only plain files and reads at most ``MAX_BYTES``. A tar is never unpacked to
+disk, so a hostile one cannot overwrite anything. (Uses os, not pathlib, whose
+import costs a tenth of the time that `tree` takes.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution
 
 
 class FileTree(Protocol):
-    """Files by absolute path, ``/`` being the top of the capture."""
+    """Files by absolute path; ``/`` is the top of the capture."""
 
     def read(self, path: str) -> bytes:
         """Return the content of the file at *path*; ``SourceMissing`` if there is none."""
@@ -36,18 +36,18 @@ class FileTree(Protocol):
         """Return the names in the directory at *path*; ``SourceMissing`` if there is none."""
 
     def link(self, path: str) -> str:
-        """Return what the link at *path* says; ``SourceMissing`` if it is no link."""
+        """Return the target of the link at *path*; ``SourceMissing`` if it is not a link."""
 
 
 def open_tree(path: str) -> FileTree:
-    """Return the tree at *path*, a directory or a tar (gzip, bzip2, xz or plain)."""
+    """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
     if os.path.isdir(path):
         return DirectoryTree(path)
     return ArchiveTree.load(path)
 
 
 class DirectoryTree:
-    """A tree that lies on disk."""
+    """A tree on disk."""
 
     def __init__(self, root: str) -> None:
         self._root = os.path.realpath(root)
@@ -59,7 +59,7 @@ class DirectoryTree:
             about = os.stat(place)
             if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
                 raise CaptureError(
-                    f"{path}: refused: no plain file, or one of over {MAX_BYTES} bytes"
+                    f"{path}: refused: not a plain file, or larger than {MAX_BYTES} bytes"
                 )
             with open(place, "rb") as file:
                 return file.read()
@@ -79,24 +79,24 @@ class DirectoryTree:
             raise SourceDenied(f"{place}: {error.strerror}") from error
 
     def link(self, path: str) -> str:
-        """Return what the link at *path* says."""
+        """Return the target of the link at *path*."""
         above, _, name = path.rpartition("/")
         try:
             return os.readlink(os.path.join(self._inside(above), name))
         except OSError as error:
-            raise SourceMissing(f"{path}: no link in this capture") from error
+            raise SourceMissing(f"{path}: not a link in this capture") from error
 
     def _inside(self, path: str) -> str:
         if "\0" in path:
-            raise SourceMissing(f"{path!r}: no name of a file")
+            raise SourceMissing(f"{path!r}: not a file name")
         real = os.path.realpath(self._root + "/" + path)
         if real != self._root and not real.startswith(self._root + "/"):
-            raise CaptureError(f"{path}: leads out of the capture, to {real}: not followed")
+            raise CaptureError(f"{path}: refused: a link out of the capture, to {real}")
         return real
 
 
 class ArchiveTree:
-    """A tree held in memory."""
+    """A tree in memory."""
 
     def __init__(self, files: dict[str, bytes], links: dict[str, str]) -> None:
         self._files = files
@@ -112,7 +112,7 @@ class ArchiveTree:
 
     @classmethod
     def load(cls, path: str) -> ArchiveTree:
-        """Return the tree in the tar at *path*, or say why it cannot be one."""
+        """Return the tree in the tar at *path*; ``CaptureError`` if it is not a safe tar."""
         import tarfile  # only a tar pays for it
         import zlib
         from lzma import LZMAError
@@ -125,7 +125,7 @@ class ArchiveTree:
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error
         except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:
-            raise CaptureError(f"{path}: no capture, or a damaged one: {error}") from error
+            raise CaptureError(f"{path}: not a capture, or damaged: {error}") from error
         except OSError as error:
             raise CaptureError(f"{path}: {error.strerror or error}") from error
 
@@ -144,15 +144,15 @@ class ArchiveTree:
         return list(names)
 
     def link(self, path: str) -> str:
-        """Return what the link at *path* says."""
+        """Return the target of the link at *path*."""
         above, _, name = path.rpartition("/")
         target = self._links.get(f"{self._resolve(above)}/{name}")
         if target is None:
-            raise SourceMissing(f"{path}: no link in this capture")
+            raise SourceMissing(f"{path}: not a link in this capture")
         return target
 
     def _resolve(self, path: str) -> str:
-        """Return *path* with its links followed, ``..`` never above the top."""
+        """Return *path* with its links followed; ``..`` stays below the top."""
         done: list[str] = []
         todo = path.split("/")[::-1]
         followed = 0
@@ -177,7 +177,7 @@ class ArchiveTree:
 
 
 class _BoundedStream:
-    """A stream that refuses to be read beyond the bound: tarfile reads headers of any length at once."""
+    """A stream with a size limit: tarfile reads headers of any length in one call."""
 
     def __init__(self, stream: BinaryIO, path: str) -> None:
         self._stream = stream
@@ -185,7 +185,7 @@ class _BoundedStream:
         self._room = MAX_BYTES
 
     def read(self, size: int) -> bytes:
-        """Return the next *size* bytes, fewer at the end."""
+        """Return the next *size* bytes, fewer at the end; ``CaptureError`` beyond the limit."""
         self._room -= size
         if self._room < 0:
             raise CaptureError(f"{self._path}: refused: unpacks to more than {MAX_BYTES >> 20} MiB")
@@ -193,7 +193,7 @@ class _BoundedStream:
 
 
 def _unpacked(file: BinaryIO) -> BinaryIO:
-    """Return *file*, through what unpacks it; its first bytes tell."""
+    """Return *file*, decompressed according to its first bytes."""
     start = file.read(6)
     file.seek(0)
     for magic, module in UNPACKERS.items():
@@ -203,7 +203,7 @@ def _unpacked(file: BinaryIO) -> BinaryIO:
 
 
 def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Return the files and links of *archive*; refuse what no capture needs."""
+    """Return the files and links of *archive*; refuse anything else."""
     files: dict[str, bytes] = {}
     links: dict[str, str] = {}
     room = MAX_BYTES
@@ -213,7 +213,7 @@ def _members(archive: tarfile.TarFile, path: str) -> tuple[dict[str, bytes], dic
         if room < 0 or count >= MAX_FILES:
             raise CaptureError(
                 f"{path}: refused: unpacks to more than {MAX_BYTES >> 20} MiB or {MAX_FILES} files; "
-                "a directory may hold more: unpack it yourself, if you trust it"
+                "if you trust it, unpack it and give the directory"
             )
         if member.issym():
             links[name] = _safe_target(name, member.linkname, path)
@@ -237,17 +237,19 @@ def _safe_name(name: str, path: str) -> str:
 
 
 def _safe_target(name: str, target: str, path: str) -> str:
-    """Return *target*, what the link *name* says, if it stays in the tree."""
+    """Return the *target* of the link *name*; ``CaptureError`` if it leaves the tree."""
     depth = name.count("/") - 1
     for part in target.split("/"):
         depth += -1 if part == ".." else part not in ("", ".")
         if depth < 0 or target.startswith("/"):
-            raise CaptureError(f"{path}: refused: the link {name!r} leads outside, to {target!r}")
+            raise CaptureError(
+                f"{path}: refused: a link out of the capture, {name!r} to {target!r}"
+            )
     return target
 
 
 def _top_folder(files: dict[str, bytes]) -> str:
-    """Return the one folder that all *files* lie in ("/host-1"), as `tar c NAME/` makes it; "" if none."""
+    """Return the one folder that holds all *files* ("/host-1"), as `tar c NAME/` makes it; "" if none."""
     tops = {path.split("/")[1] for path in files}
     if len(tops) != 1 or tops & {"sys", "proc", "run", "cmd", "capture.json"}:
         return ""

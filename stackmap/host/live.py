@@ -1,7 +1,8 @@
 """
-The running machine: with ``command``, ``blockdev`` and ``uevents`` beside it the one place that opens, runs or sleeps.
+The running machine.
 
-It opens only files of /proc, /sys and /run; never a block device.
+With ``command``, ``blockdev`` and ``uevents`` the only modules that open files, run
+commands or sleep. It opens files of /proc, /sys and /run, never a block device.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
+from stackmap.host import Answer, Host, Json
 from stackmap.host.capture_paths import decoded, udev_file
 from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:
-    from stackmap.host import Answer, Host, Json
     from stackmap.host.command import Command
     from stackmap.host.uevents import UeventListener
 
 T = TypeVar("T")
 
-DEFAULT_TIMEOUT = 5.0  # dmsetup answers in 0.01 s; a command that waits on a dead path, never
-# lvm reads the labels of all PVs, past the cache, behind the load that is looked into.
+DEFAULT_TIMEOUT = 5.0  # seconds; dmsetup answers in 0.01 s, or never on a dead path
+# lvm reads the labels of all PVs with direct I/O, queued behind the load under investigation.
 COMMAND_TIMEOUTS = {"lvm": 60.0}
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
@@ -51,7 +52,7 @@ class LiveHost:
 
     def read(self, path: str) -> str:
         """Return the file's text."""
-        # os.open and os.read: half the cost of open(), and a scan reads thousands.
+        # os.open and os.read cost half as much as open(), and a scan reads thousands of files.
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
@@ -71,21 +72,21 @@ class LiveHost:
             raise _refusal(path, error) from error
 
     def link(self, path: str) -> str:
-        """Return what the link says."""
+        """Return the link's target."""
         try:
             return os.readlink(path)
         except OSError as error:
             raise _refusal(path, error) from error
 
     def start(self, *command: str) -> None:
-        """Begin *command*, which will be asked for, so that it works while we do; refusals are for ``run``."""
+        """Start *command* now for a later ``run``, which also raises its errors."""
         try:
             self._begun[command] = _started(command)
         except SourceError:
             return
 
     def run(self, *command: str) -> str:
-        """Return what *command* prints, in the C locale and in the time it has (``COMMAND_TIMEOUTS``)."""
+        """Return the output of *command* in the C locale, within its time limit (``COMMAND_TIMEOUTS``)."""
         process = self._begun.pop(command, None) or _started(command)
         status, out, complaint = process.answer(COMMAND_TIMEOUTS.get(command[0], DEFAULT_TIMEOUT))
         if status:
@@ -93,27 +94,27 @@ class LiveHost:
         return decoded(out)
 
     def udev(self, number: str) -> dict[str, str]:
-        """Return what udev has recorded; {} where that is nothing."""
+        """Return udev's recorded properties, {} if there are none."""
         try:
             return parse_udev(self.read(udev_file(number)))
         except SourceMissing:
             return {}
 
     def volumes(self) -> list[dict[str, Json]]:
-        """Return LVM's LVs, by libblockdev."""
+        """Return LVM's LVs, from libblockdev."""
         from stackmap.host import blockdev
 
         return blockdev.volumes()
 
     def arrays(self) -> list[dict[str, Json]]:
-        """Return md's arrays, by libblockdev."""
+        """Return md's arrays, from libblockdev."""
         from stackmap.host import blockdev
 
         names = [name for name in self.names_in("/sys/block") if name.startswith("md")]
         return blockdev.arrays(names)
 
     def uevents(self) -> list[dict[str, str]]:
-        """Return what was told since, by pyudev's monitor of the kernel."""
+        """Return the events since the previous call, from pyudev's monitor of the kernel."""
         from stackmap.host.uevents import UeventListener
 
         if self._listener is None:
@@ -121,18 +122,19 @@ class LiveHost:
         return self._listener.events()
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
-        """Begin to *ask*, in a thread."""
-        from stackmap.host.background_thread import ThreadedAnswer  # 3 ms that only a change costs
+        """Start *ask* in a thread."""
+        from stackmap.host.background_thread import (
+            ThreadedAnswer,
+        )  # 3 ms, needed only after a change
 
         return ThreadedAnswer(partial(ask, self))
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """
-        Yield instants, sleeping towards deadlines, so that delays do not add up.
+        Yield instants, sleeping towards deadlines so that delays do not add up.
 
-        One that passed while the program was busy is left out: two samples
-        taken at once have no rate between them. The instants are those of a
-        clock that is never set back, from what the time of day was at first.
+        A deadline that passed while the program was busy is skipped: two samples at
+        one time have no rate. The clock is monotonic, set to the time of day at the start.
         """
         start = _now()
         date = time.time() - start
@@ -150,18 +152,18 @@ class LiveHost:
 def _started(command: tuple[str, ...]) -> Command:
     if command[0] == "dmsetup":
         _require_control()
-    from stackmap.host.command import Command  # 2 ms that a run without root and dm does not pay
+    from stackmap.host.command import Command  # 2 ms, not needed without root or dm
 
     return Command(command)
 
 
 def _now() -> float:
-    """Return seconds since boot; those in which the machine was suspended count."""
+    """Return seconds since boot, time in suspend included."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _all_of(descriptor: int, *, at_once: bool) -> bytes:
-    """Return the content of an open file; an attribute of sysfs, a page at most, comes at once."""
+    """Return the content of an open file; a sysfs attribute, at most a page, takes one read."""
     parts = [os.read(descriptor, BLOCK)]
     while parts[-1] and not at_once:
         parts.append(os.read(descriptor, BLOCK))
@@ -169,7 +171,7 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
 
 
 def _require_control() -> None:
-    """Refuse what dmsetup would refuse, without the cost of running it."""
+    """Refuse where dmsetup would, without the cost of running it."""
     if not os.path.exists(CONTROL):
         raise SourceMissing("dmsetup: this kernel has no device-mapper loaded")
     if not os.access(CONTROL, os.R_OK | os.W_OK):
@@ -182,7 +184,9 @@ def _refusal(what: str, error: OSError) -> SourceError:
 
 
 def _failure(command: tuple[str, ...], complaint: str) -> SourceError:
-    said = complaint.strip().splitlines()
-    message = f"{' '.join(command[:2])}: {said[-1].strip() if said else 'failed and said nothing'}"
+    lines = complaint.strip().splitlines()
+    message = (
+        f"{' '.join(command[:2])}: {lines[-1].strip() if lines else 'failed without a message'}"
+    )
     denied = "Permission denied" in complaint or "Operation not permitted" in complaint
     return (SourceDenied if denied else SourceError)(message)

@@ -1,29 +1,28 @@
 """
-The log of a capture: what was told after its first answers, one frame a sample.
+The log of a capture: answers after the first ones, one frame per sample.
 
-It lies in segments, ``log/<instant of the first frame>.gz``, of ``SPAN``
-seconds each. A segment stands by itself: it is one gzip stream, flushed after
-each frame so that every frame is whole as soon as it is written; its first
-frame holds all that the log had told until then, the others what changed. Of
-a stream that ends anywhere, or is damaged, all whole frames before that are
-read. Unpacked, it is::
+It is split into segments, ``log/<instant of the first frame>.gz``, of
+``SEGMENT_SECONDS`` each. A segment stands alone: it is one gzip stream, flushed
+after each frame so that every frame is complete once written. Its first frame
+repeats all answers logged so far; later frames hold what changed. If a stream
+is cut or damaged, all complete frames before that point are read. Unpacked::
 
     frame 1763732400.000127 6021 2774113
     ["=", "read /proc/diskstats", 5980]
     … 5980 bytes …
     ["!", "run dmsetup table", "denied", "dmsetup: /dev/mapper/control needs root"]
 
-A frame's heading has its instant, the bytes that follow, and their CRC-32. In
-it, each entry's heading is JSON: what it is, the question, its bytes:
+A frame's heading has its instant, the number of bytes that follow, and their
+CRC-32. Each entry has a JSON heading: its kind, the question, its bytes:
 
-- ``=``  the answer, whole;
-- ``~``  those of its lines that differ: their numbers from 0 in one line, then the lines;
-- ``!``  no answer: the kind of refusal and its words;
-- ``+``  an answer that holds for this frame alone.
+- ``=``  the whole answer;
+- ``~``  the lines that differ: their numbers from 0 in one line, then the lines;
+- ``!``  no answer: the kind of refusal and its message;
+- ``+``  an answer that is valid in this frame only.
 
-To ``COUNT``, which a segment's first frame answers, no host is asked: how many
-frames there were before it, and how many of the frames up to this one are
-marked, which are those in which more happened than that devices counted on.
+``FRAME_COUNT`` is an entry of a segment's first frame, not a question to a
+host: the number of frames before it, and how many frames up to this one are
+marked. In a marked frame more happened than counters going up.
 """
 
 from __future__ import annotations
@@ -43,19 +42,16 @@ FOLDER = "/log"
 ENDING = ".gz"
 SEGMENT_SECONDS = 600.0  # seconds
 GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
-UNPACK_STEPS = (
-    1 << 14,
-    1 << 20,
-)  # bytes unpacked at once: at first, for the first frame alone, and at most
-MAX_FRAME = 1 << 26  # of a frame: 2,000 devices with all that is asked of them take 20 MB
-TRANSIENT = b'["+"'  # how an entry begins that holds for its frame alone
-MAX_HEADING = 100  # bytes, more than a frame's heading takes
+UNPACK_STEPS = 1 << 14, 1 << 20  # bytes: at first, for the first frame alone, and at most
+MAX_FRAME = 1 << 26  # bytes; all answers of 2,000 devices take 20 MB
+TRANSIENT = b'["+"'  # the beginning of an entry that is valid in its frame only
+MAX_HEADING = 100  # bytes, more than the heading of any frame
 FRAME_COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the words."""
+    """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the reason."""
 
     kind: str
     message: str
@@ -66,12 +62,12 @@ Answers = Mapping[str, Lines | Refusal]  # by question; an answer is split at it
 
 
 def segment_path(time: float) -> str:
-    """Return where the segment that begins at *time* lies."""
+    """Return the path of the segment that begins at *time*."""
     return f"{FOLDER}/{time:.6f}{ENDING}"
 
 
 def segment_start(name: str) -> float | None:
-    """Return when the segment *name* begins, None if it is no segment."""
+    """Return when the segment *name* begins, None if it is not a segment."""
     try:
         return float(name.removesuffix(ENDING)) if name.endswith(ENDING) else None
     except ValueError:
@@ -79,7 +75,7 @@ def segment_start(name: str) -> float | None:
 
 
 def encode_frame(time: float, entries: list[bytes]) -> bytes:
-    """Return a frame."""
+    """Return a frame's bytes."""
     content = b"".join(entries)
     return b"frame %.6f %d %d\n%b" % (time, len(content), zlib.crc32(content), content)
 
@@ -87,7 +83,7 @@ def encode_frame(time: float, entries: list[bytes]) -> bytes:
 def encode_entry(
     question: str, now: Lines | Refusal, before: Lines | Refusal | None = None
 ) -> bytes:
-    """Return the entry that says *now*; where the answer *before* has as many lines, how they differ."""
+    """Return the entry for the answer *now*: the changed lines if *before* has as many lines."""
     if isinstance(now, Refusal):
         return _heading("!", question, now.kind, now.message)
     if isinstance(before, list) and len(before) == len(now) > 1:
@@ -99,12 +95,12 @@ def encode_entry(
 
 
 def encode_transient(question: str, answer: str) -> bytes:
-    """Return an entry for this frame alone."""
+    """Return an entry for this frame only."""
     return _with_body("+", question, encoded(answer))
 
 
 class Ending(Enum):
-    """How a segment ends that was read: as it was ended, cut off as by a crash, or in what no recorder wrote."""
+    """The end of a segment: complete, cut off as by a crash, or damaged."""
 
     WHOLE = auto()
     CUT = auto()
@@ -112,7 +108,7 @@ class Ending(Enum):
 
 
 class Frames:
-    """Instant and entries of each whole frame of a segment, up to any damage; after the last, its ``ending``."""
+    """Instant and entries of each complete frame of a segment; ``ending`` after the last."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -129,14 +125,14 @@ class Frames:
                     yield time, rest[begin:end]
                     start = end
                 rest = rest[start:]
-        except (ValueError, zlib.error):  # written over, as by a crash of the machine
+        except (ValueError, zlib.error):  # overwritten, as by a crash of the machine
             self.ending = Ending.DAMAGED
             return
         if rest and self.ending is Ending.WHOLE:
             self.ending = Ending.DAMAGED
 
     def _unpacked(self) -> Iterator[bytes]:
-        """Yield the content unpacked, as far as it goes."""
+        """Yield the unpacked content as far as it is intact."""
         unpacking = zlib.decompressobj(GZIP)
         step, most = UNPACK_STEPS
         while self._content and not unpacking.eof:
@@ -148,7 +144,7 @@ class Frames:
 
 
 def parse_count(answer: str, where: str) -> tuple[int, int]:
-    """Return the frames before and the marks, as ``COUNT`` is answered; ``CaptureError`` if it is not."""
+    """Return the frames before and the marks in an answer to ``FRAME_COUNT``; ``CaptureError`` if damaged."""
     try:
         before, marks = map(int, answer.split())
     except ValueError as error:
@@ -156,8 +152,10 @@ def parse_count(answer: str, where: str) -> tuple[int, int]:
     return before, marks
 
 
-def apply_entries(told: dict[str, Lines | Refusal], entries: bytes, where: str) -> dict[str, str]:
-    """Bring *told* up to a frame; return what holds for that frame alone."""
+def apply_entries(
+    answers: dict[str, Lines | Refusal], entries: bytes, where: str
+) -> dict[str, str]:
+    """Bring *answers* up to a frame; return what holds for that frame alone."""
     alone: dict[str, str] = {}
     start = 0
     try:
@@ -166,16 +164,16 @@ def apply_entries(told: dict[str, Lines | Refusal], entries: bytes, where: str) 
             kind, question, *more = json.loads(entries[start:end])
             start = end + 1
             if kind == "!":
-                told[question] = Refusal(*map(str, more))
+                answers[question] = Refusal(*map(str, more))
                 continue
             body = entries[start : start + more[0]].decode()
             start += more[0] + 1
             if kind == "+":
                 alone[question] = body
             elif kind == "~":
-                told[question] = _patched(told[question], body)
+                answers[question] = _patched(answers[question], body)
             else:
-                told[question] = body.split("\n")
+                answers[question] = body.split("\n")
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise CaptureError(f"{where}: damaged: {error!r}") from error
     return alone
@@ -192,7 +190,7 @@ def _patched(before: Lines | Refusal, changes: str) -> Lines:
 
 
 def _frame_at(rest: bytes, start: int) -> tuple[float, int, int] | None:
-    """Return the instant of the frame at *start*, and where its entries begin and end; None: it is not all there."""
+    """Return the frame's instant and where its entries begin and end; None if it is incomplete."""
     end = rest.find(b"\n", start, start + MAX_HEADING)
     if end < 0:
         if len(rest) - start > MAX_HEADING:

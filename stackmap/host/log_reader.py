@@ -1,4 +1,4 @@
-"""The log of a capture as a timeline: through the frames of a window, segment by segment."""
+"""The log of a capture as a timeline: the frames of a window, segment by segment."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
 
 from stackmap.host import log
+from stackmap.host.file_tree import FileTree
 from stackmap.host.log import FOLDER, Ending, Lines, Refusal
 from stackmap.host.timeline import (
     SKIPPED,
@@ -21,23 +21,20 @@ from stackmap.host.timeline import (
     utc_time,
 )
 
-if TYPE_CHECKING:
-    from stackmap.host.file_tree import FileTree
-
 
 class LogReader:
     """
-    The log's segments; only those that a window needs are read.
+    Reads only the log segments that a window needs.
 
-    *tell* takes a line for each that is damaged, which says what is left out.
+    *warn* takes a line for each damaged segment, with what is left out.
     """
 
-    def __init__(self, tree: FileTree, names: list[str], tell: Warn) -> None:
+    def __init__(self, tree: FileTree, names: list[str], warn: Warn) -> None:
         found = sorted(
             (start, name) for name in names if (start := log.segment_start(name)) is not None
         )
         self._tree = tree
-        self._tell = tell
+        self._warn = warn
         self._starts = [*(start for start, _ in found), inf]
         self._names = [f"{FOLDER}/{name}" for _, name in found]
         self._answers: dict[str, Lines | Refusal] = {}
@@ -46,7 +43,7 @@ class LogReader:
         self._damaged: set[int] = set()
 
     def span(self) -> tuple[float, float] | None:
-        """Return the first instant by its segment's name, and the last by reading the last segment."""
+        """Return the first instant, from a segment's name, and the last, from the last segment."""
         for place in reversed(range(len(self._names))):
             last = None
             for time, _ in self._frames(place):
@@ -56,13 +53,13 @@ class LogReader:
         return None
 
     def spacing(self) -> float | None:
-        """Return it, by reading the begin of the first segment."""
+        """Return the seconds between the first two frames, from the first segment; None without two."""
         return first_spacing(
             [time for time, _ in islice(self._frames(0), 2)] if self._names else []
         )
 
     def last_interval(self, window: TimeWindow) -> TimeWindow | None:
-        """Return it, by reading segments from the end on."""
+        """Return the window of the last interval in *window*, reading segments from the end; None without one."""
         begin = -inf if window.since is None else window.since
         end = inf if window.until is None else window.until
         latest = min(self._segment_at(end), len(self._names) - 1)
@@ -75,7 +72,7 @@ class LogReader:
         return last_interval(parts, window.every, first)
 
     def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
-        """Move through the window, from segment to segment."""
+        """Move through the window, segment by segment."""
         self._answers, self._transient = {}, {}
         pace = FrameSchedule(window)
         place = self._segment_at(pace.due)
@@ -95,9 +92,9 @@ class LogReader:
         self, place: int, pace: FrameSchedule, still: int
     ) -> Iterator[tuple[float | None, int]]:
         """
-        Yield the frames of a segment that are due, and how many each stands for; None: one that is passed over.
+        Yield the due frames of a segment, with the intervals that each ends; None for skipped ones.
 
-        Of one that is *still* for so many frames only what may be an end of the window is shown.
+        Of a segment with *still* unmarked frames, only possible ends of the window are yielded.
         """
         waiting: tuple[float | None, int] = None, 0
         for number, (time, entries) in enumerate(self._frames(place)):
@@ -119,20 +116,20 @@ class LogReader:
         yield waiting
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - questions are known by their words
-        """Return what the log told last."""
+        """Return the newest logged answer."""
         now = self._answers.get(question)
         return "\n".join(now) if isinstance(now, list) else now
 
     def transient(self, question: str) -> list[str]:
-        """Return what was told in the frames since the one before, this one's included, and forget it."""
+        """Return the transient answers since the previous call, and forget them."""
         return self._transient.pop(question, [])
 
     def _segment_at(self, time: float) -> int:
-        """Return the place of the segment that has *time*, or of the first one."""
+        """Return the index of the segment that has *time*, or of the first one."""
         return max(0, bisect_right(self._starts, time) - 1)
 
     def _take(self, entries: bytes, where: str, *, fresh: bool) -> None:
-        """Bring what was told up to a frame; *fresh*: it is not after any that was shown."""
+        """Apply a frame's entries; *fresh*: no frame was yielded before it."""
         if fresh:
             self._transient = {}
         for question, answer in log.apply_entries(self._answers, entries, where).items():
@@ -140,36 +137,36 @@ class LogReader:
                 self._transient.setdefault(question, []).append(answer)
 
     def _skip(self) -> None:
-        """Leave out what comes before the segment that is read next; that tells all anew."""
+        """Forget all answers: the next segment read repeats them."""
         self._answers = {}
         self._transient = {"uevents": [SKIPPED]}
 
     def _unmarked_frames(self, place: int) -> int:
-        """Return how many frames a segment has if none is marked, nor the one after them; else 0."""
+        """Return the number of frames if neither this segment nor the next frame has a mark, else 0."""
         before, after = self._count(place), self._count(place + 1)
         if before is None or after is None or before[1] != after[1]:
             return 0
         return max(0, after[0] - before[0])
 
     def _count(self, place: int) -> tuple[int, int] | None:
-        """Return what a segment's first frame says of frames and marks; None where it does not."""
+        """Return the count of frames and marks in a segment's first frame; None without one."""
         if place not in self._counts and place < len(self._names):
             entries = next((entries for _, entries in self._frames(place)), b"")
             name = self._names[place]
-            told = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
-            self._counts[place] = None if told is None else log.parse_count(told, name)
+            answer = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
+            self._counts[place] = None if answer is None else log.parse_count(answer, name)
         return self._counts.get(place)
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
-        """Yield the frames of a segment; of one that is damaged say what is left out."""
+        """Yield the frames of a segment; warn about the part that is damaged."""
         last = self._starts[place]
         frames = log.Frames(self._tree.read(self._names[place]))
         for last, entries in frames:
             yield last, entries
-        newest = place == len(self._names) - 1  # which a crash may have cut off
+        newest = place == len(self._names) - 1  # a crash may have cut it off
         fine = (Ending.WHOLE, Ending.CUT) if newest else (Ending.WHOLE,)
         if frames.ending not in fine and place not in self._damaged:
             self._damaged.add(place)
             until = self._starts[place + 1]
             span = f"from {utc_time(last)} " + ("on" if until == inf else f"to {utc_time(until)}")
-            self._tell(f"{self._names[place]}: damaged: what was recorded {span} is left out")
+            self._warn(f"{self._names[place]}: damaged: samples {span} are left out")

@@ -1,4 +1,4 @@
-"""A segment of a capture's log, being written."""
+"""A writer of one segment of a capture's log."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from stackmap.errors import CaptureError
 from stackmap.host.log import GZIP
 
-# Most of what level 6 makes of counters, in a fifth of its time.
+# Nearly the compression of level 6 on counters, in a fifth of its time.
 LEVEL = 1
 
 
 class SegmentWriter:
     """
-    A file that grows by a frame a write, and never holds half of one for long.
+    A file that grows by one frame per write and is never left with half a frame.
 
-    A write that did not go through, as on a full disk, is taken back.
+    A failed write, for example on a full disk, is truncated away.
     """
 
     def __init__(self, path: str, start: float) -> None:
@@ -35,12 +35,12 @@ class SegmentWriter:
             raise CaptureError(f"{path}: {error.strerror}") from error
 
     def append(self, frame: bytes) -> None:
-        """Write *frame*, so that it can be read from now on."""
+        """Write *frame*; it is readable from now on."""
         with _signals_blocked():
             self._write(self._packing.compress(frame) + self._packing.flush(zlib.Z_SYNC_FLUSH))
 
     def end(self) -> None:
-        """Close the stream and the file."""
+        """End the stream and close the file."""
         with _signals_blocked():
             self._write(self._packing.flush())
         os.close(self._file)
@@ -48,11 +48,11 @@ class SegmentWriter:
     def _write(self, packed: bytes) -> None:
         try:
             written = os.write(self._file, packed)
-            # A full disk takes a part first, and only says so when asked for more.
+            # A full disk accepts a part first and fails on the next write.
             while written < len(packed):
                 written += os.write(self._file, packed[written:])
         except OSError as error:
-            with contextlib.suppress(OSError):  # what was cut off is left out by who reads it, too
+            with contextlib.suppress(OSError):  # readers ignore an incomplete frame, too
                 os.ftruncate(self._file, self._size)
             os.close(self._file)
             raise CaptureError(f"{self._path}: {error.strerror}") from error
@@ -61,7 +61,7 @@ class SegmentWriter:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Have an interrupt wait: what was packed must be written, or nothing after it can be read."""
+    """Delay an interrupt: after packed but unwritten data, nothing later could be read."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield

@@ -1,18 +1,15 @@
-"""What makes a tree of files a capture: its manifest, and the timeline that this names."""
+"""The manifest of a capture, and the timeline it describes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from stackmap.errors import CaptureError, SourceMissing
+from stackmap.host import Json
+from stackmap.host.file_tree import FileTree
 from stackmap.host.log import FOLDER
 from stackmap.host.timeline import NumberedFrames, Timeline, Warn
-
-if TYPE_CHECKING:
-    from stackmap.host import Json
-    from stackmap.host.file_tree import FileTree
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
@@ -21,34 +18,34 @@ UNFINISHED = MANIFEST + ".new"
 
 
 def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
-    """Return the manifest, {} of a plain tree; ``CaptureError`` where there is no capture at *path*."""
+    """Return the manifest, {} for a plain tree; ``CaptureError`` if *path* is not a capture."""
     try:
         manifest = json.loads(tree.read(MANIFEST))
     except SourceMissing:
         if _has(tree.read, UNFINISHED):
             raise CaptureError(
-                f"{path}: the recording ended before its first sample: nothing is in it"
+                f"{path}: empty: the recording ended before its first sample"
             ) from None
         if _has(tree.read, "/proc/diskstats") or _has(tree.names, "/sys/block"):
             return {}
         raise CaptureError(
-            f"{path}: not a capture: no capture.json, no sys/block and no proc/diskstats in it"
+            f"{path}: not a capture: no capture.json, sys/block or proc/diskstats in it"
         ) from None
     except (ValueError, RecursionError) as error:
         raise CaptureError(f"{path}: capture.json is damaged: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") not in FORMATS:
         raise CaptureError(
-            f"{path}: a capture of another format; this stackmap reads format {FORMAT}"
+            f"{path}: unknown capture format; this stackmap reads format {FORMAT} and older"
         )
     return manifest
 
 
-def open_timeline(tree: FileTree, path: str, manifest: dict[str, Json], tell: Warn) -> Timeline:
-    """Return the frames; *tell* takes a line for each part of them that is damaged."""
+def open_timeline(tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn) -> Timeline:
+    """Return the frames; *tell* takes a line for each damaged part."""
     if manifest.get("format") == FORMAT:
         from stackmap.host.log_reader import LogReader  # a plain tree does not pay for it
 
-        return LogReader(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], tell)
+        return LogReader(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], warn)
     return NumberedFrames(tree, _instants(manifest.get("times", []), path))
 
 
@@ -56,12 +53,14 @@ def _instants(times: Json, path: str) -> list[float]:
     numbers = times if isinstance(times, list) else [None]
     instants = [float(time) for time in numbers if isinstance(time, int | float)]
     if len(instants) != len(numbers) or sorted(instants) != instants:
-        raise CaptureError(f"{path}: capture.json is damaged: its times are none, or disordered")
+        raise CaptureError(
+            f"{path}: capture.json is damaged: its times are invalid or out of order"
+        )
     return instants
 
 
 def _has(look: Callable[[str], object], path: str) -> bool:
-    """Whether there is something at *path* for *look*, a tree's ``read`` or ``names``."""
+    """Whether *path* exists for *look*, a tree's ``read`` or ``names``."""
     try:
         look(path)
     except SourceMissing:

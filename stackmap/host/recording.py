@@ -1,8 +1,7 @@
 """
-The recorder: a host in front of a host, that keeps every question with its answer.
+A host in front of a host that records every question with its answer.
 
-So a capture holds exactly what the program asked, refusals included, and
-cannot drift from it.
+A capture therefore holds exactly what the program asked, refusals included.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
-from stackmap.host import log
+from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, PENDING
 from stackmap.host.capture_paths import encoded
 from stackmap.host.log import Lines, Refusal
@@ -28,20 +27,17 @@ from stackmap.host.recorder import (
     refusal_of,
 )
 
-if TYPE_CHECKING:
-    from stackmap.host import Answer, Host
-
 T = TypeVar("T")
 
 
 class RecordingHost(InterceptingHost):
     """
-    Pass each question on to *host* and keep the answer under *directory*.
+    Pass each question on to *host* and record the answer under *directory*.
 
-    What is asked before the first tick is kept as plain files, a capture as
-    soon as that tick comes; from then on answers go to the log, those of a
-    tick in one write. Use it as a context, which ends it. ``CaptureError``
-    where something cannot be written: what was written before is a capture.
+    Answers before the first tick become plain files; with that tick the directory
+    is a valid capture. Later answers go to the log, one write per tick. Leaving the
+    context ends the recording. ``CaptureError`` if writing fails: what was written
+    before stays a valid capture.
     """
 
     def __init__(self, host: Host, directory: str) -> None:
@@ -53,7 +49,9 @@ class RecordingHost(InterceptingHost):
         self._segment: SegmentWriter | None = None
         self._time: float | None = None
         self._background: set[RecordedBackgroundAnswer[Any]] = set()
-        self._asked_meanwhile: set[str] = set()  # what was asked besides, while one was waited for
+        self._asked_meanwhile: set[str] = (
+            set()
+        )  # questions asked while a background one was pending
         self._marks = 0
         self.frames = 0
         self._begin()
@@ -69,11 +67,11 @@ class RecordingHost(InterceptingHost):
             self._finish_first()
 
     def mark(self) -> None:
-        """Mark the frame of this tick: more happened since the one before than that all devices counted on."""
+        """Mark the frame of this tick: more happened since the previous one than counters going up."""
         self._marks += 1
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
-        """Ask aside, and keep what was answered in the frame in which all of it is there."""
+        """Ask in the background, and record the answers in the frame in which all have arrived."""
         kept: list[RecordedAnswer] = []
         answer = self._host.in_background(lambda host: ask(InterceptingHost(host, kept.append)))
         aside = RecordedBackgroundAnswer(answer, kept, self._record_background)
@@ -81,31 +79,31 @@ class RecordingHost(InterceptingHost):
         return aside
 
     def uevents(self) -> list[dict[str, str]]:
-        """Ask, and keep what was told in this frame."""
+        """Return the events, and record them in this frame."""
         question = "uevents"
         try:
-            told = self._host.uevents()
+            answers = self._host.uevents()
         except SourceError as error:
             self._record((question, None, refusal_of(error)))
             raise
-        if told and self._time is not None:
-            self._entries.append(log.encode_transient(question, json.dumps(told)))
-        return told
+        if answers and self._time is not None:
+            self._entries.append(log.encode_transient(question, json.dumps(answers)))
+        return answers
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
-        """Pass the instants on; what is asked after one, until the next is asked for, is its frame."""
+        """Yield the host's instants; questions after one, until the next, belong to its frame."""
         for time in self._host.ticks(interval, count):
             if self._time is None:
                 self._finish_first()
             self._time = time
             yield time
-            # Only here: a frame that was interrupted may lack the counters, and is none.
+            # Only here: an interrupted frame may lack the counters and is not written.
             self._write_frame()
 
     def _record_background(
         self, aside: RecordedBackgroundAnswer[T], kept: list[RecordedAnswer]
     ) -> None:
-        """Keep what was asked aside, but for what the samples have asked since: they have newer answers."""
+        """Record background answers, except those that sampling has asked again since."""
         self._background.discard(aside)
         newer, self._asked_meanwhile = self._asked_meanwhile, set()
         for each in kept:
@@ -113,7 +111,7 @@ class RecordingHost(InterceptingHost):
                 self._record(each)
 
     def _record(self, kept: RecordedAnswer) -> None:
-        """Keep an answer; a later one only where it differs."""
+        """Record an answer; a later one only if it differs."""
         question, path, answer = kept
         if self._background:
             self._asked_meanwhile.add(question)
@@ -130,7 +128,7 @@ class RecordingHost(InterceptingHost):
         self._entries.append(log.encode_entry(question, now, before))
 
     def _begin(self) -> None:
-        """Take the directory, with a mark that nothing can be read from it yet."""
+        """Create the directory, marked as unreadable so far."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             taken = any(self._directory.iterdir())
@@ -143,13 +141,13 @@ class RecordingHost(InterceptingHost):
         self._write(UNFINISHED, "")
 
     def _finish_first(self) -> None:
-        """Write the manifest, at once: from here on this is a capture."""
+        """Write the manifest; from here on this is a capture."""
         refusals = {
             question: [answer.kind, answer.message]
             for question, answer in self._first.items()
             if isinstance(answer, Refusal)
         }
-        # /sys/block/sda is a link, and a folder of files too.
+        # Links are listed: /sys/block/sda is both a link and a directory of files here.
         links = {
             question.removeprefix(LINK): answer
             for question, answer in self._first.items()
@@ -164,7 +162,7 @@ class RecordingHost(InterceptingHost):
             raise CaptureError(f"{place}: {error.strerror}") from error
 
     def _write_frame(self) -> None:
-        """Write the frame that ends; at the end of a segment begin another, which tells all anew."""
+        """Write the frame that ends; at the end of a segment start another, which repeats all answers."""
         time = self._time or 0.0
         if self._background or BACKGROUND in self._later:
             self._record((BACKGROUND, None, PENDING if self._background else ""))
@@ -174,9 +172,11 @@ class RecordingHost(InterceptingHost):
         if self._segment is None:
             self._segment = SegmentWriter(f"{self._directory}{log.segment_path(time)}", time)
             passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
-            told = [log.encode_entry(question, answer) for question, answer in self._later.items()]
+            answers = [
+                log.encode_entry(question, answer) for question, answer in self._later.items()
+            ]
             count = log.encode_transient(log.FRAME_COUNT, f"{self.frames} {self._marks}")
-            self._entries = [*told, *passing, count]
+            self._entries = [*answers, *passing, count]
         self._segment.append(log.encode_frame(time, self._entries))
         self._entries = []
         self.frames += 1

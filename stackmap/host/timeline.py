@@ -1,8 +1,8 @@
 """
-What a capture tells later than its first answers: by frame, of a window of them.
+The frames of a capture and the answers in them, within a time window.
 
-Two forms: the log (format 2), and ``frames/N/`` with an answer a file (format
-1, and trees made by hand). Both move through a window's frames, forwards.
+Two forms: the log (format 2), and ``frames/N/`` with one file per answer (format 1
+and trees made by hand). Both move forwards only.
 """
 
 from __future__ import annotations
@@ -11,35 +11,31 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from stackmap.errors import SourceMissing
 from stackmap.host.capture_paths import decoded
+from stackmap.host.file_tree import FileTree
 from stackmap.host.log import Refusal
 
-if TYPE_CHECKING:
-    from stackmap.host.file_tree import FileTree
-
-MAX_LATENESS = (
-    0.2  # seconds that a sample may have come too late; of a short ``every``, a tenth of it
-)
-SKIPPED = "jumped"  # stands for what was told in frames that were not read
+MAX_LATENESS = 0.2  # seconds that a sample may be late; a tenth of ``every`` if that is less
+SKIPPED = "jumped"  # ACTION of an event: frames were skipped, and their events are unknown
 
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """Which frames: from ``since`` to ``until``, both included, one in ``every`` seconds; None: no bound."""
+    """Frames from ``since`` to ``until``, both included, one per ``every`` seconds; None: no bound."""
 
     since: float | None = None
     until: float | None = None
     every: float | None = None
 
     def holds(self, time: float) -> bool:
-        """Whether *time* is in it."""
+        """Whether *time* is in the window."""
         return (self.since is None or time >= self.since) and not self.ended_before(time)
 
     def ended_before(self, time: float) -> bool:
-        """Whether *time* is after it."""
+        """Whether the window ends before *time*."""
         return self.until is not None and time > self.until
 
 
@@ -50,8 +46,8 @@ class FrameSchedule:
     """
     Which frames of a window are due, going forwards.
 
-    ``due``: the earliest instant that the next may have. ``first``: that of
-    the first one, None before it.
+    ``due``: the earliest instant of the next one. ``first``: the instant of the
+    first one, None before it.
     """
 
     def __init__(self, window: TimeWindow) -> None:
@@ -60,11 +56,11 @@ class FrameSchedule:
         self.first: float | None = None
 
     def is_over(self, time: float) -> bool:
-        """Whether the window ended before *time*."""
+        """Whether the window ends before *time*."""
         return self._window.ended_before(time)
 
     def accepts(self, time: float) -> bool:
-        """Whether the frame of *time* is due; then the next one is due later."""
+        """Whether the frame at *time* is due; if so, advance to the next one."""
         if time < self.due:
             return False
         if self.first is None:
@@ -87,31 +83,30 @@ class Timeline(Protocol):
     """The frames of a capture."""
 
     def span(self) -> tuple[float, float] | None:
-        """Return the instants of the first and the last frame, None if there is none."""
+        """Return the instants of the first and the last frame, None without frames."""
 
     def spacing(self) -> float | None:
-        """Return the seconds between the first two frames, None if there are no two."""
+        """Return the seconds between the first two frames, None without two."""
 
     def last_interval(self, window: TimeWindow) -> TimeWindow | None:
-        """Return the window of the last interval in *window*, None if there is none; what is before it is not read."""
+        """Return the window of the last interval in *window*, None without one; earlier frames are not read."""
 
     def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
         """
         Move from frame to frame of *window*.
 
-        *ends*: of those that are known to be of a stretch in which all devices
-        only counted on, no more than the ends.
+        *ends*: of consecutive frames marked as plain counting, only the first and the last.
         """
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:
-        """Return what was told to *question* up to this frame, None if nothing after the first answers."""
+        """Return the newest answer to *question* up to this frame, None if it is among the first answers."""
 
     def transient(self, question: str) -> list[str]:
-        """Return what was told since the frame before and held then alone; ``JUMPED`` for what was not read."""
+        """Return the transient answers since the previous frame; ``SKIPPED`` for frames not read."""
 
 
 class NumberedFrames:
-    """``frames/N/``: later answers of frame N as files."""
+    """``frames/N/``: the later answers of frame N as files."""
 
     def __init__(self, tree: FileTree, times: list[float]) -> None:
         self._tree = tree
@@ -123,11 +118,11 @@ class NumberedFrames:
         return (self._times[0], self._times[-1]) if self._times else None
 
     def spacing(self) -> float | None:
-        """Return it."""
+        """Return the seconds between the first two instants."""
         return first_spacing(self._times)
 
     def last_interval(self, window: TimeWindow) -> TimeWindow | None:
-        """Return it."""
+        """Return the window of the last interval in *window*."""
         times = [time for time in self._times if window.holds(time)]
         return last_interval([times], window.every, times[0] if times else 0.0)
 
@@ -143,7 +138,7 @@ class NumberedFrames:
                 yield time, 1
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - files are known by their path
-        """Return the newest answer at or before this frame."""
+        """Return the newest answer up to this frame."""
         for frame in range(self._frame if path else 0, 0, -1):
             try:
                 return decoded(self._tree.read(f"/frames/{frame}{path}"))
@@ -152,7 +147,7 @@ class NumberedFrames:
         return None
 
     def transient(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
-        """Return nothing: nobody kept any."""
+        """Return nothing: this format has no transient answers."""
         return []
 
 
@@ -161,7 +156,7 @@ def _max_lateness(every: float) -> float:
 
 
 def _period(time: float, first: float, every: float) -> float:
-    """Return in which stretch of *every* seconds since *first* an instant is: of each, the first frame is taken."""
+    """Return the number of the *every*-second period since *first* that holds *time*."""
     return (time - first + _max_lateness(every)) // every
 
 
@@ -169,17 +164,17 @@ def last_interval(
     parts: Iterable[list[float]], every: float | None, first: float
 ) -> TimeWindow | None:
     """
-    Return the window of the last interval, None if there is none.
+    Return the window of the last interval, None without one.
 
-    *parts*: the instants in a window, in parts, the last of these first; only as many
-    are looked at as it takes. *every*: as ``Window`` has it, from *first* on.
+    *parts*: the instants in a window, in parts, the last part first; only as many
+    are read as needed. *every*: as in ``TimeWindow``, counted from *first*.
     """
     taken: dict[float, float] = {}
     known: list[float] = []
     for part in parts:
         known = [*part, *known]
         taken = {_period(t, first, every) if every else t: t for t in reversed(known)}
-        if len(taken) > 2:  # the earliest stretch may have begun in a part before
+        if len(taken) > 2:  # the earliest period may have begun in an earlier part
             break
     if len(taken) < 2:
         return None
@@ -188,10 +183,10 @@ def last_interval(
 
 
 def first_spacing(times: list[float]) -> float | None:
-    """Return the seconds between the first two of *times*, None if there are no two."""
+    """Return the seconds between the first two of *times*, None without two."""
     return times[1] - times[0] if len(times) > 1 else None
 
 
 def utc_time(time: float) -> str:
-    """Return an instant as the reports have it."""
+    """Return an instant as ISO 8601 text in UTC."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

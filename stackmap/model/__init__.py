@@ -1,1 +1,1 @@
-"""What is true of devices, stacks and counters: no input, no output, no clock."""
+"""Devices, topology, RAID levels, counters, load and metrics: no input, no output, no clock."""

@@ -1,4 +1,4 @@
-"""What the kernel has charged one control group for one device."""
+"""I/O that the kernel counted for one control group on one device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CgroupCounters(NamedTuple):
-    """Totals since group and device are both there: requests and bytes."""
+    """Requests and bytes since both the group and the device exist."""
 
     reads: int = 0
     read_bytes: int = 0
@@ -15,17 +15,15 @@ class CgroupCounters(NamedTuple):
     write_bytes: int = 0
 
 
-CgroupSample = Mapping[
-    tuple[str, str], CgroupCounters
-]  # by group ("/system.slice/x.service") and device number
+# By group ("/system.slice/x.service") and device number.
+CgroupSample = Mapping[tuple[str, str], CgroupCounters]
 
 
 class CgroupLoad(NamedTuple):
     """
-    What *group* sent to the device with *number*, a second.
+    Requests and bytes per second that *group* sent to the device *number*.
 
-    It is of the layer it was charged at, the device named: requests before
-    anything below made more of them.
+    They are counted at that device, before any layer below multiplies them.
     """
 
     group: str
@@ -35,7 +33,7 @@ class CgroupLoad(NamedTuple):
 
 
 def cgroup_loads(earlier: CgroupSample, later: CgroupSample, seconds: float) -> list[CgroupLoad]:
-    """Return what grew between two readings, the heaviest first; a group that is new has no rate."""
+    """Return the load of each group between two samples, largest first; a new group has no rate."""
     found = []
     for (group, number), now in later.items():
         before = earlier.get((group, number))

@@ -1,9 +1,8 @@
 """
-What the kernel has counted of one device since it appeared, and how two such counts subtract.
+The kernel's counters of one device, and the load between two samples of them.
 
-One gauge is among them, requests in flight now: it does not subtract, but what
-was under way at both ends of an interval bounds what one layer has counted in
-it and another has not.
+``in_flight`` is a gauge, not a counter: it is never subtracted. Requests in
+flight at the ends of an interval bound how far the counts of two layers differ.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from dataclasses import dataclass
 
 from stackmap.model.load import NONE, Flow, Load
 
-MILLISECONDS_WRAP = (
-    1 << 32
-)  # the kernel keeps milliseconds as unsigned int: they wrap after 49.7 days of waiting
+# The kernel keeps milliseconds in 32 bits: they wrap after 49.7 days of waiting.
+MILLISECONDS_WRAP = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +20,9 @@ class Counters:
     """
     Totals since the device appeared: requests, merges, bytes, milliseconds.
 
-    None where this kernel has no such field (discards since 4.18, flushes
-    since 5.5). ``busy``: milliseconds with a request in flight; ``weighted``:
-    the same, times the requests in flight. ``in_flight``: those of this instant.
+    None where the kernel has no such field (discards before 4.18, flushes before
+    5.5). ``busy_ms``: time with a request in flight; ``weighted_ms``: the same
+    times the number in flight. ``in_flight``: requests in flight now.
     """
 
     reads: int
@@ -46,7 +44,7 @@ class Counters:
     in_flight: int = 0
 
     def went_back_from(self, earlier: Counters) -> bool:
-        """Whether a count is smaller than before: the device was replaced, or a counter wrapped."""
+        """Whether a count decreased: the device was replaced or a counter wrapped."""
         return (
             self.reads < earlier.reads
             or self.writes < earlier.writes
@@ -57,11 +55,7 @@ class Counters:
         )
 
     def load_since(self, earlier: Counters, seconds: float) -> Load:
-        """
-        Return what was done between *earlier* and this, a second.
-
-        The two must be of one device and in order; see ``went_back_from``.
-        """
+        """Return the load per second since *earlier*, a sample of the same device (see ``went_back_from``)."""
         per_second = 1 / seconds
         return Load(
             read=Flow(
@@ -117,5 +111,5 @@ class Counters:
 
 
 def _milliseconds_between(later: int, earlier: int) -> int:
-    """Return the milliseconds between, over a wrap of the kernel's 32-bit count if there was one."""
+    """Return the milliseconds from *earlier* to *later*, allowing for one 32-bit wrap."""
     return later - earlier if later >= earlier else later - earlier + MILLISECONDS_WRAP

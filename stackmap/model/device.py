@@ -1,4 +1,4 @@
-"""One block device: what it is called, what it is, and what is known of it."""
+"""A block device: its names, kind, state and users."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from enum import StrEnum
 
 from stackmap.model.raid import Layout
 
-NEVER_SYNCED = (
-    "never synced"  # a fact of an array whose redundancy nobody worked out when it was made
-)
+# A fact of an array whose redundancy was not initialised at creation.
+NEVER_SYNCED = "never synced"
 
 
 class Kind(StrEnum):
-    """What a device is to the people who run it; ``dm`` is any target without a kind of its own."""
+    """What a device is; ``dm`` is any device-mapper target without a kind of its own."""
 
     DISK = "disk"
     PARTITION = "partition"
@@ -48,7 +47,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Who uses a device: ``how`` ("mount", "swap"), ``who`` ("/srv"), ``source`` (where that is said)."""
+    """A user of a device: ``kind`` ("mount", "swap"), ``name`` ("/srv"), ``source`` (the file that says so)."""
 
     kind: str
     name: str
@@ -58,20 +57,18 @@ class Use:
 @dataclass(frozen=True, slots=True)
 class Device:
     """
-    A block device, frozen at one instant.
+    A block device at one instant.
 
-    ``name`` is the kernel's ("dm-8"), unique, and so the key of the graph;
-    ``label`` what people call it ("vghdd/vm-disk1"); ``number`` its
-    major:minor; ``size`` bytes; ``dm_name`` device-mapper's own
-    ("vghdd-vm--disk1"); ``target`` the dm target type; ``uuid`` what
-    stays when numbers change (dm uuid, md uuid, WWN); ``diskseq`` the kernel's
-    count of devices ever made, by which a name that was used again is told.
-    ``state`` is "active" or what is wrong or under way ("degraded", "resync
-    12.5 %", "suspended"); None where nothing told. ``counted`` is False where
-    I/O passes without touching this device's own counters (a thin pool).
-    ``queue`` holds the ``queue/`` attributes that were asked for, and where
-    its geometry was, ``alignment_offset``, which stands beside them.
-    ``facts`` holds what only its kind has (cipher, cache use), for display.
+    ``name``: the kernel's ("dm-8"), unique, the key in the topology. ``label``: the
+    name people use ("vghdd/vm-disk1"). ``number``: major:minor. ``size``: bytes.
+    ``dm_name``: device-mapper's name ("vghdd-vm--disk1"); ``target``: its dm target.
+    ``uuid``: dm uuid, md uuid or WWN, stable across reboots. ``diskseq``: the
+    kernel's sequence number of disks; it tells two devices of one name apart.
+    ``state``: "active", or what is wrong or running ("degraded", "resync 12.5 %");
+    None if unknown. ``counted``: False where I/O bypasses the device's own
+    counters (a thin pool). ``merges``: whether its driver merges requests.
+    ``queue``: the ``queue/`` attributes that were read, and ``alignment_offset``.
+    ``facts``: what only its kind has (cipher, cache use), for display.
     """
 
     name: str
@@ -99,15 +96,15 @@ class Device:
 
     @property
     def title(self) -> str:
-        """The label, or the kernel's name where people have no other."""
+        """The label, or the kernel's name if it has none."""
         return self.label or self.name
 
     @property
     def full_title(self) -> str:
-        """The title, and the kernel's name with it where that is another: ``vghdd/data (dm-7)``."""
+        """The title, followed by the kernel's name if that differs: ``vghdd/data (dm-7)``."""
         return self.title if self.title == self.name else f"{self.title} ({self.name})"
 
     @property
     def mounts(self) -> tuple[str, ...]:
-        """Where it is mounted."""
+        """Its mount points."""
         return tuple(use.name for use in self.uses if use.kind == "mount")

@@ -1,8 +1,8 @@
 """
-An interval: what every device did between two instants, with what must be known to believe it.
+An interval: the load of every device between two instants.
 
-It comes from two samples of counters, or from one report of a text; everything
-in ``analysis`` takes it and cannot tell which.
+It comes from two samples of counters or from one report of a text. ``analysis``
+treats both alike.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 @dataclass(frozen=True, slots=True)
 class Interval:
     """
-    ``loads`` by device name as the source prints it; a device that is absent is unknown.
+    ``loads`` by device name as the source prints it; an absent device is unknown.
 
-    ``time``: seconds since the epoch at its end, None where a text has no
-    stamp. ``seconds``: how long it was, None for a text that does not say.
-    ``stamp``: the text's own time, verbatim, where it has no certain meaning.
-    ``since_boot``: averages since boot, not a current rate. ``summary``: no
-    interval but the text's own average (or minimum, maximum) of those before
-    it, named by ``stamp`` in the text's language. ``notes``: what a
-    reader must know of the source (approximate, repaired, in sectors).
-    ``events``: devices that came, went, or were dropped, and why. ``machine``:
-    where it was taken, as far as a text says. ``count``: how many intervals it
-    is as one.
+    ``time``: its end in seconds since the epoch, ``seconds``: its length; None
+    where a text has none. ``stamp``: the text's own time, verbatim, where its
+    meaning is uncertain. ``since_boot``: averages since boot, not a current rate.
+    ``summary``: the text's own average, minimum or maximum, named by ``stamp`` in
+    the text's language. ``notes``: caveats of the source (approximate, repaired).
+    ``events``: devices that came, went or have no figures, and why. ``machine``:
+    where it was measured, if known. ``count``: how many intervals it sums up.
     """
 
     loads: Mapping[str, Load]

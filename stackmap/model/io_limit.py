@@ -1,4 +1,4 @@
-"""A cap that somebody put on a device: how much of which kind of I/O a second, and where it is set."""
+"""A cap on a device's I/O, set by a control group or by libvirt."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class IoLimit:
     """
-    *who* may do no more than this on *device*, by its kernel name.
+    The most that *owner* may do on *device* (a kernel name).
 
-    ``caps``: requests or bytes a second by what they count: "read_ios",
-    "write_ios", "total_ios", "read_bytes", "write_bytes", "total_bytes".
-    ``source``: the file that says so.
+    ``caps``: pairs of what is capped ("read_ios", "write_ios", "total_ios",
+    "read_bytes", "write_bytes", "total_bytes") and the limit per second.
+    ``source``: the file that sets it.
     """
 
     device: str

@@ -14,8 +14,8 @@ from math import ceil
 
 from stackmap.errors import LayoutError
 from stackmap.model.raid import PAGE, RAID_LEVELS, Layout, layout
+from stackmap.model.units import KIB
 
-KIB = 1024
 # A bare number is KiB, as for mdadm and lvcreate.
 _UNITS = {"": KIB, "k": KIB, "m": KIB**2, "g": KIB**3}
 

@@ -1,9 +1,8 @@
 """
-What a device did over an interval, a second: the one form that counters and texts are brought to.
+The load of a device over an interval, per second, from counters or from texts.
 
-Counters give everything; an ``iostat -x`` text most of it; ``sar -d`` only the
-sum of reads and writes. So every figure may be None, "cannot be known", which
-is never 0: a device that did nothing has zeros.
+Counters give every figure, ``iostat -x`` most of them, ``sar -d`` only the sum
+of reads and writes. None means unknown and is never 0; an idle device has zeros.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from dataclasses import dataclass, replace
 @dataclass(frozen=True, slots=True)
 class Flow:
     """
-    One kind of I/O on one device, a second.
+    One direction of I/O on one device, per second.
 
-    ``ios``: requests completed. ``merges``: requests that were merged into
-    others on arrival (0 where the driver cannot merge, None where the source
-    does not say). ``bytes``. ``wait``: milliseconds all its requests together
-    took, so that ``wait / ios`` is await.
+    ``ios``: completed requests. ``merges``: requests merged into others on arrival
+    (0 where the driver cannot merge, None where the source does not say).
+    ``bytes``. ``wait``: milliseconds of all its requests together; ``wait / ios`` is await.
     """
 
     ios: float | None = None
@@ -30,25 +28,25 @@ class Flow:
 
     @property
     def arrivals(self) -> float | None:
-        """What was sent here from above: completions and those merged into them."""
+        """Requests that arrived from above: completions plus merges."""
         if self.ios is None or self.merges is None:
             return None
         return self.ios + self.merges
 
     @property
     def size(self) -> float | None:
-        """Mean bytes a completed request; None when nothing completed."""
+        """Mean bytes per completed request; None if none completed."""
         return ratio(self.bytes, self.ios)
 
     @property
     def await_ms(self) -> float | None:
-        """Mean milliseconds a request; None when nothing completed."""
+        """Mean milliseconds per request; None if none completed."""
         return ratio(self.wait, self.ios)
 
-    # Written out: a log of hours scales and adds millions of flows.
+    # Written out for speed: a log of hours scales and adds millions of flows.
 
     def scaled(self, factor: float) -> Flow:
-        """Return this flow times *factor*."""
+        """Return all figures times *factor*."""
         if self is NONE or self is ZERO:
             return self
         return Flow(
@@ -71,7 +69,7 @@ class Flow:
         )
 
     def or_else(self, other: Flow) -> Flow:
-        """Return this flow, with what it does not know from *other*."""
+        """Return this flow with its unknown figures taken from *other*."""
         return Flow(
             other.ios if self.ios is None else self.ios,
             other.merges if self.merges is None else self.merges,
@@ -89,13 +87,12 @@ ZERO = Flow(0.0, 0.0, 0.0, 0.0)
 @dataclass(frozen=True, slots=True)
 class Load:
     """
-    All that a device did over an interval, a second.
+    The load of a device over an interval, per second.
 
-    ``whole`` is reads and writes together where a source says only that
-    (``sar -d``, ``iostat -d``); else it is None and ``total`` adds the two.
-    ``aqu``: requests in flight on average; ``at_ends``: at its two ends,
-    together, where a source says. ``busy``: the share of time with a
-    request in flight, 0…1; never a capacity (the man page says why).
+    ``whole``: reads and writes together where a source has only their sum
+    (``sar -d``, ``iostat -d``), else None. ``aqu``: mean requests in flight.
+    ``in_flight_at_ends``: requests in flight at both ends, added up, if known.
+    ``busy``: share of time with a request in flight, 0…1; it is not utilisation of capacity.
     """
 
     read: Flow = NONE
@@ -127,13 +124,13 @@ class Load:
 
     @property
     def idle(self) -> bool:
-        """Nothing read or written; a load that says nothing is not idle."""
+        """Whether nothing was read or written; an unknown load is not idle."""
         if self is IDLE:
             return True
         return self.total.ios == 0 and not self.total.bytes
 
     def without_merges(self) -> Load:
-        """Return this load of a device whose driver never merges (bio-based dm, md): merges are 0."""
+        """Return this load with 0 merges, for drivers that never merge (bio-based dm, md)."""
         whole = None if self.whole is None else replace(self.whole, merges=0.0)
         return replace(
             self,
@@ -143,7 +140,7 @@ class Load:
         )
 
     def scaled(self, factor: float) -> Load:
-        """Return this load with its requests and bytes times *factor* (a correction)."""
+        """Return this load with requests and bytes times *factor*."""
         return replace(
             self,
             read=self.read.scaled(factor),
@@ -156,19 +153,19 @@ IDLE = Load(ZERO, ZERO, ZERO, ZERO, aqu=0.0, busy=0.0, in_flight_at_ends=0)
 
 
 def ratio(above: float | None, below: float | None) -> float | None:
-    """Return *above* ÷ *below*; None where either is unknown or *below* is 0."""
+    """Return *above* ÷ *below*; None if either is unknown or *below* is 0."""
     if above is None or not below:
         return None
     return above / below
 
 
 def plus(a: float | None, b: float | None) -> float | None:
-    """Return the sum, unknown if either is."""
+    """Return the sum; None if either is unknown."""
     return None if a is None or b is None else a + b
 
 
 def sum_flows(flows: Iterable[Flow]) -> Flow:
-    """Add flows up; a figure that one of them lacks is unknown in the sum."""
+    """Return the sum; a figure unknown in one flow is unknown in the sum."""
     total = ZERO
     for flow in flows:
         total = total + flow

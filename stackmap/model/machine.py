@@ -1,4 +1,4 @@
-"""Which machine something is of."""
+"""The machine that something was measured on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Machine(NamedTuple):
-    """A host's name, kernel release and boot, each "" if not told."""
+    """Host name, kernel release and boot id, each "" if unknown."""
 
     host: str = ""
     kernel: str = ""

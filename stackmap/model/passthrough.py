@@ -1,11 +1,10 @@
 """
-What a device does to what it is sent, by dm target or kind.
+Devices that pass each request on, once, to one device below.
 
-A device that *passes* sends each request on, once, to one device below (or its
-pieces, which the kernel counts as requests of their own: KERNEL 1.2). So its
-own counters say what it sent, and a disk under several such devices can be
-divided among them exactly. All others (RAID, thin, cache, snapshot) make
-requests of their own.
+A request may be split at a boundary; the kernel then counts each piece
+(``bio_split_to_limits`` before the request is accounted). So such a device's own
+counters say what it sent, and a disk shared by several of them can be divided
+exactly. All others (RAID, thin, cache, snapshot) create requests of their own.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PASSTHROUGH_KINDS = frozenset({Kind.PARTITION})
 
 
 def is_passthrough(device: Device) -> bool:
-    """Whether *device* sends on what it gets, request by request, and nothing else."""
+    """Whether *device* only passes on the requests it receives."""
     if device.target:
         return device.target in PASSTHROUGH_TARGETS
     return device.kind in PASSTHROUGH_KINDS

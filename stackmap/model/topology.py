@@ -1,4 +1,4 @@
-"""Devices and what stands on what."""
+"""The devices of a machine and the edges between them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ _DIGITS = re.compile(r"([0-9]{1,18})")
 
 class Edge(NamedTuple):
     """
-    *above* stands on *below*, which is its ``role``.
+    *above* uses *below* as its ``role``.
 
-    ``start``: where on *below* it begins, and ``length``: how much of it is
-    used, bytes; None where nothing says.
+    ``start``: the first byte used on *below*, ``length``: the bytes used; None if unknown.
     """
 
     above: str
@@ -45,9 +44,8 @@ class Topology:
           └────────┬────────┘
                   sda
 
-    A device is held once however many stand on it. Iteration is in the order
-    of discovery made stable: tops first in the order of their names as people
-    sort them, then down. ``unknown`` says what could not be learned, and why.
+    A device is held once, however many use it. Iteration is top down; tops come
+    in natural order of their names. ``unknown``: what could not be learned, and why.
     """
 
     def __init__(
@@ -92,19 +90,18 @@ class Topology:
         return len(self.devices)
 
     def below(self, name: str) -> tuple[Edge, ...]:
-        """Return the edges from *name* to what it stands on."""
+        """Return the edges from *name* to the devices it uses."""
         return self._below.get(name, ())
 
     def above(self, name: str) -> tuple[Edge, ...]:
-        """Return the edges from what stands on *name*."""
+        """Return the edges from the devices that use *name*."""
         return self._above.get(name, ())
 
     def rows(self) -> Iterator[tuple[Device, int]]:
         """
-        Yield each device once, after all that stand on it, with the longest way down to it.
+        Yield each device once, below everything that uses it, with its depth (the longest way down).
 
-        A volume is followed by its members; what several volumes share, their
-        disks above all, comes after the last of them.
+        Members follow their volume; a shared device follows the last stack that uses it.
         """
         names = self._reachable([top.name for top in self.tops], self._below, _name_below)
         depth = dict.fromkeys(names, 0)
@@ -124,19 +121,19 @@ class Topology:
 
     @cached_property
     def tops(self) -> tuple[Device, ...]:
-        """The devices nothing stands on, in the order people sort names."""
+        """The devices with nothing above them, in natural order of their names."""
         return tuple(device for device in self.devices.values() if device.name not in self._above)
 
     def with_all_below(self, top: str) -> list[str]:
-        """Return *top* and the names of all below it, each after everything above it in the stack."""
+        """Return *top* and the names of everything below it, each after everything above it."""
         return self._reachable([top], self._below, _name_below)
 
     def with_all_above(self, name: str) -> list[str]:
-        """Return *name* and the names of all above it, each after everything below it."""
+        """Return *name* and the names of everything above it, each after everything below it."""
         return self._reachable([name], self._above, _name_above)
 
     def connected(self, names: Iterable[str]) -> frozenset[str]:
-        """Return *names* and all that may have a part in what happens to them: what shares anything with their stacks."""
+        """Return everything that can affect *names*: all devices that share anything with their stacks."""
         found: set[str] = set()
         todo = list(names)
         while todo:
@@ -148,11 +145,11 @@ class Topology:
         return frozenset(found)
 
     def tops_of(self, name: str) -> frozenset[str]:
-        """Return the tops whose I/O may reach *name*."""
+        """Return the tops whose I/O can reach *name*."""
         return self._tops_of[name]
 
     def select(self, names: Iterable[str]) -> Topology:
-        """Return the part that stands above or below *names*, whole stacks and nothing else."""
+        """Return the whole stacks that contain *names*, as a topology."""
         kept: set[str] = set()
         for name in names:
             kept.update(self.with_all_below(name))
@@ -160,7 +157,7 @@ class Topology:
         return self.subset(kept)
 
     def subset(self, names: Iterable[str]) -> Topology:
-        """Return the part made of *names* and the edges between them."""
+        """Return *names* and the edges between them, as a topology."""
         kept = set(names)
         return Topology(
             (device for device in self.devices.values() if device.name in kept),
@@ -170,8 +167,8 @@ class Topology:
         )
 
     def graph(self) -> nx.MultiDiGraph:
-        """Return this as a networkx graph, edges down, for algorithms and exports."""
-        # Imported here: 100 ms that no tree and no table needs (FEASIBILITY 3).
+        """Return this as a networkx graph with edges down, for algorithms and exports."""
+        # Imported here: it takes 100 ms, which tree and iostat must not pay.
         import networkx as nx
 
         graph = nx.MultiDiGraph()
@@ -192,7 +189,7 @@ class Topology:
         return {name: frozenset(tops) for name, tops in reach.items()}
 
     def _down(self, start: str) -> Iterator[str]:
-        """Yield *start* and all below it, depth first, each once."""
+        """Yield *start* and everything below it, depth first, each once."""
         seen: set[str] = set()
         todo = [start]
         while todo:
@@ -208,7 +205,7 @@ class Topology:
         edges: Mapping[str, tuple[Edge, ...]],
         other: Callable[[Edge], str],
     ) -> list[str]:
-        """Return what *starts* reach, each after all that lead to it (reverse postorder)."""
+        """Return what *starts* reach, each after everything that leads to it (reverse postorder)."""
         done: list[str] = []
         entered: set[str] = set()
         for start in reversed(starts):
@@ -237,8 +234,8 @@ def _name_above(edge: Edge) -> str:
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:
-    """Return a key that sorts names as people do: dm-2 before dm-10."""
-    # re.split with a group alternates text and digits, so two keys compare like with like; the
-    # group holds ASCII digits only, and not so many that int() refuses them.
+    """Return a sort key that puts dm-2 before dm-10."""
+    # re.split with a group alternates text and digits, so keys compare like with like. The group
+    # takes only ASCII digits, and not more than int() accepts.
     parts = _DIGITS.split(name)
     return tuple([int(part) if place % 2 else part for place, part in enumerate(parts)])

@@ -1,42 +1,40 @@
-"""Counters over time: averages since boot, and which intervals of many are wanted."""
+"""Averages since boot, and the selection of intervals."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from stackmap.errors import InputError
+from stackmap.host import Host
+from stackmap.model.interval import Interval
 from stackmap.sources import diskstats, uptime
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
-    from stackmap.model.interval import Interval
 
 T = TypeVar("T")
 
 
 def since_boot(host: Host) -> Interval:
-    """Return the averages since boot, which are no current rate and say so."""
+    """Return the averages since boot; they are not a current rate and are marked so."""
     sample = diskstats.read(host, next(host.ticks(0, 1)))
     return diskstats.since_boot(sample, uptime.read(host))
 
 
 def select_intervals(reports: Iterable[Interval], which: str, source: str) -> Iterator[Interval]:
     """
-    Yield those of *reports* that *which* asks for; see ``picked``.
+    Yield the intervals that *which* selects, see ``select``.
 
-    A text's own averages are reports only where it has no others.
+    A text's own averages count only if the text has no other intervals.
     """
     return select(_without_summaries(reports), which, source)
 
 
 def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
     """
-    Yield those of *reports* that *which* asks for: a number from 1, "last" or "all".
+    Yield the *reports* that *which* selects: a number from 1, "last" or "all".
 
-    ``InputError`` naming *where* if there is none.
+    ``InputError`` naming *source* if there is none.
     """
     if which == "all":
         chosen: Iterable[T] = reports
@@ -57,7 +55,7 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
 
 
 def _without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield the intervals as they come; if there is none, the averages that the text gave itself."""
+    """Yield the intervals as they come; if there are none, the text's own averages."""
     summaries: list[Interval] = []
     found = False
     for report in reports:

@@ -1,4 +1,4 @@
-"""What changed from one topology to the next, and which devices are still those they were."""
+"""Changes from one topology to the next, and which devices are still the same."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _FIGURES = re.compile(r"[0-9.]+ ?%?")
 
 def identity(device: Device) -> str:
     """
-    Return what no other device that bears its name has.
+    Return what tells *device* apart from any other device of its name.
 
-    The kernel's count of disks (5.15); before, what its uuid says, and then
-    whether it came or went must have been told.
+    That is the kernel's diskseq (5.15). Before, it is a uuid or WWN, and uevents
+    must show whether the device was replaced.
     """
     return f"{device.number} {device.diskseq or device.uuid or device.wwn}"
 
 
 def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHANGES) -> Identities:
     """
-    Return which device bore each name at an instant between two looks; None: cannot be known.
+    Return the device behind each name at an instant between two surveys; None: unknown.
 
-    *told* is what the kernel told between them, all of it. A name that is in
-    neither is not here: nobody looked at it, nor was it told of.
+    *changes*: every uevent between the two. A name without an entry is in neither
+    topology and had no uevent.
     """
     was = {name: identity(device) for name, device in before.devices.items()}
     now = {name: identity(device) for name, device in after.devices.items()}
@@ -49,39 +49,39 @@ def _identity_between(
     if changes.unknown:
         return None
     if was is None and (came, went) == (1, 0):
-        return now  # it had come, if the sample has it at all
+        return now  # if the sample has the name at all, it had been added
     if now is None and (came, went) == (0, 1):
         return was
     return None
 
 
 def topology_events(before: Topology, after: Topology, changes: UeventDelta) -> Iterator[str]:
-    """Yield what happened to devices that stayed, and whether more did that nobody saw."""
-    # A source that did not answer this time, or does again, changed nothing: what it knows is compared
-    # only with what it said before.
-    told_alike = before.unknown == after.unknown
+    """Yield what happened to devices that stayed, and whether uevents were lost."""
+    # A source that refused in only one of the two surveys changed nothing: compare its facts only
+    # between two surveys with the same refusals.
+    same_refusals = before.unknown == after.unknown
     for name, now in after.devices.items():
         was = before.devices.get(name)
         if was is None or identity(was) != identity(now):
             continue
         if was.title != now.title:
             yield f"{now.name}: renamed from {was.title} to {now.title}"
-        if told_alike:
+        if same_refusals:
             yield from _device_events(was, now)
             if _below(before.below(name)) != _below(after.below(name)) or was.layout != now.layout:
-                yield f"{now.title}: its layout changed; ratios below it mix both"
+                yield f"{now.title}: its layout changed; ratios below it mix both layouts"
     if changes.lost:
-        yield "events were missed: what changed was found by looking at every device"
+        yield "events were missed: every device was checked for changes instead"
 
 
 def unsampled_events(
     changes: UeventDelta, after: Topology, sampled: frozenset[str], sample_events: Iterable[str]
 ) -> Iterator[str]:
     """
-    Yield what no two samples show of what was *told*; *said*: the events that they do show.
+    Yield the *changes* that no two samples show; *sample_events*: the events that they do show.
 
-    One that came after the sample, and stands, will be seen to appear; one
-    that was *sampled* before it went will be seen to go.
+    A device added after the sample will be seen to appear later; a *sampled* one that
+    was removed will be seen to go.
     """
     named = {event.partition(" ")[0].rstrip(":") for event in sample_events}
     for name in sorted(changes.touched - named):
@@ -97,7 +97,7 @@ def _device_events(was: Device, now: Device) -> Iterator[str]:
     if was.size != now.size:
         yield f"{now.title}: its size changed from {was.size} to {now.size} bytes"
     if _FIGURES.sub("", was.state or "") != _FIGURES.sub("", now.state or ""):
-        yield f"{now.title}: was {was.state or 'in no known state'}, now {now.state or 'not known'}"
+        yield f"{now.title}: was {was.state or 'in an unknown state'}, now {now.state or 'unknown'}"
 
 
 def _below(edges: Iterable[Edge]) -> set[tuple[str, str, int | None]]:

@@ -1,27 +1,22 @@
 """
-Fewer intervals with the same average.
+Fewer intervals with the same averages.
 
-Where all devices only counted on, the difference of the ends of a stretch is
-the sum of its intervals: of counts, bytes and milliseconds, which is all that
-an average is made of. What is of each interval, as its extremes and how many
-requests were in flight at its ends, is lost.
+While all counters only go up, the difference between the first and the last
+sample is the sum of the intervals between, in counts, bytes and milliseconds.
+What belongs to a single interval is lost: extremes, and requests in flight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from stackmap.sampling.snapshots import Snapshot, interval_between
+from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
 from stackmap.sources import diskstats
-
-if TYPE_CHECKING:
-    from stackmap.sampling.snapshots import TopologyInterval
 
 
 def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
-    """Whether no more happened between the two than that the same devices, and all of them, counted on."""
+    """Whether between the two the same devices were there and all counters only went up."""
     return earlier.identities is later.identities is not None and diskstats.only_counted_up(
         earlier.sample, later.sample
     )
@@ -29,9 +24,9 @@ def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
 
 def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
     """
-    Yield one interval for all *moments* between which devices only counted on, and the others as they are.
+    Yield one interval per run of *snapshots* with plain counting, and the others unchanged.
 
-    Beside each moment stands how many intervals it ends.
+    Each snapshot comes with the number of intervals that it ends.
     """
     begin: Snapshot | None = None
     end: Snapshot | None = None

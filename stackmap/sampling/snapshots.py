@@ -1,36 +1,31 @@
 """
-Samples with who bore each name then, and the intervals between them.
+Snapshots (a sample with the identity of each device) and the intervals between them.
 
-A rate is of one device: at both ends of an interval the name must have been
-borne by the same one.
+A rate needs the same device behind a name at both ends of an interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, unsampled_events
 from stackmap.sources import diskstats
+from stackmap.sources.diskstats import Sample
 from stackmap.sources.uevent import NO_CHANGES, UeventDelta
 
-if TYPE_CHECKING:
-    from stackmap.model.topology import Topology
-    from stackmap.sources.diskstats import Sample
-
-IDENTITY_UNKNOWN = "devices came, went or changed; until it is known which, there are no figures"
+IDENTITY_UNKNOWN = "devices came, went or changed; no figures until it is known which"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """
-    A sample, the topology right after it, which device bore each name, what had happened and was told.
+    A sample with the topology, device identities, events and uevents at that time.
 
-    ``bearers``: None while it is not known of any; ``topology`` is the one
-    before as long as the next is being read, and ``since`` what was told after
-    that was asked for.
+    ``identities``: None while unknown for all devices. ``topology``: the previous
+    one while the next is being read. ``later_changes``: uevents since that reading began.
     """
 
     sample: Sample
@@ -41,7 +36,7 @@ class Snapshot:
     later_changes: UeventDelta = NO_CHANGES
 
     def title(self, name: str) -> str:
-        """Return what people call the device *name* then; "" where the topology is too old to know."""
+        """Return the label of device *name* at that time; "" if the topology is too old to know."""
         if (
             self.later_changes.unknown
             or name in self.later_changes.touched
@@ -57,24 +52,28 @@ TopologyInterval = tuple["Topology", Interval]
 def interval_between(
     earlier: Snapshot, later: Snapshot, devices: Container[str] | None = None
 ) -> Interval:
-    """Return the interval of two moments, of the devices that are known to be the same at both; *only* those wanted."""
+    """
+    Return the interval between two snapshots, for devices known to be the same at both ends.
+
+    *devices*: only these; None: all.
+    """
     interval = diskstats.between(earlier.sample, later.sample, devices)
     gone = dict(_unidentified(earlier, later, interval.loads))
     loads = interval.loads
     if gone:
         loads = {n: load for n, load in loads.items() if n not in gone}
-    said = [*interval.events, *filter(None, gone.values())]
+    events = [*interval.events, *filter(None, gone.values())]
     if later.changes:
         sampled = frozenset(diskstats.names(later.sample))
-        said += unsampled_events(later.changes, later.topology, sampled, said)
-    titled = (_with_label(event, earlier, later) for event in said)
+        events += unsampled_events(later.changes, later.topology, sampled, events)
+    titled = (_with_label(event, earlier, later) for event in events)
     return replace(interval, loads=loads, events=tuple(dict.fromkeys((*titled, *later.events))))
 
 
 def only_same_devices(
     topology: Topology, reports: Iterable[TopologyInterval]
 ) -> Iterator[Interval]:
-    """Yield the intervals of *reports* with the figures of those devices that *topology* knows, and no others."""
+    """Yield the intervals of *reports* with the devices that *topology* knows to be the same, and no others."""
     last, others = topology, frozenset[str]()
     for current, interval in reports:
         if current is not last:
@@ -86,14 +85,14 @@ def only_same_devices(
             yield interval
             continue
         loads = {n: load for n, load in interval.loads.items() if n not in others}
-        said = dict.fromkeys((*interval.events, *map(_replaced, lost)))
-        yield replace(interval, loads=loads, events=tuple(said))
+        events = dict.fromkeys((*interval.events, *map(_replaced, lost)))
+        yield replace(interval, loads=loads, events=tuple(events))
 
 
 def _unidentified(
     earlier: Snapshot, later: Snapshot, names: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the names that are not known to be borne by one device, and what to say of each; "" if it was said."""
+    """Yield each name that may belong to two devices, with its event; "" if it already has one."""
     if earlier.identities is None or later.identities is None:
         yield from ((name, IDENTITY_UNKNOWN) for name in names)
         return
@@ -102,14 +101,17 @@ def _unidentified(
     for name in names:
         was, now = earlier.identities.get(name, ""), later.identities.get(name, "")
         if was is None:
-            yield name, "" if now is None else f"{name} is known from here on; no figures before"
+            yield (
+                name,
+                "" if now is None else f"{name} is identified from here on; no figures before",
+            )
         elif was != now:
             new = name not in earlier.topology.devices
             yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)
 
 
 def _with_label(event: str, earlier: Snapshot, later: Snapshot) -> str:
-    """Return an event of the counters with the name that people use."""
+    """Return an event of the counters with the label of its device."""
     name, _, rest = event.partition(" ")
     title = rest and (later.title(name) or earlier.title(name))
     return f"{name} ({title}) {rest}" if title else event

@@ -1,8 +1,8 @@
 """
-A topology kept true while it is watched: samples, and who bore each name then.
+Snapshots of a machine whose topology is kept up to date.
 
-What bore a name *at* a sample is known from the look before it and the look
-after it, and from what the kernel told in between.
+The device behind a name *at* a sample is known from the survey before it, the
+survey after it, and the uevents in between.
 """
 
 from __future__ import annotations
@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
+from stackmap.host import Answer, Host
+from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, topology_events
-from stackmap.sampling.snapshots import Snapshot, interval_between
+from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
 from stackmap.sources import diskstats, polled_state, uevent
+from stackmap.sources.diskstats import Sample
 from stackmap.sources.uevent import ANYTHING_CHANGED, NO_CHANGES, UeventDelta
 
-if TYPE_CHECKING:
-    from stackmap.host import Answer, Host
-    from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import TopologyInterval
-    from stackmap.sources.diskstats import Sample
-
-COMMAND_INTERVAL = 30.0  # seconds between questions that take a command
-SURVEY_WAIT = 0.5  # seconds that a sample waits for a topology that is being read
+COMMAND_INTERVAL = 30.0  # seconds between questions that run a command
+SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 
 
 Rediscover = Callable[["Host"], "Topology"]
@@ -33,7 +29,7 @@ Rediscover = Callable[["Host"], "Topology"]
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A topology, and what was done then: ``at_work`` by the ``attributes`` of arrays, ``seldom`` by a command."""
+    """A topology and the state at that time of md arrays (``md_attributes``), RAID LVs and mounts."""
 
     topology: Topology
     md_attributes: tuple[str, ...]
@@ -43,13 +39,12 @@ class Survey:
 
 class Watch:
     """
-    *topology*, read *again* whenever the kernel tells of a block device, or an array is at something else.
+    Takes snapshots; runs *rediscover* after a block device's uevent or a change of md's state.
 
-    It is read aside, for that may take longer than an interval: samples go on,
-    and are of the topology before until the new one is there. To miss nothing,
-    ``uevent.read`` was asked before *topology* was read. *listen*: False where
-    one interval is too short to be worth it; then, and where nobody can
-    listen, the kernel's count of events is looked at.
+    Rediscovery runs in the background because it may take longer than an interval:
+    until it ends, snapshots have the previous topology. To miss no event, call
+    ``uevent.read`` before reading *topology*. *listen*: False if one interval is
+    too short for it. Without listening, the kernel's count of events is compared.
     """
 
     def __init__(
@@ -59,29 +54,29 @@ class Watch:
         self._rediscover = rediscover
         self._listening = listen
         self._received_any = False
-        self._event_count: str | None = None  # so that the first look is at every device
+        self._event_count: str | None = None  # None: the first survey compares every device
         self._device_names: frozenset[str] = frozenset()
         self._settling = False
-        self._commands_run_at: float | None = None  # what takes a command; None: with the last look
+        self._commands_run_at: float | None = None  # None: with the last survey
         self._pending: Answer[Survey | None] | None = None
-        self._changes = NO_CHANGES  # before what is coming was asked for
-        self._later_changes = NO_CHANGES  # since
-        self._sampled: frozenset[str] = frozenset()  # since
+        self._changes = NO_CHANGES  # uevents before the pending survey began
+        self._later_changes = NO_CHANGES  # uevents since it began
+        self._sampled: frozenset[str] = frozenset()  # devices sampled since it began
         self._last_sample: Sample | None = None
         self._adopt(_surveyed(host, topology))
 
     @property
     def is_behind(self) -> bool:
-        """Whether devices changed, and what they are now is still being read."""
+        """Whether devices changed and the new topology is still being read."""
         return self._pending is not None and bool(self._changes or self._later_changes)
 
     def snapshots(
         self, interval: float, count: int | None, *, linger: float = 0.0
     ) -> Iterator[Snapshot]:
         """
-        Yield *count* samples, *interval* seconds apart.
+        Yield *count* snapshots, *interval* seconds apart.
 
-        *linger*: how long the last one waits for the topology, if that is being read.
+        *linger*: seconds that the last one waits for a survey in progress.
         """
         usual = min(SURVEY_WAIT, interval / 2)
         for number, time in enumerate(self._host.ticks(interval, count), 1):
@@ -90,29 +85,29 @@ class Watch:
     def intervals(
         self, interval: float, count: int | None, devices: Container[str] | None = None
     ) -> Iterator[TopologyInterval]:
-        """Yield *count* intervals, each with the topology at its begin; *only* of the devices wanted."""
+        """Yield *count* intervals, each with the topology at its begin; *devices*: only these."""
         taken = self.snapshots(interval, None if count is None else count + 1)
         for earlier, later in pairwise(taken):
             yield earlier.topology, interval_between(earlier, later, devices)
 
     def snapshot(self, time: float, patience: float = 0.0) -> Snapshot:
-        """Take a sample at *time*, and wait *patience* seconds for what is being read."""
+        """Take a snapshot at *time*; wait up to *patience* seconds for a survey in progress."""
         sample = diskstats.read(self._host, time)
         last, self._last_sample = self._last_sample, sample
         self._start_survey_if_due(self._read_uevents(), time)
-        look = self._finished_survey(patience)
-        if look is not None:
-            return self._snapshot_with_survey(sample, look)
+        survey = self._finished_survey(patience)
+        if survey is not None:
+            return self._snapshot_with_survey(sample, survey)
         if self._changes or self._later_changes:
             return self._snapshot_before_survey(last, sample)
         return Snapshot(sample, self.topology, self._identities)
 
-    def _start_survey_if_due(self, told: UeventDelta, time: float) -> None:
-        """Begin to look, or to ask what takes a command, where it is time to; only one at once."""
+    def _start_survey_if_due(self, changes: UeventDelta, time: float) -> None:
+        """Start a survey, or the questions that run a command, if due; one at a time."""
         if self._pending is not None:
-            self._later_changes += told
-        elif told or self._changes or self._settling or self._md_state_changed():
-            self._start_survey(told)
+            self._later_changes += changes
+        elif changes or self._changes or self._settling or self._md_state_changed():
+            self._start_survey(changes)
         elif self._commands_run_at is None:
             self._commands_run_at = time
         elif time - self._commands_run_at >= COMMAND_INTERVAL:
@@ -120,70 +115,79 @@ class Watch:
             self._pending = self._host.in_background(self._survey_if_volumes_changed)
 
     def _finished_survey(self, patience: float) -> Survey | None:
-        """Return the look that was asked for, if it is there."""
+        """Return the pending survey if it has finished."""
         if self._pending is None or not self._pending.ready(patience):
             return None
-        coming, self._pending = self._pending, None
-        look = coming.result()
-        if look is None and self._later_changes:
-            # At once: a replay takes the answers to be there where nothing is asked for.
-            late, self._later_changes = self._later_changes, NO_CHANGES
-            self._start_survey(late)
+        pending, self._pending = self._pending, None
+        survey = pending.result()
+        if survey is None and self._later_changes:
+            # At once: a replay takes the answers as arrived if nothing is pending.
+            later_changes, self._later_changes = self._later_changes, NO_CHANGES
+            self._start_survey(later_changes)
             return self._finished_survey(patience)
-        return look
+        return survey
 
-    def _start_survey(self, told: UeventDelta) -> None:
-        self._changes += told
+    def _start_survey(self, changes: UeventDelta) -> None:
+        self._changes += changes
         self._pending = self._host.in_background(self._survey)
 
     def _survey(self, host: Host) -> Survey:
         return _surveyed(host, self._rediscover(host))
 
     def _survey_if_volumes_changed(self, host: Host) -> Survey | None:
-        """Look, if a volume is at other work than it was, or another file system is mounted."""
+        """Survey if a RAID LV changed its activity or a mount changed, else return None."""
         same = polled_state.volume_state(host, self.topology) == self._current.volume_state
         return None if same else self._survey(host)
 
     def _snapshot_before_survey(self, last: Sample | None, sample: Sample) -> Snapshot:
-        """Return the moment of a sample of which it is not known yet who those are that were told of."""
+        """Return the snapshot while the identities of changed devices are still unknown."""
         if last is not None:
             self._sampled |= {*diskstats.names(last), *diskstats.names(sample)}
-        told = self._changes + self._later_changes
-        if told.unknown:
-            return Snapshot(sample, self.topology, None, later_changes=told)
-        bearers = {**self._identities, **dict.fromkeys(told.touched)}
-        return Snapshot(sample, self.topology, bearers, later_changes=told)
+        changes = self._changes + self._later_changes
+        if changes.unknown:
+            return Snapshot(sample, self.topology, None, later_changes=changes)
+        by_name = {**self._identities, **dict.fromkeys(changes.touched)}
+        return Snapshot(sample, self.topology, by_name, later_changes=changes)
 
-    def _snapshot_with_survey(self, sample: Sample, look: Survey) -> Snapshot:
-        """Return the moment at which *look* is there, and what it found."""
-        before, told, late = self.topology, self._changes + self._later_changes, self._later_changes
+    def _snapshot_with_survey(self, sample: Sample, survey: Survey) -> Snapshot:
+        """Return the snapshot at which *survey* has finished, with the events it found."""
+        before, changes, later_changes = (
+            self.topology,
+            self._changes + self._later_changes,
+            self._later_changes,
+        )
         sampled, self._sampled = self._sampled, frozenset()
-        # udev is told when we are: a name may only come a moment later.
-        self._settling = bool(told)
-        self._changes, self._later_changes = late, NO_CHANGES
-        self._adopt(look)
-        bearers: Identities | None = None
-        if not late.unknown:
-            bearers = {**identities(before, self.topology, told), **dict.fromkeys(late.touched)}
-        happened = tuple(topology_events(before, self.topology, told))
-        return Snapshot(sample, self.topology, bearers, happened, told.without(sampled), late)
+        # udev gets the event when we do: a name may appear a moment later.
+        self._settling = bool(changes)
+        self._changes, self._later_changes = later_changes, NO_CHANGES
+        self._adopt(survey)
+        by_name: Identities | None = None
+        if not later_changes.unknown:
+            by_name = {
+                **identities(before, self.topology, changes),
+                **dict.fromkeys(later_changes.touched),
+            }
+        events = tuple(topology_events(before, self.topology, changes))
+        return Snapshot(
+            sample, self.topology, by_name, events, changes.without(sampled), later_changes
+        )
 
-    def _adopt(self, look: Survey) -> None:
-        self.topology, self._current = look.topology, look
+    def _adopt(self, survey: Survey) -> None:
+        self.topology, self._current = survey.topology, survey
         self._identities = identities(self.topology, self.topology)
         self._commands_run_at = None
 
     def _read_uevents(self) -> UeventDelta:
         if self._listening:
             try:
-                told = uevent.read(self._host)
+                changes = uevent.read(self._host)
             except SourceError:
                 self._listening = False
             else:
-                self._received_any |= bool(told.touched or told.other)
-                if told or self._received_any:
-                    return told
-        # Some containers hear nothing, so the count is looked at as well.
+                self._received_any |= bool(changes.touched or changes.other)
+                if changes or self._received_any:
+                    return changes
+        # Some containers receive no events, so the count is compared as well.
         return self._changes_by_count()
 
     def _changes_by_count(self) -> UeventDelta:
@@ -191,12 +195,12 @@ class Watch:
         if now and now == before:
             return NO_CHANGES
         self._event_count = now
-        # Most of what a listener did not hear was of no block device; who heard nothing cannot tell.
+        # Events that a listener did not receive are mostly not of block devices. Without one, assume any.
         counted = now and before is not None and not self._listening
         return ANYTHING_CHANGED if counted or self._devices_differ() else NO_CHANGES
 
     def _devices_differ(self) -> bool:
-        """Whether other devices are there than at the last look, by their names and their diskseq."""
+        """Whether the names or diskseqs of devices differ from the last survey."""
         known, there = self.topology.devices, uevent.names(self._host)
         before, self._device_names = self._device_names or there, there
         return before != there or any(
@@ -206,7 +210,7 @@ class Watch:
         )
 
     def _md_state_changed(self) -> bool:
-        """Whether an array is at other work than it was."""
+        """Whether an md array changed its activity."""
         return (
             polled_state.md_state(self._host, self._current.md_attributes) != self._current.md_state
         )

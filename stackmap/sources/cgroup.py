@@ -1,38 +1,36 @@
 """
-What each control group (a service, a container) read and wrote, by device.
+I/O of each control group (a service, a container) per device.
 
-In version 2 ``io.stat`` has a line a device, ``8:16 rbytes=… wbytes=… rios=… wios=… dbytes=… dios=…``,
-and a group's figures hold those of the groups in it. Version 1 has a tree of groups for each controller.
-That of ``blkio`` tells of I/O, one figure a line (``8:16 Read 4096``) and of each group alone; that of
-systemd, which tells nothing, has the groups that nobody put under blkio.
+Version 2: ``io.stat`` has one line per device, ``8:16 rbytes=… wbytes=… rios=… wios=… dbytes=… dios=…``,
+and a group's figures include its subgroups. Version 1 has a tree of groups per controller. ``blkio`` has
+I/O, one figure per line (``8:16 Read 4096``), without subgroups; ``systemd`` has the groups that are not
+under blkio.
 
-The kernel charges I/O at the device it was sent to, and at those below only where it can still tell whose it
-was; so each line is of one layer, and lines of two layers do not add up. What version 1 writes back from
-the page cache is charged to no group but the root.
+The kernel counts I/O at the device it was sent to, and below only where the owner is still known. So each
+line is for one layer, and lines of two layers must not be added. Version 1 counts page-cache writeback
+for the root group only.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
+from stackmap.host import Host
 from stackmap.model.cgroup_io import CgroupCounters, CgroupSample
 
-if TYPE_CHECKING:
-    from stackmap.host import Host
-
 ROOT = "/sys/fs/cgroup"
-# What a group's own files begin with; all else in its directory is a group.
+# A group's own files begin with these; every other name in its directory is a group.
 CONTROLLERS = frozenset(
     "blkio cgroup cpu cpuset dmem hugetlb io irq memory misc pids rdma".split()  # noqa: SIM905 - a table of words
 )
 UNITS = (".slice", ".service", ".scope", ".mount", ".socket")
-MAX_DEPTH = 12  # no system nests further; a loop of mounts would
+MAX_DEPTH = 12  # no system nests deeper; a loop of mounts would
 
 IO_STAT = "io.stat"
-# Version 1: the trees that are looked into, files that are no controller's, and those that tell of I/O.
+# Version 1: the trees to read, files of no controller, and the files with I/O.
 TREES = ("blkio", "systemd")
 V1_FILES = frozenset({"notify_on_release", "release_agent", "tasks"})
 REQUESTS, BYTES = "blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes"
@@ -42,8 +40,8 @@ class Group(NamedTuple):
     """
     A control group.
 
-    ``name``: its path as the kernel has it ("/system.slice/x.service", "" for the root). ``path``: its
-    directory; ``files``: what of that is its own; ``inside``: the groups in it.
+    ``name``: its path in the hierarchy ("/system.slice/x.service", "" for the root). ``path``: its
+    directory; ``files``: its own files; ``inside``: its subgroups.
     """
 
     name: str
@@ -53,16 +51,12 @@ class Group(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The file that tells what it was charged for."""
+        """The file with its I/O counters."""
         return f"{self.path}/{REQUESTS if REQUESTS in self.files else IO_STAT}"
 
 
 def read(host: Host) -> CgroupSample:
-    """
-    Return what each group was charged for that is told apart; {} where none is.
-
-    A group that goes while it is asked is left out.
-    """
+    """Return the counters of each group that has its own; groups that vanish meanwhile are left out."""
     return {
         (group.name, number): charge
         for group in groups(host)
@@ -73,9 +67,9 @@ def read(host: Host) -> CgroupSample:
 
 def counters_of(host: Host, group: Group) -> dict[str, CgroupCounters]:
     """
-    Return what *group* was charged for and no group in it, by device number; {} where nobody says.
+    Return the counters of *group* without its subgroups, by device number; {} if unknown.
 
-    In version 2 nobody does where there are groups in it.
+    In version 2 they are unknown for a group with subgroups.
     """
     try:
         if REQUESTS in group.files:
@@ -87,20 +81,20 @@ def counters_of(host: Host, group: Group) -> dict[str, CgroupCounters]:
 
 
 def parse(text: str) -> dict[str, CgroupCounters]:
-    """Return what an ``io.stat`` says, by device number; lines of another form are left."""
+    """Return the counters in an ``io.stat``, by device number; other lines are ignored."""
     found = {}
     for line in text.splitlines():
         number, *pairs = line.split()
-        said = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+        values = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
         keys = ("rios", "rbytes", "wios", "wbytes")
-        if all(said.get(key, "").isdecimal() for key in keys):
-            found[number] = CgroupCounters(*(int(said[key]) for key in keys))
+        if all(values.get(key, "").isdecimal() for key in keys):
+            found[number] = CgroupCounters(*(int(values[key]) for key in keys))
     return found
 
 
 def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
     r"""
-    Return what version 1's two files say, by device number.
+    Return the counters in version 1's two files, by device number.
 
     >>> parse_v1("8:0 Read 2\n8:0 Write 3\nTotal 5", "8:0 Read 7\n8:0 Write 11\nTotal 18")
     {'8:0': CgroupCounters(reads=2, read_bytes=7, writes=3, write_bytes=11)}
@@ -116,11 +110,7 @@ def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
 
 
 def groups(host: Host, max_depth: int = MAX_DEPTH) -> Iterator[Group]:
-    """
-    Yield each group, the root first, or those of version 1's trees.
-
-    No deeper than *deepest* levels: a group there is told without those in it.
-    """
+    """Yield each group, the root first, or those of version 1's trees, down to *max_depth* levels."""
     todo = [(tree, "", 0) for tree in reversed(_trees(host))]
     while todo:
         tree, group, depth = todo.pop()

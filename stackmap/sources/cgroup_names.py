@@ -1,8 +1,8 @@
 r"""
-Whom a control group belongs to, by the names that container engines and systemd give.
+The owner of a control group, from the names that container engines and systemd use.
 
-One line an engine. Ids are cut to the twelve digits that the engines' own
-tools show. systemd writes ``\x2d`` for a hyphen inside of a unit's name.
+One line per engine. IDs are cut to 12 digits, as the engines' own tools do.
+systemd writes ``\x2d`` for a hyphen in a unit's name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stackmap.sources.lvm_names import unmangle
 
 ID = r"([0-9a-f]{12})[0-9a-f]*"
 
-# A part of a group's path, and what it makes of its owner: how it uses a device, and its name.
+# Pattern of one part of a group's path, the kind of its owner, and the owner's name.
 ENGINES = (
     (rf"docker-{ID}\.scope", "container", "docker {}"),
     (rf"libpod-{ID}\.scope", "container", "podman {}"),
@@ -24,7 +24,7 @@ ENGINES = (
     (r"machine-qemu-\d+-(.+)\.scope", "vm", "{}"),
     (r"machine-(.+)\.scope", "container", "nspawn {}"),
 )
-# Where the engine's name is a folder, and the next part is the container's.
+# Engines whose name is a directory, with the container as the next part.
 FOLDERS = (
     (r"docker", ID, "docker {}"),
     (r"lxc", r"(?!\.)(.+)", "lxc {}"),
@@ -35,7 +35,7 @@ SERVICE = re.compile(r"(.+)\.service")
 
 def owner(group: str) -> tuple[str, str] | None:
     r"""
-    Return how and by whom devices are used by what runs in *group*; None for what is nobody's.
+    Return the kind and the name of the owner of *group*; None if it has none.
 
     >>> owner("/system.slice/docker-0123456789abcdef.scope/init.scope")
     ('container', 'docker 0123456789ab')
@@ -44,7 +44,7 @@ def owner(group: str) -> tuple[str, str] | None:
     >>> owner("/user.slice")
     """
     parts = [unmangle(part) for part in group.split("/")]
-    # From the top: what runs inside of a container is the container's.
+    # From the top: everything inside a container belongs to the container.
     found = next(_containers(parts), None)
     if found:
         return found

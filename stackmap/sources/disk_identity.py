@@ -1,20 +1,16 @@
 """
-``/sys/block/*/device``: model, serial and WWN of a disk, by what drives it.
+``/sys/block/*/device``: model, serial, WWN and state of a disk.
 
-SCSI cuts a model to 16 characters, of which ATA disks use more: their full
-name is in udev's database. A serial is on VPD page 0x80, behind four bytes.
+SCSI cuts a model to 16 characters; ATA disks have longer names, which udev
+knows. A serial is on VPD page 0x80, after four bytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stackmap.host import Host
 from stackmap.sources import udev
-from stackmap.sources.sysfs import Block, attribute, names_in
+from stackmap.sources.sysfs import Block, attribute, list_names
 from stackmap.sources.udev import Identity
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
 
 _RUNNING = ("running", "live")
 _UNPRINTED = "".join(map(chr, range(33)))
@@ -22,13 +18,13 @@ _UNPRINTED = "".join(map(chr, range(33)))
 
 def identity(host: Host, block: Block) -> Identity:
     """
-    Return what *block* is called by its maker.
+    Return the model, serial and WWN of *block*.
 
-    udev, a library and a file a disk, is asked only where it knows more: of
+    udev is asked only where it knows more, because it costs a file per disk: for
     SCSI disks, and where sysfs has nothing (a partial copy of it).
     """
     path = f"{block.path}/device"
-    entries = frozenset(names_in(host, path)) if "device" in block.entries else frozenset()
+    entries = frozenset(list_names(host, path)) if "device" in block.entries else frozenset()
 
     def ask(name: str) -> str:
         return " ".join(attribute(host, f"{path}/{name}").split()) if name in entries else ""
@@ -41,9 +37,9 @@ def identity(host: Host, block: Block) -> Identity:
     )
     scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
     if scsi or ("device" in block.entries and not entries - {"block"}):
-        said = udev.identity(udev.properties(host, block.number))
-        model, serial = said.model or model, said.serial or serial
-        vendor = "" if said.model else vendor
+        record = udev.identity(udev.properties(host, block.number))
+        model, serial = record.model or model, record.serial or serial
+        vendor = "" if record.model else vendor
     return Identity(
         _full_model(vendor, model),
         serial,
@@ -52,11 +48,11 @@ def identity(host: Host, block: Block) -> Identity:
 
 
 def state(host: Host, block: Block) -> str | None:
-    """Return "active", what the driver says instead, or None where it says nothing."""
+    """Return "active", or the state that the driver reports; None if it reports none."""
     if "device" not in block.entries:
         return None
-    said = attribute(host, f"{block.path}/device/state")
-    return "active" if said in _RUNNING else said or None
+    record = attribute(host, f"{block.path}/device/state")
+    return "active" if record in _RUNNING else record or None
 
 
 def wwn(wwid: str) -> str:
@@ -70,7 +66,7 @@ def wwn(wwid: str) -> str:
 
 
 def _full_model(vendor: str, model: str) -> str:
-    """Return both in one, the maker once; virtio's vendor is a number, which says nothing."""
+    """Return vendor and model without repetition; virtio's vendor is only a number."""
     if vendor.startswith("0x") or model.startswith(vendor):
         return model
     return f"{vendor} {model}".strip()
@@ -83,5 +79,5 @@ def _attribute_if_listed(host: Host, block: Block, name: str) -> str:
 def _vpd_serial(host: Host, path: str, entries: frozenset[str]) -> str:
     if "vpd_pg80" not in entries:
         return ""
-    # 00 80, two bytes of length, the serial; 80 alone is no UTF-8, so it comes spelled out.
+    # 00 80, two bytes of length, the serial; byte 80 is not UTF-8, so it is spelled ``\x80``.
     return attribute(host, f"{path}/vpd_pg80").partition(r"\x80")[2][2:].strip(_UNPRINTED)

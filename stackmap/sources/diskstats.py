@@ -1,9 +1,9 @@
 """
 ``/proc/diskstats``: the counters of every block device.
 
-One line a device: major, minor, name, then counters. Kernels add fields at the
-end (discards in 4.18, flushes in 5.5), so take the known ones by position, by
-how many there are and never by version, and let the rest be.
+One line per device: major, minor, name, then counters. Kernels append fields
+(discards in 4.18, flushes in 5.5). Fields are taken by position and by their
+number, never by kernel version; unknown ones are ignored.
 """
 
 from __future__ import annotations
@@ -13,42 +13,35 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, starmap
 from operator import ne
-from typing import TYPE_CHECKING
 
 from stackmap.errors import ParseError
+from stackmap.host import Host
 from stackmap.model.counters import Counters
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.model.units import SECTOR
 
 PATH = "/proc/diskstats"
-SECTOR = 512  # bytes; the unit of this file whatever the disk's own sector size
 
-# How many words a line has: 3 of name, 11 counters; then 4 of discards, then 2 of flushes.
+# Words in a line: 3 for the name, 11 counters, then 4 for discards, then 2 for flushes.
 BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
 
-COUNTER_LIMIT = 10**20  # no counter of 64 bits has more digits, and a float has an end
-MAX_QUOTED = 200  # of a line in a message
-NAME, GAUGE = 2, 11  # places of words: the device's name, and the one figure that is no total
-CACHED_LINES = 4096  # lines whose figures are held: those of a sample are needed for the next
+COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
+MAX_QUOTED = 200  # characters of a line in a message
+NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
+CACHED_LINES = 4096  # parsed lines to keep: each is the earlier line of the next interval
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """
-    The file at one instant, its lines not yet parsed.
-
-    Most lines of one sample equal those of the next, and need not be.
-    """
+    """The file at one instant, unparsed: most lines equal those of the previous sample."""
 
     time: float
     lines: tuple[str, ...]
 
 
 def read(host: Host, time: float) -> Sample:
-    """Ask for the counters, in one read; *time* is the instant of asking."""
+    """Return the counters at *time*, the instant of asking."""
     return Sample(time, tuple(host.read(PATH).splitlines()))
 
 
@@ -59,18 +52,18 @@ def parse(lines: Iterable[str]) -> dict[str, Counters]:
 
 @lru_cache(CACHED_LINES)
 def parse_line(line: str) -> tuple[str, Counters]:
-    """Return the device's name and counters; ``ParseError`` for a line that is none."""
+    """Return a device's name and counters; ``ParseError`` for any other line."""
     words = line.split()
     if len(words) < BASE:
         raise ParseError(
-            f"{PATH}: {len(words)} fields where at least {BASE} are due: {line[:MAX_QUOTED]!r}"
+            f"{PATH}: {len(words)} fields, expected at least {BASE}: {line[:MAX_QUOTED]!r}"
         )
     try:
         numbers = [*map(int, words[NAME + 1 : WITH_FLUSHES])]
     except ValueError as error:
         raise ParseError(f"{PATH}: not a number in {line[:MAX_QUOTED]!r}") from error
     if max(numbers) >= COUNTER_LIMIT or min(numbers) <= -COUNTER_LIMIT:
-        raise ParseError(f"{PATH}: more than a counter holds in {line[:MAX_QUOTED]!r}")
+        raise ParseError(f"{PATH}: number too large in {line[:MAX_QUOTED]!r}")
     r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
     discards = flushes = None
     if len(words) >= WITH_DISCARDS:
@@ -86,16 +79,16 @@ def parse_line(line: str) -> tuple[str, Counters]:
 
 
 def names(sample: Sample) -> Iterator[str]:
-    """Yield the devices that *sample* has."""
+    """Yield the names of the devices in *sample*."""
     return map(_name, sample.lines)
 
 
 def between(earlier: Sample, later: Sample, devices: Container[str] | None = None) -> Interval:
     """
-    Return what every device did between two samples; *only*: those that are wanted, all if None.
+    Return the load of every device between two samples; *devices*: only these, None: all.
 
-    A device whose counters went back, that came or that went has no load, and
-    an event says so; of one that is not wanted only that it came or went.
+    A device that came or went, or whose counters went back, has no load but an
+    event; for other devices only coming and going is an event.
     """
     seconds = later.time - earlier.time
     if seconds <= 0:
@@ -108,27 +101,27 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
 
 
 def since_boot(sample: Sample, uptime: float) -> Interval:
-    """Return averages over the *uptime* seconds since boot."""
+    """Return the averages over the *uptime* seconds since boot."""
     nothing = Counters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     loads = {n: now.load_since(nothing, uptime) for n, now in parse(sample.lines).items()}
     return Interval(loads, time=sample.time, seconds=uptime, since_boot=True)
 
 
 def only_counted_up(earlier: Sample, later: Sample) -> bool:
-    """Whether the same devices are in both, and nothing that was counted of any is less than it was."""
+    """Whether both samples have the same devices and no counter decreased."""
     return len(earlier.lines) == len(later.lines) and all(
         starmap(_line_counted_up, _changed_lines(earlier, later))
     )
 
 
 def _line_counted_up(before: str, after: str) -> bool:
-    """Whether it is the same device, and its totals are what they were or more."""
+    """Whether both lines are of the same device and no counter decreased."""
     was, now = before.split(), after.split()
     if len(was) != len(now) or len(now) < BASE or was[NAME] != now[NAME]:
         return False
     was[GAUGE] = now[GAUGE]
-    # As text: a number of more digits is more, and of as many what sorts later. Recording pays for this
-    # in each sample, and making numbers of them takes twice as long.
+    # Compared as text: more digits are more, and equal lengths sort as numbers. Recording does this per
+    # sample, and converting to numbers takes twice as long.
     for then, count in zip(was, now, strict=True):
         if then != count and (len(count), count) < (len(then), then):
             return False
@@ -151,7 +144,7 @@ def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
 def _loads_by_position(
     earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
 ) -> tuple[dict[str, Load], list[str]]:
-    """Return the loads where positions agree: no lines are parsed but those that differ, of who is wanted."""
+    """Return the loads where positions agree; only lines that differ are parsed."""
     found = map(_name, later.lines)
     loads = dict.fromkeys(found if only is None else filter(only.__contains__, found), IDLE)
     events = []
@@ -171,7 +164,7 @@ def _loads_by_position(
 def _loads_by_name(
     earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
 ) -> tuple[dict[str, Load], list[str]]:
-    """Return the loads where devices came or went, joined by name, of who is wanted; events of all."""
+    """Return the loads where devices came or went, and the events of all devices."""
     before, after = parse(earlier.lines), parse(later.lines)
     loads = {}
     events = [f"{name} appeared" for name in after if name not in before]

@@ -1,27 +1,25 @@
 """
-``/sys/block/dm-N/dm``: a mapped device's name and uuid, for everyone to read; and ``dmsetup info``.
+Names and uuids of device-mapper devices: ``/sys/block/dm-N/dm`` and ``dmsetup info``.
 
-The one is four files a device, the other tells of all devices at once but needs root.
-Without root nothing says what a device is mapped to. But what made it left
-its mark in the uuid ("CRYPT-LUKS2-…", "mpath-…", "LVM-…"), LVM names what
-stands below by its purpose, and ``slaves/`` says which that is.
+sysfs has four files per device, readable by everyone; dmsetup has all devices
+at once but needs root. Without root the tables are unknown. Still, the uuid names
+the creator ("CRYPT-LUKS2-…", "mpath-…", "LVM-…"), LVM names sub-LVs by purpose,
+and ``slaves/`` lists the devices below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
+from stackmap.host import Host
 from stackmap.model.device import Kind, Role
 from stackmap.sources import lvm_names
 from stackmap.sources.dm_commands import INFO
 from stackmap.sources.sysfs import Block, attribute, read_only
 
-if TYPE_CHECKING:
-    from stackmap.host import Host
-
-# Target and kind by how the uuid begins, longer beginnings first.
+# Target and kind by the beginning of the uuid, longer beginnings first.
 MAKERS = {
     "CRYPT-VERITY-": ("verity", Kind.DM),
     "CRYPT-INTEGRITY-": ("integrity", Kind.DM),
@@ -33,7 +31,7 @@ MAKERS = {
 
 _BEGINNINGS = tuple(MAKERS)
 
-# What an LV must be, by the endings of the hidden LVs it stands on.
+# Target and kind of an LV, by the endings of the sub-LVs below it.
 _TARGETS_BY_BELOW = {
     "rimage": ("raid", Kind.VOLUME),
     "mimage": ("mirror", Kind.VOLUME),
@@ -50,7 +48,7 @@ _TARGETS_BY_BELOW = {
 
 
 class MappedDevice(NamedTuple):
-    """A mapped device: its name without mangling, its uuid, and what LVM's names say of it."""
+    """A device-mapper device: its unmangled name, its uuid, and its LVM name if it has one."""
 
     block: Block
     name: str
@@ -61,12 +59,12 @@ class MappedDevice(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name people use."""
         return self.lv.label if self.lv else self.name
 
 
 class DmInfo(NamedTuple):
-    """A mapped device as sysfs and ``dmsetup info`` both tell of it: its name is mangled still."""
+    """What both sysfs and ``dmsetup info`` report about a device; the name is still mangled."""
 
     name: str
     uuid: str
@@ -75,7 +73,7 @@ class DmInfo(NamedTuple):
 
 
 class InferredTarget(NamedTuple):
-    """What a mapped device is without its table: "" for a target that nothing tells."""
+    """Target and kind inferred without a table; "" for an unknown target."""
 
     target: str
     kind: Kind
@@ -85,18 +83,18 @@ NOT_INFERRED = InferredTarget("", Kind.DM)
 
 
 def read(host: Host, blocks: Iterable[Block]) -> dict[str, MappedDevice]:
-    """Return what is said of the mapped devices among *blocks*, by the kernel's names."""
+    """Return the device-mapper devices among *blocks*, by kernel name."""
     wanted = [block for block in blocks if "dm" in block.entries]
-    told = _read_info(host) if wanted else {}
+    info = _read_info(host) if wanted else {}
     return {
-        block.name: _mapped(block, told.get(block.number) or _from_sysfs(host, block))
+        block.name: _mapped(block, info.get(block.number) or _from_sysfs(host, block))
         for block in wanted
     }
 
 
 def parse(text: str) -> dict[str, DmInfo]:
     """
-    Return what is told, by device number; columns between may be any.
+    Return the devices by number; any columns may stand in between.
 
     >>> parse("vg-lv|254|3|L-sw|LVM-abc")
     {'254:3': DmInfo(name='vg-lv', uuid='LVM-abc', suspended=True, read_only=False)}
@@ -115,11 +113,10 @@ def _read_info(host: Host) -> dict[str, DmInfo]:
     try:
         return parse(host.run(*INFO))
     except SourceError:
-        return {}  # the same is in sysfs
+        return {}  # sysfs has the same
 
 
 def _from_sysfs(host: Host, block: Block) -> DmInfo:
-    """Ask sysfs for *block*."""
     path = f"{block.path}/dm"
     return DmInfo(
         name=attribute(host, f"{path}/name"),
@@ -129,14 +126,14 @@ def _from_sysfs(host: Host, block: Block) -> DmInfo:
     )
 
 
-def _mapped(block: Block, told: DmInfo) -> MappedDevice:
-    name = lvm_names.unmangle(told.name)
-    lv = lvm_names.parse(name, told.uuid) if told.uuid else None
-    return MappedDevice(block, name, told.uuid, told.suspended, told.read_only, lv)
+def _mapped(block: Block, info: DmInfo) -> MappedDevice:
+    name = lvm_names.unmangle(info.name)
+    lv = lvm_names.parse(name, info.uuid) if info.uuid else None
+    return MappedDevice(block, name, info.uuid, info.suspended, info.read_only, lv)
 
 
 def infer_target(mapped: MappedDevice, below: Sequence[MappedDevice]) -> InferredTarget:
-    """Tell target and kind from uuids and names; *below* are the mapped devices below."""
+    """Return target and kind from uuids and names; *below*: the device-mapper devices below."""
     if mapped.uuid.startswith(_BEGINNINGS):
         return next(
             InferredTarget(*said) for start, said in MAKERS.items() if mapped.uuid.startswith(start)
@@ -148,27 +145,27 @@ def infer_target(mapped: MappedDevice, below: Sequence[MappedDevice]) -> Inferre
     target, kind = next(fitting, ("", Kind.VOLUME))
     cows = {other.lv.lv for other in below if other.lv and other.lv.ending == "cow"}
     if target == "snapshot" and mapped.lv.lv not in cows:
-        # Another's cow: that snapshot is being merged back into this, its origin.
+        # The cow belongs to another LV: that snapshot is being merged back into this one, its origin.
         target, kind = "snapshot-merge", Kind.VOLUME
     if mapped.lv.ending == "pvmove":
         return InferredTarget("mirror", Kind.MEMBER)
     if mapped.uuid.endswith("-pool"):
         return InferredTarget("linear", Kind.THIN_POOL)
-    if mapped.lv.hidden and kind is not Kind.THIN_POOL:
+    if mapped.lv.is_hidden and kind is not Kind.THIN_POOL:
         kind = Kind.MEMBER
     return InferredTarget(target, kind)
 
 
 def default_role(target: str) -> Role:
-    """Return what a device whose name says nothing is for to a device with *target*."""
+    """Return the role of a device without a telling name, below a device with *target*."""
     return Role.PATH if target == "multipath" else Role.DATA
 
 
 def role(below: MappedDevice, target: str) -> Role:
-    """Return what *below* is for to a device with *target*, by its name."""
-    if below.lv is None or not below.lv.hidden or target == "linear":
+    """Return the role of *below* for a device with *target*, by its name."""
+    if below.lv is None or not below.lv.is_hidden or target == "linear":
         return default_role(target)
-    # "-real" is both what an origin's data became and what others are copies of.
+    # "-real" holds an origin's data, and is the origin of its snapshots.
     if below.lv.ending == "real" and target in ("snapshot", "snapshot-merge", "thin"):
         return Role.ORIGIN
     return below.lv.role

@@ -1,8 +1,9 @@
 """
-What dmsetup is asked for, in a module of its own: it is begun before what reads the answers is imported.
+The dmsetup commands, in a module of their own so that they can start before their parsers are imported.
 
-Keys of dm-crypt are never asked for. Plain ``dmsetup status`` commits the metadata of thin pools, caches
-and clones and waits for it, I/O of our own making (KERNEL 4.2): so ``--noflush``, always.
+dm-crypt's keys are never requested. Plain ``dmsetup status`` makes thin pools, caches and clones commit
+their metadata, which causes I/O (dm-thin.c: ``pool_status`` without DM_STATUS_NOFLUSH_FLAG), so
+``--noflush`` is always given.
 """
 
 TABLE = ("dmsetup", "table")

@@ -1,23 +1,21 @@
 """
-``dmsetup table`` and ``dmsetup status``: what device-mapper was told to do, and how it fares.
+``dmsetup table`` and ``dmsetup status``: the mapping of each device, and its state.
 
-A line is ``name: start length target words…``, in 512-byte sectors; a device
-may have several, and one with no table has none. Both need root. The words
-belong to the target: ``dm_targets`` reads them.
+A line is ``name: start length target words…`` in 512-byte sectors. A device may
+have several lines, or none without a table. Both need root. ``dm_targets`` reads
+the words.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
+from stackmap.host import Host
+from stackmap.model.units import SECTOR
 from stackmap.sources.dm_commands import STATUS, TABLE
-from stackmap.sources.dm_targets.segment import SECTOR, Segment
+from stackmap.sources.dm_targets.segment import Segment
 from stackmap.sources.lvm_names import unmangle
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
 
 _LINE = re.compile(r"(.*?): (\d+) (\d+) (\S+)(.*)")
 
@@ -30,12 +28,12 @@ def read_tables(host: Host) -> Segments:
 
 
 def read_statuses(host: Host) -> Segments:
-    """Return the status lines, without the metadata commit that status causes by default."""
+    """Return the status lines, without a metadata commit."""
     return parse(host.run(*STATUS))
 
 
 def parse(text: str) -> Segments:
-    """Return the segments of each device, by its name without mangling."""
+    """Return the segments of each device, by its unmangled name."""
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
     for line in text.splitlines():
         if match := _LINE.fullmatch(line):

@@ -1,29 +1,27 @@
 """
-libvirt's domains: ``/run/libvirt/qemu`` has those that run, ``/etc/libvirt/qemu`` all. Both need root.
+libvirt's domains: ``/run/libvirt/qemu`` has the running ones, ``/etc/libvirt/qemu`` all. Both need root.
 
-A domain names its disks by path (``<source dev='/dev/vg/lv'/>``), a running
-one is wrapped in its status.
+A domain names its disks by path (``<source dev='/dev/vg/lv'/>``). A running domain
+is wrapped in its status.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
-from stackmap.sources.sysfs import names_in
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import Host
+from stackmap.sources.sysfs import list_names
 
 FOLDERS = ("/run/libvirt/qemu", "/etc/libvirt/qemu")
 
 
 class Domain(NamedTuple):
     """
-    A virtual machine: its name, the devices and files it has as disks, and where that is said.
+    A virtual machine: its name, its disks (devices and files), and the file that says so.
 
-    ``images``: the files among them, and those that they are snapshots of.
+    ``images``: the files among them, and their backing files.
     """
 
     name: str
@@ -33,9 +31,9 @@ class Domain(NamedTuple):
 
 
 def read(host: Host) -> Iterator[Domain]:
-    """Yield the domains that may be read, those that run first."""
+    """Yield the readable domains, running ones first."""
     for folder in FOLDERS:
-        for name in names_in(host, folder):
+        for name in list_names(host, folder):
             if name.endswith(".xml"):
                 path = f"{folder}/{name}"
                 try:
@@ -45,11 +43,11 @@ def read(host: Host) -> Iterator[Domain]:
 
 
 def parse(text: str, source: str) -> Domain:
-    """Return the domain in *text*; ``ValueError`` where there is none."""
-    from xml.etree import ElementTree as ET  # 10 ms that only a host with domains pays
+    """Return the domain in *text*; ``ValueError`` without one."""
+    from xml.etree import ElementTree as ET  # 10 ms, needed only with domains
 
     try:
-        root = ET.fromstring(text)  # noqa: S314 - expat stops at expanding entities
+        root = ET.fromstring(text)  # noqa: S314 - expat limits entity expansion
     except ET.ParseError as error:
         raise ValueError(f"{source}: {error}") from error
     domain = root if root.tag == "domain" else root.find("domain")

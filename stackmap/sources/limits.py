@@ -1,9 +1,9 @@
 """
 Caps on I/O: control groups' ``io.max`` and libvirt's ``<iotune>``.
 
-``io.max`` has a line a device: ``254:3 rbps=max wbps=1048576 riops=max wiops=200``;
-version 1 has a file for each of the four, ``254:3 200``. It acts where bios are sent to that device, before any layer below. libvirt's
-acts in QEMU, before the host's kernel sees anything.
+``io.max`` has one line per device, ``254:3 rbps=max wbps=1048576 riops=max wiops=200``;
+version 1 has one file per cap, ``254:3 200``. Both act on bios sent to that device, before any
+layer below. libvirt's caps act in QEMU, before the host's kernel sees the I/O.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from stackmap.host import Host
 from stackmap.model.io_limit import IoLimit
+from stackmap.model.topology import Topology
 from stackmap.sources import cgroup
-from stackmap.sources.sysfs import attribute, names_in
+from stackmap.sources.sysfs import attribute, list_names
 
-if TYPE_CHECKING:
-    from stackmap.host import Host
-    from stackmap.model.topology import Topology
+# A device's number or path, and its caps.
+DeviceCaps = tuple[str, tuple[tuple[str, float], ...]]
 
-DeviceCaps = tuple[str, tuple[tuple[str, float], ...]]  # a device's number or path, and its caps
-
-MAX_DEPTH = 6  # levels of groups looked into
-MAX_GROUPS = (
-    500  # groups looked into: a host with more has its caps set by something that knows them
-)
+MAX_DEPTH = 6  # levels of groups
+MAX_GROUPS = 500
 KINDS = {"riops": "read_ios", "wiops": "write_ios", "rbps": "read_bytes", "wbps": "write_bytes"}
 IOTUNE = {
     f"{direction}_{unit}_sec": f"{direction}_{ours}"
@@ -41,7 +37,7 @@ def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
     numbers = {device.number: name for name, device in topology.devices.items()}
     for group in islice(cgroup.groups(host, MAX_DEPTH), MAX_GROUPS):
         for name, parsed in FILES.items():
-            if name not in group.files:  # the root's own has none
+            if name not in group.files:  # the root group has none
                 continue
             path = f"{group.path}/{name}"
             who = group.name.lstrip("/") or "/"
@@ -53,7 +49,7 @@ def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
 
 def parse(text: str) -> Iterator[DeviceCaps]:
     """
-    Yield device number and caps of each line that has any.
+    Yield device number and caps of each line with caps.
 
     >>> list(parse("254:3 rbps=max wiops=200"))
     [('254:3', (('write_ios', 200.0),))]
@@ -72,7 +68,7 @@ def parse(text: str) -> Iterator[DeviceCaps]:
 
 def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
     """
-    Yield the same of a file of version 1, which tells of *cap* alone.
+    Yield the same from a file of version 1, which holds only *cap*.
 
     >>> list(parse_v1("write_ios", "254:3 200"))
     [('254:3', (('write_ios', 200.0),))]
@@ -84,7 +80,7 @@ def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
 
 
 def parse_domain(text: str) -> Iterator[DeviceCaps]:
-    """Yield path and caps of each disk in a domain's XML that has an ``<iotune>``; none if it is not XML."""
+    """Yield path and caps of each disk with an ``<iotune>`` in a domain's XML; nothing if it is not XML."""
     from xml.etree import ElementTree as ET  # 10 ms that only a host with domains pays
 
     try:
@@ -106,7 +102,7 @@ def parse_domain(text: str) -> Iterator[DeviceCaps]:
 
 def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
     by_path = {f"/dev/{device.title}": name for name, device in topology.devices.items()}
-    for name in names_in(host, DOMAINS):
+    for name in list_names(host, DOMAINS):
         if name.endswith(".xml"):
             path = f"{DOMAINS}/{name}"
             for dev, caps in parse_domain(attribute(host, path)):
@@ -114,7 +110,7 @@ def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
                     yield IoLimit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)
 
 
-# The files of a control group that hold caps.
+# The files of a control group with caps.
 FILES: Mapping[str, Callable[[str], Iterator[DeviceCaps]]] = {
     "io.max": parse,
     **{

@@ -1,12 +1,11 @@
 r"""
-Names and uuids that LVM gives its device-mapper devices.
+Names and uuids of LVM's device-mapper devices.
 
-A name is ``vg-lv`` or ``vg-lv-layer``, with hyphens inside of a part doubled;
-characters that device-mapper refuses stand as ``\xNN``. A uuid is ``LVM-``,
-32 characters of the VG, 32 of the LV, and for what LVM hides mostly a layer.
-Older LVM gives hidden LVs no layer in the uuid, newer one ``-real``: so a
-hidden LV is told by its name's ending, which LVM reserves, or by its uuid
-(KERNEL 4.4).
+A name is ``vg-lv`` or ``vg-lv-layer``, with hyphens inside a part doubled;
+characters that device-mapper refuses become ``\xNN``. A uuid is ``LVM-``, 32
+characters for the VG, 32 for the LV, and mostly a layer for sub-LVs. Older LVM
+gives sub-LVs no layer in the uuid, newer LVM ``-real``. So a sub-LV is recognised
+by the ending of its name, which LVM reserves, or by its uuid.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from typing import NamedTuple
 from stackmap.model.device import Role
 
 PREFIX = "LVM-"
-_PLAIN = len(PREFIX) + 32 + 32
+UUID_LENGTH = len(PREFIX) + 32 + 32
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _HIDDEN = re.compile(
     r".+?_(?P<ending>rimage|rmeta|mimage|mlog|mimagetmp|tdata|tmeta|cdata|cmeta|"
     r"corig|wcorig|cvol|iorig|imeta|vdata|vorigin|pmspare)(?:_(?P<index>\d+))?|(?P<moved>pvmove)\d+"
 )
 
-# What a hidden LV is for to the one above it, by the ending of its name or uuid.
+# Role of a sub-LV for the device above it, by the ending of its name or uuid.
 ROLES = {
     "rimage": Role.DATA,
     "rmeta": Role.METADATA,
@@ -50,11 +49,11 @@ ROLES = {
 
 class LvName(NamedTuple):
     """
-    A device of LVM's, by name.
+    The parts of an LV's device name.
 
-    ``layer``: what follows the LV ("tpool", "real", "cow"), "" for the LV
-    itself. ``ending``: what kind of hidden LV it is ("rimage"), "" for one
-    that people made. ``place``: which of several, None where there is one.
+    ``layer``: what follows the LV ("tpool", "real", "cow"), "" for the LV itself.
+    ``ending``: the kind of sub-LV ("rimage"), "" for an ordinary LV. ``position``:
+    its index among several, None for a single one.
     """
 
     vg: str
@@ -69,23 +68,23 @@ class LvName(NamedTuple):
         return f"{self.vg}/{self.lv}" + (f"-{self.layer}" if self.layer else "")
 
     @property
-    def hidden(self) -> bool:
+    def is_hidden(self) -> bool:
         """Whether LVM made it for its own use."""
         return bool(self.ending)
 
     @property
     def role(self) -> Role:
-        """What it is for to the one above it."""
+        """Its role for the device above it."""
         return ROLES.get(self.ending, Role.DATA)
 
 
 def is_lvm(uuid: str) -> bool:
-    """Whether a device-mapper uuid is one of LVM's."""
+    """Whether a device-mapper uuid is LVM's."""
     return uuid.startswith(PREFIX)
 
 
 def parse(name: str, uuid: str) -> LvName | None:
-    """Return what *name* (not mangled) says, given the *uuid*; None if LVM did not make it."""
+    """Return the parts of *name* (unmangled), with its *uuid*; None if it is not LVM's."""
     if not is_lvm(uuid):
         return None
     found = split_name(name)
@@ -93,28 +92,28 @@ def parse(name: str, uuid: str) -> LvName | None:
         return None
     vg, lv, layer = found[0], found[1], "-".join(found[2:])
     match = _HIDDEN.fullmatch(lv)
-    ending = layer or _ending(match) or uuid[_PLAIN + 1 :]
-    # "-pool" is the face of a thin pool: people made it, under this name.
+    ending = layer or _ending(match) or uuid[UUID_LENGTH + 1 :]
+    # "-pool" is the visible device of a thin pool, an ordinary LV.
     ending = "" if ending == "pool" else ending
-    # LVM numbers no more than 255 sub-LVs; a longer number is a name of somebody's own.
+    # LVM numbers at most 255 sub-LVs; a longer number is part of a user's name.
     place = int(match["index"]) if match and 0 < len(match["index"] or "") <= 9 else None
     return LvName(vg, lv, layer, ending, place)
 
 
 def split_name(name: str) -> list[str]:
     """
-    Return what single hyphens separate in *name*, doubled ones made single.
+    Return the parts of *name* between single hyphens, with doubled ones made single.
 
     >>> split_name("vg--md-home--dirs-real")
     ['vg-md', 'home-dirs', 'real']
     """
-    # Pairs first: of three hyphens the last one separates, as a part cannot begin with one.
+    # Pairs first: of three hyphens the last one separates, because a part cannot begin with one.
     return [part.replace("\0", "-") for part in name.replace("--", "\0").split("-")]
 
 
 def unmangle(name: str) -> str:
     r"""
-    Return *name* with its ``\xNN`` resolved.
+    Return *name* with its ``\xNN`` decoded.
 
     >>> unmangle(r"vg-caf\xc3\xa9")
     'vg-café'

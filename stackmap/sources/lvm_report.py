@@ -1,9 +1,8 @@
 """
-``lvm fullreport``: VGs, PVs, LVs and segments in one answer, so that they agree with each other.
+``lvm fullreport``: VGs, PVs, LVs and segments in one consistent answer.
 
-libblockdev 2.x tells neither segments nor what of a PV is an LV's
-(FEASIBILITY 1), which is what placement is about. Needs root. Field names are
-LVM's (lvs(8), pvs(8)); numbers come as text.
+Placement needs it: libblockdev 2.x reports neither segments nor which LV uses which
+extents of a PV. Needs root. Field names are LVM's (lvs(8), pvs(8)); numbers come as text.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stackmap.errors import ParseError
+from stackmap.host import Host
 from stackmap.model.volume_group import LogicalVolume, PhysicalVolume, VolumeGroup
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
 
 FIELDS = {
     "vg": "vg_name,vg_extent_size,vg_attr,vg_lock_type",
@@ -37,14 +34,14 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def read(host: Host, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
-    """Return every VG by name; *names*: the kernel's name of each device, by its number."""
+    """Return every VG by name; *names*: kernel names by device number."""
     return parse(host.run(*COMMAND), names)
 
 
 def parse(text: str, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
-    """Return the VGs of a report; PVs without a VG are in none of them."""
+    """Return the VGs of a report, without PVs that belong to none."""
     try:
-        # PVs without a VG have a report of their own, with no "vg" in it.
+        # PVs without a VG have a report of their own, without "vg".
         reports = [report for report in json.loads(text)["report"] if report.get("vg")]
         groups = [_group(report, names) for report in reports]
     except DAMAGE as error:
@@ -53,26 +50,26 @@ def parse(text: str, names: Mapping[str, str]) -> dict[str, VolumeGroup]:
 
 
 def _group(report: Mapping[str, Any], names: Mapping[str, str]) -> VolumeGroup:
-    (said,) = report["vg"]
-    extent = int(said["vg_extent_size"])
+    (vg,) = report["vg"]
+    extent = int(vg["vg_extent_size"])
     segments: defaultdict[str, list[Row]] = defaultdict(list)
     for row in report["seg"]:
         segments[_without_brackets(row["lv_name"])].append(row)
-    places = _extents_by_pv(report["pvseg"])
+    extents = _extents_by_pv(report["pvseg"])
     volumes = [
         _volume(
             row,
             extent,
             segments[_without_brackets(row["lv_name"])],
-            places[_without_brackets(row["lv_name"])],
+            extents[_without_brackets(row["lv_name"])],
         )
         for row in report["lv"]
     ]
     return VolumeGroup(
-        name=said["vg_name"],
+        name=vg["vg_name"],
         extent=extent,
-        attributes=said["vg_attr"],
-        shared=bool(said["vg_lock_type"]) or said["vg_attr"].endswith("c"),
+        attributes=vg["vg_attr"],
+        shared=bool(vg["vg_lock_type"]) or vg["vg_attr"].endswith("c"),
         pvs=tuple(_pv(row, names) for row in report["pv"]),
         volumes={volume.name: volume for volume in volumes},
     )
@@ -104,15 +101,15 @@ def _volume(row: Row, extent: int, segments: list[Row], on: Mapping[str, int]) -
 
 
 def _extents_by_pv(rows: list[Row]) -> defaultdict[str, dict[str, int]]:
-    """Return the extents that each LV has on each PV."""
-    places: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    """Return the extents of each LV on each PV."""
+    extents: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
         if name := _without_brackets(row["lv_name"]):
-            there = places[name]
-            there[row["pv_name"]] = there.get(row["pv_name"], 0) + int(row["pvseg_size"])
-    return places
+            by_pv = extents[name]
+            by_pv[row["pv_name"]] = by_pv.get(row["pv_name"], 0) + int(row["pvseg_size"])
+    return extents
 
 
 def _without_brackets(name: str) -> str:
-    """Return an LV's name without the brackets that mark hidden ones."""
+    """Return an LV's name without the brackets around sub-LVs."""
     return name.strip("[]")

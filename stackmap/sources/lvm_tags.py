@@ -1,18 +1,14 @@
 """
-LVM's tags, by which Ceph says whose an LV is (``ceph.osd_id=3``). They are in LVM's metadata alone: needs root.
+LVM's tags; Ceph marks its LVs with them (``ceph.osd_id=3``). They are in LVM's metadata only: needs root.
 
-``lvs`` reads the devices that LVM knows, so it is asked only where tags are
-wanted, and told not to wait for those that are suspended.
+``lvs`` reads the devices that LVM knows, so it runs only if tags are needed, and
+ignores suspended devices instead of waiting for them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stackmap.errors import SourceError
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import Host
 
 COMMAND = (
     "lvs", "--all", "--reportformat=json", "--readonly", "--options=vg_name,lv_name,lv_tags",
@@ -22,7 +18,7 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def read(host: Host) -> dict[str, dict[str, str]]:
-    """Return the tags of each LV (``vg/lv``) as key and value, {} where they cannot be had."""
+    """Return the tags of each LV (``vg/lv``) as key and value, {} if unavailable."""
     try:
         return parse(host.run(*COMMAND))
     except SourceError:
@@ -31,12 +27,12 @@ def read(host: Host) -> dict[str, dict[str, str]]:
 
 def parse(text: str) -> dict[str, dict[str, str]]:
     """
-    Return the tags in a report of lvs; {} where it is none.
+    Return the tags in a report of lvs; {} if it is not one.
 
     >>> parse('{"report": [{"lv": [{"vg_name": "v", "lv_name": "l", "lv_tags": "a.b=3,c"}]}]}')
     {'v/l': {'a.b': '3', 'c': ''}}
     """
-    import json  # 1 ms that only a host with Ceph's LVs pays
+    import json  # 1 ms, needed only with Ceph's LVs
 
     try:
         rows = [row for report in json.loads(text)["report"] for row in report["lv"]]

@@ -1,32 +1,29 @@
 """
-``/sys/block/mdN/md``: an array of md's, its members and what it is doing.
+``/sys/block/mdN/md``: an md array, its members and its state.
 
-``dev-X/state`` is a list by commas (faulty, in_sync, journal, write_mostly,
-spare, replacement …), ``dev-X/slot`` a place in the array or "none". While an
-array is reshaped, attributes read "new (old)". LVM's RAID has no such folder.
+``dev-X/state`` is a comma-separated list (faulty, in_sync, journal, write_mostly,
+spare, replacement …), ``dev-X/slot`` a slot number or "none". During a reshape,
+attributes read "new (old)". LVM's RAID has no such directory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stackmap.host import Host
 from stackmap.model.device import Role
 from stackmap.model.raid import Layout, layout
+from stackmap.model.units import KIB
 from stackmap.sources.progress import percent, raid_state
-from stackmap.sources.sysfs import Block, attribute, kernel_name, names_in, parse_int
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.sources.sysfs import Block, attribute, kernel_name, list_names, parse_int
 
 _MEMBER = "dev-"
-KIB = 1024  # bytes; the unit of component_size
 _BUSY = ("clean", "active", "active-idle", "write-pending")
 _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
     8: "zr", 9: "nr", 10: "nc", 16: "la_6", 17: "ra_6", 18: "ls_6", 19: "rs_6", 20: "0_6", 21: "n_6"
 }  # fmt: skip
 
-# Attributes that only some levels have, shown as facts.
+# Attributes of some levels, shown as facts.
 FACTS = {
     "metadata": "metadata_version",
     "consistency": "consistency_policy",
@@ -40,7 +37,7 @@ FACTS = {
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A device of an array: its ``slot`` (None for a spare or faulty one), and its ``states``."""
+    """A member: its ``slot`` (None for spare and faulty ones), its ``states``, its data ``offset`` in sectors."""
 
     name: str
     slot: int | None
@@ -49,7 +46,7 @@ class Member:
 
     @property
     def role(self) -> Role:
-        """What it is for: only one in a slot carries data."""
+        """Its role; only a device in a slot holds data."""
         if "journal" in self.states:
             return Role.JOURNAL
         if self.slot is None or self.states & {"faulty", "replacement"}:
@@ -58,7 +55,7 @@ class Member:
 
     @property
     def state(self) -> str:
-        """In one word; "active" for a member that is whole."""
+        """Its state in one word; "active" if in sync."""
         for word in ("faulty", "replacement", "journal"):
             if word in self.states:
                 return word
@@ -69,54 +66,54 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array: its attributes by name, as md writes them, and its members by slot."""
+    """An array: its attributes as md writes them, and its members by slot."""
 
     attributes: dict[str, str]
     members: tuple[Member, ...]
 
     @property
     def is_container(self) -> bool:
-        """Whether it only holds the disks (imsm, ddf) that other arrays are made of."""
-        # "external:imsm" keeps its own metadata, "external:/md127/0" is an array in it.
+        """Whether it only holds the disks (imsm, ddf) of other arrays."""
+        # "external:imsm" is a container, "external:/md127/0" an array in one.
         kept, _, where = self.attributes["metadata_version"].partition(":")
         return kept == "external" and not where.startswith("/")
 
     @property
     def layout(self) -> Layout | None:
-        """How it spreads data; None for a container, or a level with no geometry."""
-        said = self.attributes
-        level = said["level"]
-        code = parse_int(_current(said["layout"])) or 0
+        """How it spreads data; None for a container or a level without geometry."""
+        attributes = self.attributes
+        level = attributes["level"]
+        code = parse_int(_current(attributes["layout"])) or 0
         variant, copies = _PARITY_LAYOUTS.get(code, ""), None
         if level == "raid10":
             variant, copies = _raid10(code)
         elif level not in ("raid5", "raid6"):
             variant = ""
-        chunk = parse_int(_current(said["chunk_size"]))
-        members = parse_int(_current(said["raid_disks"])) or 0
+        chunk = parse_int(_current(attributes["chunk_size"]))
+        members = parse_int(_current(attributes["raid_disks"])) or 0
         return layout(level, members, chunk, copies, variant)
 
     @property
     def state(self) -> str | None:
-        """What is wrong or under way, "active" if nothing; None where md does not say."""
-        said = self.attributes
+        """What is wrong or running, "active" if nothing; None if md does not say."""
+        attributes = self.attributes
         # A container is always "inactive": it has no I/O.
-        state = "" if self.is_container else said["array_state"]
+        state = "" if self.is_container else attributes["array_state"]
         if state and state not in _BUSY:
             return {"readonly": "read-only"}.get(state, state)
         if not state:
             return None
         return raid_state(
-            failed=(parse_int(said["degraded"]) or 0) > 0,
-            action=said["sync_action"] or "idle",
-            progress=_progress(said["sync_completed"]),
+            failed=(parse_int(attributes["degraded"]) or 0) > 0,
+            action=attributes["sync_action"] or "idle",
+            progress=_progress(attributes["sync_completed"]),
         )
 
 
 def read(host: Host, block: Block) -> Array:
-    """Return the array that *block* is."""
+    """Return the array *block*."""
     path = f"{block.path}/md"
-    entries = names_in(host, path)
+    entries = list_names(host, path)
     wanted = (
         "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
         "sync_action", "sync_completed", "uuid", *FACTS.values(),
@@ -130,13 +127,13 @@ def read(host: Host, block: Block) -> Array:
 
 
 def component_size(host: Host, name: str) -> int | None:
-    """Return the bytes that array *name* uses of each member; None where md does not say, as for raid0."""
-    said = parse_int(attribute(host, f"/sys/block/{name}/md/component_size"))
-    return said * KIB if said else None
+    """Return the bytes that array *name* uses of each member; None without that attribute, as for raid0."""
+    attributes = parse_int(attribute(host, f"/sys/block/{name}/md/component_size"))
+    return attributes * KIB if attributes else None
 
 
 def facts(array: Array) -> dict[str, str]:
-    """Return what is worth showing of an array, without what is empty or zero."""
+    """Return an array's facts for display, without empty and zero ones."""
     found = {key: array.attributes[name] for key, name in FACTS.items()}
     spared = [member.name for member in array.members if _write_mostly(member)]
     if spared:
@@ -160,12 +157,12 @@ def _write_mostly(member: Member) -> bool:
 
 
 def _current(text: str) -> str:
-    """Return what holds now: while an array is reshaped this reads "4 (3)", new, then old."""
+    """Return the present value: during a reshape an attribute reads "new (old)"."""
     return text.partition(" ")[0]
 
 
 def _progress(text: str) -> str:
-    """Return how far a sync is ("done / total" in sectors), "" for one that waits or is none."""
+    """Return the progress of a sync ("done / total" in sectors) as a percentage, "" without one."""
     done, slash, total = text.partition("/")
     if not slash or not done.strip().isdigit() or not total.strip().isdigit():
         return ""
@@ -173,7 +170,7 @@ def _progress(text: str) -> str:
 
 
 def _raid10(code: int) -> tuple[str, int]:
-    """Return the variant and the copies that md packs into one number (md.rst)."""
+    """Return the variant and the copies that md encodes in one number (md.rst)."""
     near, far, offset = code & 0xFF, (code >> 8) & 0xFF, code & 0x10000
     variant = "near" if far <= 1 else "offset" if offset else "far"
     return variant, max(1, near) * max(1, far)

@@ -1,9 +1,10 @@
 r"""
-``/proc/self/mountinfo``: what is mounted where.
+``/proc/self/mountinfo``: mounted file systems.
 
 ``id above major:minor root point options … - type source superoptions``.
-Spaces and backslashes in a path are octal (``\040``). btrfs and others that
-span devices have a number of their own (major 0), so their source counts.
+Spaces and backslashes in a path are octal (``\040``). btrfs and other file
+systems over several devices have a number of their own (major 0), so their
+source counts.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import Host
 
 PATH = "/proc/self/mountinfo"
 
@@ -24,10 +23,10 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 @dataclass(frozen=True, slots=True)
 class Mount:
     """
-    A mount: the device's ``number``, where (``point``), what (``kind``), and from what name.
+    A mount: the device's ``number``, the mount ``point``, the file system (``kind``), the ``source``.
 
-    ``options``: those of the file system itself that have a value (ext4's ``stripe=48``).
-    ``root``: what of the file system is seen there, "/" for all; ``flags``: how ("rw,noatime").
+    ``options``: file-system options with a value (ext4's ``stripe=48``). ``root``: the
+    mounted part of the file system, "/" for all. ``flags``: mount flags ("rw,noatime").
     """
 
     number: str
@@ -40,12 +39,12 @@ class Mount:
 
 
 def read(host: Host) -> list[Mount]:
-    """Return the mounts that we see."""
+    """Return the mounts of this process's namespace."""
     return parse(host.read(PATH))
 
 
 def parse(text: str) -> list[Mount]:
-    """Return one mount a line; a line without the separator is none."""
+    """Return one mount per line; lines without the separator are ignored."""
     found = []
     for line in text.splitlines():
         front, separator, back = line.partition(" - ")
@@ -68,7 +67,7 @@ def parse(text: str) -> list[Mount]:
 
 def unescape(text: str) -> str:
     r"""
-    Return *text* with its octal escapes resolved.
+    Return *text* with its octal escapes decoded.
 
     >>> unescape(r"/mnt/my\040disk")
     '/mnt/my disk'

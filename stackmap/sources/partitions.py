@@ -1,24 +1,20 @@
 """
-``/proc/partitions``: the numbers of the block devices, all in one read.
+``/proc/partitions``: the numbers of all block devices in one read.
 
-``major minor blocks name``; the blocks are 1 KiB and rounded, so a size is
-sysfs' to tell. Devices without a medium are not listed.
+``major minor blocks name``; the blocks are rounded to 1 KiB, so sizes come from
+sysfs. Devices without a medium are not listed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stackmap.errors import SourceError
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import Host
 
 PATH = "/proc/partitions"
 
 
 def read(host: Host) -> dict[str, str]:
-    """Return major:minor by kernel name, {} where the file cannot be read."""
+    """Return major:minor by kernel name, {} if the file cannot be read."""
     try:
         return parse(host.read(PATH))
     except SourceError:

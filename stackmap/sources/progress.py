@@ -1,4 +1,4 @@
-"""How far something has come, and the state that it makes of a device: md and device-mapper alike."""
+"""Progress and state as text, for md and device-mapper alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _IDLE = ("idle", "frozen")
 
 def percent(part: float, whole: float) -> str:
     """
-    Return *part* of *whole* as people read it; of nothing, all is done.
+    Return *part* of *whole* as a percentage; 100 % of nothing.
 
     >>> percent(1, 8), percent(0, 0)
     ('12.5 %', '100.0 %')
@@ -16,8 +16,8 @@ def percent(part: float, whole: float) -> str:
 
 
 def raid_state(*, failed: bool, action: str, progress: str) -> str:
-    """Return the state in words: a failed member first, then what is under way."""
-    # A recovery is told by itself: it says that a member is not whole yet.
+    """Return the state in words: a failed member first, then the running action."""
+    # "recover" already says that a member is not in sync.
     words = ["degraded"] if failed and action != "recover" else []
     if action not in _IDLE:
         words.append(f"{action} {progress}".strip())

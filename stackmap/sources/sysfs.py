@@ -1,27 +1,25 @@
 """
-``/sys/block``: which block devices there are, and what the block layer says of each.
+``/sys/block``: the block devices, and the block layer's attributes of each.
 
-The listing of a device's directory tells what it is (``dm/``, ``md/``,
-``loop/`` …), so nothing is opened only to learn that it is not there: a host
-has thousands of devices. A kernel name's ``/`` (cciss/c0d0) is ``!`` here.
+The listing of a device's directory shows its kind (``dm/``, ``md/``, ``loop/`` …),
+so no missing file is opened: a host has thousands of devices. A ``/`` in a
+kernel name (cciss/c0d0) is ``!`` here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import Host
+from stackmap.model.units import SECTOR
 
 ROOT = "/sys/block"
-SECTOR = 512  # bytes; the unit of ``size`` and ``start`` whatever the disk's own sector size
 
 DM_ENTRIES = frozenset({"dm", "slaves", "queue"})
 
-# Attributes of queue/ that geometry is told from.
+# Attributes of queue/ with the geometry.
 GEOMETRY = (
     "logical_block_size",
     "physical_block_size",
@@ -30,7 +28,7 @@ GEOMETRY = (
     "rotational",
 )
 
-# Attributes of queue/ that say how it treats what it is sent.
+# Attributes of queue/ with the settings of the queue.
 SETTINGS = ("scheduler", "nr_requests", "read_ahead_kb", "write_cache", "max_sectors_kb")
 
 
@@ -38,9 +36,8 @@ class Block(NamedTuple):
     """
     A block device as sysfs shows it.
 
-    ``path``: its directory; ``entries``: what is in there. ``diskseq``: ""
-    where it was not asked for. ``whole``: the disk a partition is cut from,
-    "" for all else.
+    ``path``: its directory; ``entries``: the names in it. ``diskseq``: "" if not
+    read. ``disk``: the disk of a partition, "" for all else.
     """
 
     name: str
@@ -53,16 +50,16 @@ class Block(NamedTuple):
 
 def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
     """
-    Return every block device, each partition after its disk; [] where there is no sysfs.
+    Return every block device, each partition after its disk; [] without sysfs.
 
-    *numbers* are those known already, by name; with none, each device is
-    asked, which tells its diskseq too.
+    *numbers*: device numbers by name, if known. A device without one is read, which
+    also gives its diskseq.
     """
     found = []
-    for name in names_in(host, ROOT):
+    for name in list_names(host, ROOT):
         path = f"{ROOT}/{name}"
         if name.startswith("dm-"):
-            # There may be thousands, and what is in their directories is no question.
+            # There may be thousands, and the entries of their directories are known.
             known = numbers.get(name)
             found.append(
                 Block(name, path, DM_ENTRIES, known)
@@ -70,13 +67,13 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
                 else _block(host, path, DM_ENTRIES, numbers)
             )
             continue
-        entries = frozenset(names_in(host, path))
+        entries = frozenset(list_names(host, path))
         found.append(_block(host, path, entries, numbers))
         for entry in sorted(entries):
             if entry.startswith(name):
                 inside = f"{path}/{entry}"
-                there = frozenset(names_in(host, inside))
-                found.append(_block(host, inside, there, numbers, whole=kernel_name(name)))
+                inside_entries = frozenset(list_names(host, inside))
+                found.append(_block(host, inside, inside_entries, numbers, whole=kernel_name(name)))
     return found
 
 
@@ -86,7 +83,7 @@ def size(host: Host, block: Block) -> int:
 
 
 def read_only(host: Host, block: Block) -> bool:
-    """Return whether *block* may not be written to."""
+    """Return whether *block* is read-only."""
     return attribute(host, f"{block.path}/ro") == "1"
 
 
@@ -96,15 +93,15 @@ def parse_uevent(text: str) -> dict[str, str]:
 
 
 def attribute(host: Host, path: str) -> str:
-    """Return an attribute's text, "" where there is none or it may not be read."""
+    """Return an attribute's text, "" if it is missing or unreadable."""
     try:
         return host.read(path).strip()
     except SourceError:
         return ""
 
 
-def names_in(host: Host, path: str) -> list[str]:
-    """Return a directory's names, [] where there is none."""
+def list_names(host: Host, path: str) -> list[str]:
+    """Return a directory's names, [] if it is missing or unreadable."""
     try:
         return host.names_in(path)
     except SourceError:
@@ -112,20 +109,20 @@ def names_in(host: Host, path: str) -> list[str]:
 
 
 def parse_int(text: str) -> int | None:
-    """Return *text* as a whole number, None if it is none."""
+    """Return *text* as a whole number, None if it is not one."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
 
 
-def below(host: Host, block: Block) -> list[str]:
-    """Return the names of the devices that the kernel says *block* stands on."""
+def slaves(host: Host, block: Block) -> list[str]:
+    """Return the kernel names of the devices below *block*."""
     if "slaves" not in block.entries:
         return []
-    return [kernel_name(name) for name in names_in(host, f"{block.path}/slaves")]
+    return [kernel_name(name) for name in list_names(host, f"{block.path}/slaves")]
 
 
 def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:
-    """Return the ``queue/`` attributes *names*, those that are there."""
+    """Return those ``queue/`` attributes among *names* that exist."""
     if "queue" not in block.entries:
         return {}
     found = {name: attribute(host, f"{block.path}/queue/{name}") for name in names}
@@ -133,9 +130,9 @@ def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def alignment(host: Host, block: Block) -> dict[str, str]:
-    """Return how many bytes past its disk's own boundary *block* begins, as the kernel has it."""
-    said = attribute(host, f"{block.path}/alignment_offset")
-    return {"alignment_offset": said} if said else {}
+    """Return the bytes by which *block* begins past its disk's alignment boundary."""
+    record = attribute(host, f"{block.path}/alignment_offset")
+    return {"alignment_offset": record} if record else {}
 
 
 def kernel_name(name: str) -> str:
@@ -149,8 +146,8 @@ def _block(
     name = kernel_name(path.rpartition("/")[2])
     if name in numbers:
         return Block(name, path, entries, numbers[name], disk=whole)
-    said = parse_uevent(attribute(host, f"{path}/uevent"))
-    major, minor = said.get("MAJOR"), said.get("MINOR")
+    record = parse_uevent(attribute(host, f"{path}/uevent"))
+    major, minor = record.get("MAJOR"), record.get("MINOR")
     known = f"{major}:{minor}" if major else attribute(host, f"{path}/dev")
-    # DISKSEQ since 5.15; before, a name that was used again cannot be told by it.
-    return Block(name, path, entries, known, said.get("DISKSEQ", ""), whole)
+    # DISKSEQ exists since 5.15.
+    return Block(name, path, entries, known, record.get("DISKSEQ", ""), whole)

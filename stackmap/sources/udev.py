@@ -1,27 +1,24 @@
 r"""
-What udev recorded of a disk: model, serial, WWN, and what it found written there.
+udev's record of a disk: model, serial, WWN, and the signature on it.
 
-Its characters outside of the ordinary stand as ``\xNN`` in the ``_ENC``
-forms, underscores in the others; so the former are taken where there are any.
+In the ``_ENC`` properties special characters are ``\xNN``; in the others they
+are underscores. So the former are preferred.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
+from stackmap.host import Host
 from stackmap.sources.lvm_names import unmangle
 
-if TYPE_CHECKING:
-    from stackmap.host import Host
-
-
-# Where a serial is, lsblk's order: what SCSI says is printed on the disk, ID_SERIAL_SHORT may be its WWN.
+# Properties with a serial, in lsblk's order: SCSI's is printed on the disk, ID_SERIAL_SHORT may be a WWN.
 SERIALS = ("SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
 
 
 class Identity(NamedTuple):
-    """A disk by what is printed on it; "" where nothing is known."""
+    """Model, serial and WWN of a disk; "" if unknown."""
 
     model: str = ""
     serial: str = ""
@@ -29,33 +26,33 @@ class Identity(NamedTuple):
 
 
 def properties(host: Host, number: str) -> dict[str, str]:
-    """Return udev's properties of the device with *number*, {} where udev has none or may not be asked."""
+    """Return udev's properties of device *number*, {} without any or without permission."""
     try:
         return host.udev(number)
     except SourceError:
         return {}
 
 
-def identity(said: dict[str, str]) -> Identity:
+def identity(record: dict[str, str]) -> Identity:
     """Return model, serial and WWN from udev's properties."""
-    model = unmangle(said.get("ID_MODEL_ENC", "")) or said.get("ID_MODEL", "")
+    model = unmangle(record.get("ID_MODEL_ENC", "")) or record.get("ID_MODEL", "")
     return Identity(
         model=model.strip(),
-        serial=next((said[key] for key in SERIALS if said.get(key)), ""),
-        wwn=said.get("ID_WWN_WITH_EXTENSION") or said.get("ID_WWN") or "",
+        serial=next((record[key] for key in SERIALS if record.get(key)), ""),
+        wwn=record.get("ID_WWN_WITH_EXTENSION") or record.get("ID_WWN") or "",
     )
 
 
-def content(said: dict[str, str], *, partition: bool) -> str | None:
+def content(record: dict[str, str], *, partition: bool) -> str | None:
     """
-    Return what is written on a device: a file system, a table of partitions; "" for nothing that is known.
+    Return the file system or partition table on a device; "" if there is none that udev knows.
 
-    None where udev told nothing at all. A *partition* has its disk's table among its properties.
+    None if udev has no record. A *partition* has its disk's table among its properties.
 
     >>> content({"DEVTYPE": "disk", "ID_PART_TABLE_TYPE": "gpt"}, partition=False)
     'gpt'
     """
-    if not said:
+    if not record:
         return None
-    table = "" if partition else said.get("ID_PART_TABLE_TYPE", "")
-    return said.get("ID_FS_TYPE") or table
+    table = "" if partition else record.get("ID_PART_TABLE_TYPE", "")
+    return record.get("ID_FS_TYPE") or table

@@ -1,9 +1,9 @@
 """
-What the kernel tells of devices that come, change and go.
+The kernel's events of devices that come, change and go.
 
-``/sys/kernel/uevent_seqnum`` counts all that was told since boot, of devices
-of every sort: while it stands still no device came or went. A device's
-``uevent`` has its DISKSEQ, the kernel's count of disks ever made (5.15).
+``/sys/kernel/uevent_seqnum`` counts the events of all devices since boot: while it
+stays the same, no device came or went. A device's ``uevent`` file has its
+DISKSEQ, the kernel's sequence number of disks (5.15).
 """
 
 from __future__ import annotations
@@ -11,13 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from stackmap.host import EVENTS_LOST
-from stackmap.sources.sysfs import attribute, kernel_name, names_in, parse_uevent
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import EVENTS_LOST, Host
+from stackmap.sources.sysfs import attribute, kernel_name, list_names, parse_uevent
 
 COUNT = "/sys/kernel/uevent_seqnum"
 DEVICES = "/sys/class/block"
@@ -26,11 +22,11 @@ DEVICES = "/sys/class/block"
 @dataclass(frozen=True, slots=True)
 class UeventDelta:
     """
-    What was told since it was last asked for.
+    The events between two readings.
 
-    ``added`` and ``removed``: how often, by kernel name. ``other``: whether
-    anything else changed. ``unknown``: whether anything may have changed, and
-    ``lost``: because some of it was missed.
+    ``added`` and ``removed``: counts by kernel name. ``other``: whether anything
+    else changed. ``unknown``: anything may have changed; ``lost``: because events
+    were missed.
     """
 
     added: Mapping[str, int] = field(default_factory=dict)
@@ -52,7 +48,7 @@ class UeventDelta:
         )
 
     def without(self, names: Container[str]) -> UeventDelta:
-        """Return this without what came or went under *names*."""
+        """Return this without the devices *names*."""
         return replace(
             self,
             added={name: count for name, count in self.added.items() if name not in names},
@@ -70,13 +66,13 @@ ANYTHING_CHANGED = UeventDelta(unknown=True)
 
 
 def read(host: Host) -> UeventDelta:
-    """Ask what was told of block devices; ``SourceError`` where nobody listens."""
+    """Return the events since the previous reading; ``SourceError`` if listening is impossible."""
     events = host.uevents()
     return parse(events) if events else NO_CHANGES
 
 
 def parse(events: Iterable[Mapping[str, str]]) -> UeventDelta:
-    """Return what *events* tell."""
+    """Return the *events* as a delta."""
     added: Counter[str] = Counter()
     removed: Counter[str] = Counter()
     other = unknown = lost = False
@@ -96,16 +92,16 @@ def parse(events: Iterable[Mapping[str, str]]) -> UeventDelta:
 
 
 def count(host: Host) -> str:
-    """Return how many events there were, "" where the kernel does not say."""
+    """Return the number of events since boot, "" if unknown."""
     return attribute(host, COUNT)
 
 
 def names(host: Host) -> frozenset[str]:
-    """Return the names of the block devices that there are now."""
-    return frozenset(kernel_name(name) for name in names_in(host, DEVICES))
+    """Return the names of the present block devices."""
+    return frozenset(kernel_name(name) for name in list_names(host, DEVICES))
 
 
 def diskseq(host: Host, name: str) -> str:
-    """Return the diskseq of the device that bears *name* now, "" if none does."""
+    """Return the present diskseq of device *name*, "" if unknown."""
     text = attribute(host, f"{DEVICES}/{name.replace('/', '!')}/uevent")
     return parse_uevent(text).get("DISKSEQ", "")

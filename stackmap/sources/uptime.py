@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stackmap.errors import ParseError
-
-if TYPE_CHECKING:
-    from stackmap.host import Host
+from stackmap.host import Host
 
 PATH = "/proc/uptime"
 
 
 def read(host: Host) -> float:
-    """Ask how long the machine has been up, in seconds."""
+    """Return the seconds since boot."""
     return parse(host.read(PATH))
 
 
@@ -22,4 +18,4 @@ def parse(text: str) -> float:
     try:
         return float(text.split(maxsplit=1)[0])
     except (IndexError, ValueError) as error:
-        raise ParseError(f"{PATH}: not a time: {text!r}") from error
+        raise ParseError(f"{PATH}: not a number of seconds: {text!r}") from error

@@ -93,9 +93,7 @@ def test_a_damaged_segment_is_said_and_the_next_is_read(long, tmp_path, how):
     assert [each for each in whole if each in found] == found
     assert len(found) < len(whole)
     (line,) = told
-    assert re.search(
-        r"/log/\S+: damaged: what was recorded from \S+Z to 2025-11-20T01:20:00Z", line
-    )
+    assert re.search(r"/log/\S+: damaged: samples from \S+Z to 2025-11-20T01:20:00Z", line)
 
 
 def test_the_command_line_says_what_is_left_out(long, tmp_path):
@@ -107,7 +105,7 @@ def test_the_command_line_says_what_is_left_out(long, tmp_path):
     whole = CliRunner().invoke(stackmap, ["--from", str(long), "iostat", "-J"])
 
     (line,) = (line for line in every.stderr.splitlines() if "not known" not in line)
-    assert re.fullmatch(r"stackmap: .*/damaged/log/\S+: damaged: what was recorded .*", line)
+    assert re.fullmatch(r"stackmap: .*/damaged/log/\S+: damaged: samples .*", line)
     assert every.exit_code == 0
     assert 1200 < len(every.stdout.splitlines()) < SPAN
     assert average.stdout == whole.stdout
@@ -123,7 +121,7 @@ def test_a_log_that_ends_in_the_middle_is_whole(long, tmp_path):
 def test_the_end_of_a_log_that_was_written_over_is_said(long, tmp_path):
     host, told = damaged(long, tmp_path, 3, overwritten)
     host.span()
-    assert re.search(r"damaged: what was recorded from \S+Z on is left out", told[0])
+    assert re.search(r"damaged: samples from \S+Z on are left out", told[0])
 
 
 def test_what_is_damaged_is_no_capture_for_who_is_not_told(long, tmp_path):
@@ -247,7 +245,7 @@ def test_a_window_reads_no_other_segment(long, monkeypatch):
 
 
 def test_an_empty_window_is_said(long):
-    with pytest.raises(InputError, match="no sample in the time"):
+    with pytest.raises(InputError, match="no sample in the requested time window"):
         shown(long, TimeWindow(since=START + SPAN + 1))
 
 

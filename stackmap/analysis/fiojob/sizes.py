@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
-SECTOR, PAGE = 512, 4096
+from stackmap.model.units import SECTOR
+
+PAGE = 4096
 # Usual sizes: powers of two, and 1.5 times these.
 USUAL = tuple(sorted({size << by for by in range(14) for size in (SECTOR, 3 * SECTOR)}))
 CHANCE = 1e-5  # probability that intervals fit two sizes by chance

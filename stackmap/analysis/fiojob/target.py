@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stackmap.model.device import Kind, Use
 from stackmap.model.topology import Topology
+from stackmap.model.units import SECTOR
 
 USED = {
     "mount": "is mounted at {who}",
@@ -18,7 +19,6 @@ USED = {
 SYSTEM = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
 )  # fmt: skip
-SECTOR = 512  # bytes; a file for direct I/O has a multiple of it
 HEAD = 69_632  # bytes of a file that are checked: the last signature, of btrfs, is at 65,600
 # Signatures by offset; fio's own content has none.
 SIGNATURES = (

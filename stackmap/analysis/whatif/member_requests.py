@@ -17,8 +17,8 @@ from stackmap.analysis.whatif.quantities import NO_REQUESTS, Band, Stream, exact
 from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
+from stackmap.model.units import SECTOR
 
-SECTOR = 512
 # How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
 SIZE_TOLERANCE = 1 / 30
 # Rows in md's stripe cache: 256, or the pages of four chunks if that is more (raid5.c, raid5_run).

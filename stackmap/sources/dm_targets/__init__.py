@@ -1,8 +1,8 @@
 """
-What each device-mapper target's words mean: one line a target, one function a meaning.
+How to read each device-mapper target's words: one line per target, one function per meaning.
 
-A target that is not here is no error: its devices are those that sysfs lists
-below it, and nothing is known of what they are for (KERNEL 4.1 has the forms).
+An unknown target is not an error: its devices come from sysfs, without roles. The
+forms are those of each target's ``.status`` function in the kernel (drivers/md/dm-*.c).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _active(_: Segment) -> DmStatus:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How to read a target: devices, layout and facts from its table, the rest from its status."""
+    """Readers of a target: devices, layout and facts from its table, the rest from its status."""
 
     name: str
     below: Callable[[Segment], list[Below]] = _no_devices
@@ -141,10 +141,10 @@ UNKNOWN = Target("")
 
 
 def has_status(name: str) -> bool:
-    """Whether the target called *name* tells more in its status than that it is in use."""
+    """Whether the status of target *name* says more than that it is in use."""
     return target(name).status is not _active
 
 
 def target(name: str) -> Target:
-    """Return how to read the target called *name*."""
+    """Return the readers of target *name*."""
     return TARGETS.get(name, UNKNOWN)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stackmap.model.device import Role
 from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, counted_words
 
-# A group that is enabled waits for the active one to fail.
+# An enabled group is used when the active one fails.
 _GROUPS = {"A": "active", "E": "standby", "D": "disabled"}
 
 
@@ -27,7 +27,7 @@ def multipath(segment: Segment) -> list[Below]:
 
 
 def multipath_facts(segment: Segment) -> dict[str, str]:
-    """Return features, the hardware handler, and the selector."""
+    """Return the features, the hardware handler and the path selector."""
     features, rest = counted_words(segment.words)
     handler, rest = counted_words(rest)
     facts = {"features": " ".join(features), "handler": " ".join(handler)}
@@ -40,7 +40,7 @@ def multipath_status(status: Segment) -> DmStatus:
     """
     ``#features … #handler … #groups current``, then the groups with their states.
 
-    A path is ``DEV A|F failures`` and what its selector adds.
+    A path is ``DEV A|F failures`` and the words of its selector.
     """
     _, rest = counted_words(status.words)
     _, rest = counted_words(rest)
@@ -61,7 +61,7 @@ def multipath_status(status: Segment) -> DmStatus:
 def _groups(
     count: int, words: tuple[str, ...], *, after_path: int
 ) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Yield each group's first word and its paths; *after_path* words stand before the selector's."""
+    """Yield each group's first word and its paths; *after_path* words precede the selector's."""
     for _ in range(count):
         name = words[0]
         _, words = counted_words(words[1:])

@@ -1,4 +1,4 @@
-"""Targets that send I/O on as it comes, perhaps delayed, encrypted or checked."""
+"""Targets that pass I/O on as it comes, perhaps delayed, encrypted or checked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def device_offset_pairs(
 
 
 def linear(segment: Segment) -> list[Below]:
-    """``DEV offset`` first, as linear, flakey, dust and ebs have it."""
+    """``DEV offset`` first: linear, flakey, dust and ebs."""
     return device_offset_pairs(segment.words[:2], segment.length)
 
 
@@ -40,12 +40,12 @@ def striped(segment: Segment) -> list[Below]:
 
 
 def striped_layout(segment: Segment) -> Layout | None:
-    """Return the stripes of a striped LV."""
+    """Return the geometry of a striped LV."""
     return layout("striped", int(segment.words[0]), sectors_to_bytes(segment.words[1]))
 
 
 def striped_status(status: Segment) -> DmStatus:
-    """``stripes DEV… 1 AAAA``: D is a stripe whose device gives errors."""
+    """``stripes DEV… 1 AAAA``: D is a stripe whose device has errors."""
     count = int(status.words[0])
     health = status.words[count + 2]
     dead = "D" in health
@@ -56,17 +56,17 @@ def striped_status(status: Segment) -> DmStatus:
 
 
 def crypt(segment: Segment) -> list[Below]:
-    """``cipher key iv_offset DEV offset``: the key is passed over unread."""
+    """``cipher key iv_offset DEV offset``: the key is not read."""
     return device_offset_pairs(segment.words[3:5], segment.length)
 
 
 def crypt_facts(segment: Segment) -> dict[str, str]:
-    """Return the cipher, and nothing of the key."""
+    """Return the cipher, without the key."""
     return {"cipher": segment.words[0]}
 
 
 def delay(segment: Segment) -> list[Below]:
-    """``DEV offset ms``, once for all I/O or again for writes and for flushes."""
+    """``DEV offset ms``, once for all I/O or repeated for writes and flushes."""
     words = segment.words
     found = [
         device_offset_pairs(words[i : i + 2], segment.length)[0]
@@ -76,7 +76,7 @@ def delay(segment: Segment) -> list[Below]:
 
 
 def delay_facts(segment: Segment) -> dict[str, str]:
-    """Return the milliseconds of reads, writes and flushes, as far as they are given."""
+    """Return the milliseconds of reads, writes and flushes, as given."""
     return {"delay": " ".join(f"{ms} ms" for ms in segment.words[2::3])}
 
 
@@ -91,12 +91,12 @@ def switch(segment: Segment) -> list[Below]:
 
 
 def every_device(segment: Segment) -> list[Below]:
-    """Take any word that is a device: zoned, and error in its newer form."""
+    """Return every word that is a device: zoned, and newer forms of error."""
     return [Below(word, Role.DATA) for word in segment.words if is_device(word)]
 
 
 def integrity(segment: Segment) -> list[Below]:
-    """``DEV reserved tag_size mode #options …``, tags apart with ``meta_device:DEV``."""
+    """``DEV reserved tag_size mode #options …``; ``meta_device:DEV`` is a separate device for tags."""
     data = Below(segment.words[0], Role.DATA, sectors_to_bytes(segment.words[1]))
     chosen, _ = counted_words(segment.words[4:])
     apart = [word.removeprefix(_META_DEVICE) for word in chosen if word.startswith(_META_DEVICE)]
@@ -104,7 +104,7 @@ def integrity(segment: Segment) -> list[Below]:
 
 
 def integrity_facts(segment: Segment) -> dict[str, str]:
-    """Return the mode by name, and the checksum."""
+    """Return the mode and the checksum by name."""
     modes = {"J": "journal", "B": "bitmap", "D": "direct", "R": "recovery", "I": "inline"}
     facts = {"mode": modes.get(segment.words[3], segment.words[3])}
     chosen, _ = counted_words(segment.words[4:])
@@ -113,7 +113,7 @@ def integrity_facts(segment: Segment) -> dict[str, str]:
 
 
 def integrity_status(status: Segment) -> DmStatus:
-    """``mismatches sectors recalculated``: the last is ``-`` or how far tags were made."""
+    """``mismatches sectors recalculated``: the last is ``-`` or how many sectors have tags."""
     mismatches, provided, done = status.words[:3]
     facts = {"mismatches": mismatches} if mismatches != "0" else {}
     if done == "-" or int(done) >= int(provided):
@@ -122,7 +122,7 @@ def integrity_status(status: Segment) -> DmStatus:
 
 
 def verity(segment: Segment) -> list[Below]:
-    """``version DATA HASH …``, perhaps a device for error correction among the options."""
+    """``version DATA HASH …``, with an optional device for error correction."""
     words = segment.words
     below = [Below(words[1], Role.DATA, 0), Below(words[2], Role.METADATA)]
     if _FEC_DEVICE in words:
@@ -131,12 +131,12 @@ def verity(segment: Segment) -> list[Below]:
 
 
 def verity_facts(segment: Segment) -> dict[str, str]:
-    """Return the hash's name."""
+    """Return the name of the hash."""
     return {"hash": segment.words[7]}
 
 
 def verity_status(status: Segment) -> DmStatus:
-    """``V``, or ``C`` once a block did not match its hash."""
+    """``V``, or ``C`` after a block did not match its hash."""
     return DmStatus("active" if status.words[0] == "V" else "corrupted")
 
 
@@ -146,7 +146,7 @@ def log_writes(segment: Segment) -> list[Below]:
 
 
 def vdo(segment: Segment) -> list[Below]:
-    """``V4 DEV physical_blocks …``: the device follows the version in all of them."""
+    """``V4 DEV physical_blocks …``: the device follows the version in every version."""
     return [Below(below.number, Role.DATA, 0) for below in every_device(segment)[:1]]
 
 
@@ -163,5 +163,5 @@ def vdo_status(status: Segment) -> DmStatus:
 
 
 def failing(_: Segment) -> DmStatus:
-    """Tell of an error target: whatever is sent here fails."""
+    """The status of an error target: all I/O fails."""
     return DmStatus("failed")

@@ -1,4 +1,4 @@
-"""``raid`` (md's personalities under device-mapper) and the older ``mirror``."""
+"""``raid`` (md's levels under device-mapper) and the older ``mirror``."""
 
 from __future__ import annotations
 
@@ -19,29 +19,27 @@ from stackmap.sources.dm_targets.segment import (
 from stackmap.sources.progress import percent, raid_state
 
 _TYPE = re.compile(r"(raid\d+)(?:_(.+))?")
-_LETTERS = {"A": "active", "a": "out of sync", "D": "failed"}
-_LEG_LETTERS = {"A": "active"}
+HEALTH_STATES = {"A": "active", "a": "out of sync", "D": "failed"}
+LEG_STATES = {"A": "active"}
 
 
 def members(words: tuple[str, ...]) -> tuple[str, ...]:
     """
-    Return the ``META DATA …`` at the end of a raid table.
+    Return the ``META DATA …`` words at the end of a raid table.
 
-    They are found from the right, where ``#devs`` stands before twice as many
-    devices: some kernels print a wrong count of parameters (dm-raid 1.15.1).
+    They are found from the right, where ``#devs`` precedes twice as many devices:
+    some kernels print a wrong number of parameters (dm-raid 1.15.1).
     """
     start = len(words)
     while start and (words[start - 1] == "-" or is_device(words[start - 1])):
         start -= 1
     if not start or int(words[start - 1]) * 2 != len(words) - start:
-        raise ValueError(
-            f"{len(words) - start} devices, where {words[start - 1 : start]} were said"
-        )
+        raise ValueError(f"{len(words) - start} devices, expected {words[start - 1 : start]}")
     return words[start:]
 
 
 def raid(segment: Segment) -> list[Below]:
-    """``type #parameters chunk … #devs (META DATA)…``, ``-`` for one that is not there."""
+    """``type #parameters chunk … #devs (META DATA)…``, ``-`` for a missing device."""
     devices = members(segment.words)
     roles = (Role.METADATA, Role.DATA)
     return [
@@ -50,7 +48,7 @@ def raid(segment: Segment) -> list[Below]:
 
 
 def raid_layout(segment: Segment) -> Layout | None:
-    """Return level, chunk and copies; raid10 without a format is near, 2 copies."""
+    """Return level, chunk and copies; raid10 without a format is near with 2 copies."""
     words = segment.words
     match = _TYPE.fullmatch(words[0])
     if match is None:
@@ -65,7 +63,7 @@ def raid_layout(segment: Segment) -> Layout | None:
 
 
 def raid_facts(segment: Segment) -> dict[str, str]:
-    """Return which members are kept from reads, the region the bitmap counts in, what was never synced."""
+    """Return write-mostly members, the bitmap's region size, and whether it was never synced."""
     words = segment.words
     spared = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "write_mostly"]
     region = _word_after(words, "region_size")
@@ -79,7 +77,7 @@ def raid_status(status: Segment) -> DmStatus:
     health, progress, *rest = status.words[2:]
     action = rest[0] if rest else "idle"
     done, total = fraction(progress)
-    states = [_LETTERS.get(letter, "missing") for letter in health]
+    states = [HEALTH_STATES.get(letter, "missing") for letter in health]
     failed = "D" in health or "-" in health
     facts = {"mismatches": rest[1]} if len(rest) > 1 and rest[1] != "0" else {}
     return DmStatus(
@@ -100,13 +98,13 @@ def mirror(segment: Segment) -> list[Below]:
 
 
 def mirror_layout(segment: Segment) -> Layout | None:
-    """Return how many legs there are."""
+    """Return the number of legs."""
     _, rest = counted_words(segment.words[1:])
     return layout("mirror", int(rest[0]))
 
 
 def mirror_status(status: Segment) -> DmStatus:
-    """``legs DEV… insync/total 1 health …``: letters other than A tell of a leg's errors."""
+    """``legs DEV… insync/total 1 health …``: a letter other than A is an error of that leg."""
     legs = int(status.words[0])
     progress, _, health = status.words[legs + 1 : legs + 4]
     done, total = fraction(progress)
@@ -119,7 +117,7 @@ def mirror_status(status: Segment) -> DmStatus:
         paths=dict(
             zip(
                 status.words[1 : legs + 1],
-                (_LEG_LETTERS.get(letter, "failed") for letter in health),
+                (LEG_STATES.get(letter, "failed") for letter in health),
                 strict=False,
             )
         ),
@@ -127,5 +125,5 @@ def mirror_status(status: Segment) -> DmStatus:
 
 
 def _word_after(words: tuple[str, ...], key: str) -> str | None:
-    """Return the word that follows *key*."""
+    """Return the word after *key*, None without *key*."""
     return words[words.index(key) + 1] if key in words else None

@@ -1,8 +1,8 @@
 """
-The words of one line of a table or status, and what reading them gives.
+A line of a table or status, and the results of reading it.
 
-Tuples with names, not dataclasses: of a host with thousands of LVs there are thousands
-of each, and they are made at a third of the cost.
+NamedTuples, not dataclasses: a host with thousands of LVs has thousands of each,
+and they take a third of the time to create.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.model.device import Role
-
-SECTOR = 512  # bytes; device-mapper's unit whatever the disk's own sector size
+from stackmap.model.units import SECTOR
 
 NOTHING: Mapping[str, str] = {}
 
@@ -21,7 +20,7 @@ _DEVICE = re.compile(r"\d+:\d+")
 
 
 class Segment(NamedTuple):
-    """A piece of a mapped device, ``start`` and ``length`` in bytes, and the target's own words."""
+    """A segment of a device-mapper device: ``start`` and ``length`` in bytes, and the target's words."""
 
     start: int
     length: int
@@ -30,7 +29,7 @@ class Segment(NamedTuple):
 
 
 class Below(NamedTuple):
-    """A device a segment stands on: its number, what for, and which part of it, in bytes."""
+    """A device that a segment uses: its number, its role, and the part in bytes."""
 
     number: str
     role: Role
@@ -40,11 +39,11 @@ class Below(NamedTuple):
 
 class DmStatus(NamedTuple):
     """
-    What a status line tells.
+    The content of a status line.
 
-    ``state``: "active", or what is wrong or under way; None where the target
-    tells nothing. ``members``: states of devices below, by their place in the
-    table, "" where nothing is told of one. ``paths``: the same by number.
+    ``state``: "active", or what is wrong or running; None if the target reports
+    none. ``members``: states of devices below in the table's order, "" if unknown.
+    ``paths``: states of devices below by number.
     """
 
     state: str | None = None
@@ -59,7 +58,7 @@ def is_device(word: str) -> bool:
 
 
 def sectors_to_bytes(word: str) -> int:
-    """Return bytes for a *word* that counts sectors."""
+    """Return the bytes in *word* sectors."""
     return int(word) * SECTOR
 
 
@@ -70,6 +69,6 @@ def fraction(word: str) -> tuple[int, int]:
 
 
 def counted_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words that a leading count says, and those after them."""
+    """Return the words that the leading number counts, and the words after them."""
     count = int(words[0])
     return words[1 : 1 + count], words[1 + count :]

@@ -1,4 +1,4 @@
-"""Targets that keep a map of their own: thin pools, snapshots, caches, clones, eras."""
+"""Targets with a mapping of their own: thin pools, snapshots, caches, clones, eras."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BROKEN = {
 
 
 def failure(status: Segment) -> DmStatus | None:
-    """Return what the one-word forms of a status mean, None for a line with figures."""
+    """Return the state of a one-word status, None for a status with figures."""
     word = status.words[0] if status.words else ""
     return DmStatus(_BROKEN[word]) if word in _BROKEN else None
 
@@ -37,7 +37,7 @@ def thin_pool(segment: Segment) -> list[Below]:
 
 
 def thin_pool_facts(segment: Segment) -> dict[str, str]:
-    """Return the size of a block, and the features that were asked for."""
+    """Return the block size and the features."""
     chosen, _ = counted_words((*segment.words[4:], "0"))
     facts = {"block": str(sectors_to_bytes(segment.words[2]))}
     return facts | ({"features": " ".join(chosen)} if chosen else {})
@@ -58,7 +58,7 @@ def thin_pool_status(status: Segment) -> DmStatus:
 
 
 def thin(segment: Segment) -> list[Below]:
-    """``POOL id [ORIGIN]``: an origin outside of the pool is only read."""
+    """``POOL id [ORIGIN]``: an external origin is only read."""
     pool, _, *origin = segment.words
     return [
         Below(pool, Role.DATA),
@@ -67,7 +67,7 @@ def thin(segment: Segment) -> list[Below]:
 
 
 def thin_facts(segment: Segment) -> dict[str, str]:
-    """Return its number in the pool."""
+    """Return its id in the pool."""
     return {"thin id": segment.words[1]}
 
 
@@ -85,7 +85,7 @@ def snapshot(segment: Segment) -> list[Below]:
 
 
 def snapshot_facts(segment: Segment) -> dict[str, str]:
-    """Return what is copied at a time."""
+    """Return the bytes copied at once."""
     return {"block": str(sectors_to_bytes(segment.words[3]))}
 
 
@@ -108,7 +108,7 @@ def cache(segment: Segment) -> list[Below]:
 
 
 def cache_facts(segment: Segment) -> dict[str, str]:
-    """Return mode, policy and the size of a block."""
+    """Return mode, policy and block size."""
     features, rest = counted_words(segment.words[4:])
     modes = [word for word in features if word in ("writeback", "writethrough", "passthrough")]
     return {
@@ -138,7 +138,7 @@ def cache_status(status: Segment) -> DmStatus:
 
 
 def hit_ratio(hit: str, missed: str) -> str:
-    """Return the share of *hit*; "" where nothing was asked."""
+    """Return the share of *hit*; "" without requests."""
     total = int(hit) + int(missed)
     return percent(int(hit), total) if total else ""
 
@@ -149,7 +149,7 @@ def writecache(segment: Segment) -> list[Below]:
 
 
 def writecache_facts(segment: Segment) -> dict[str, str]:
-    """Return the size of a block: bytes, for once."""
+    """Return the block size; unlike elsewhere, it is in bytes."""
     return {"block": segment.words[3]}
 
 
@@ -164,7 +164,7 @@ def writecache_status(status: Segment) -> DmStatus:
 
 
 def era(segment: Segment) -> list[Below]:
-    """``META ORIGIN block``: the origin holds the data, unchanged."""
+    """``META ORIGIN block``: the origin holds the data unchanged."""
     return [Below(segment.words[1], Role.DATA, 0), Below(segment.words[0], Role.METADATA, 0)]
 
 
@@ -187,5 +187,5 @@ def clone_status(status: Segment) -> DmStatus:
 
 
 def length_in_sectors(status: Segment) -> int:
-    """Return the length of a segment in sectors, as a status line counts."""
+    """Return the length of a segment in sectors, the unit of status lines."""
     return status.length // sectors_to_bytes("1")

@@ -1,7 +1,7 @@
 """
-Statistics of devices taken elsewhere, in any format: which one it is, and its intervals.
+Intervals from a text of device statistics, in any format.
 
-A text may hold several (an article with sar's and iostat's tables, JSON in a
+A text may mix formats (an article with tables of sar and iostat, JSON in a
 ticket), so each line that one reader cannot use is offered to the others.
 """
 
@@ -26,7 +26,7 @@ from stackmap.sources.statistics.text_lines import Lines
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format that a line can begin."""
+    """A format, recognised by a line."""
 
     begins: Callable[[str], bool]
     read: Callable[[Lines], Iterator[Interval]]
@@ -41,11 +41,11 @@ FORMATS = (
     Format(untimed_diskstats.begins, untimed_diskstats.read),
 )
 
-# What others call iostat, and what sar says of a file without disks; each with what to do.
+# Texts without usable statistics, each with the reason or what to do.
 OTHER_FORMATS = (
     (
         re.compile(r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% tm_act"),
-        "iostat of another system than Linux: only sysstat's tables can be read",
+        "iostat of another system than Linux: only sysstat's tables are supported",
     ),
     (
         re.compile(r"Requested activities not available in file"),
@@ -62,10 +62,10 @@ def intervals(
     chunks: Iterable[bytes], name: str, warn: Callable[[str], None] | None = None
 ) -> Iterator[Interval]:
     """
-    Yield the intervals of the text *name*, as soon as each is known to be complete.
+    Yield the intervals of the text *name*, each as soon as it is complete.
 
-    *tell* takes a line where a packed text ends before its end. ``InputError``
-    at the end if there was no device in it.
+    *warn* takes a line if a compressed text is cut short. ``InputError`` at the end
+    if it had no device.
     """
     told = warn and (lambda what: warn(f"{name}: {what}"))
     try:
@@ -97,7 +97,7 @@ def _reader(line: str, strays: UnusedLines) -> Callable[[Lines], Iterator[Interv
 
 
 class UnusedLines:
-    """The lines that no table wanted, to say at the end why there was nothing in the text."""
+    """The lines that no reader used, to explain at the end why a text has no statistics."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -105,7 +105,7 @@ class UnusedLines:
         self._rows: list[str] = []
 
     def take(self, line: str) -> bool:
-        """Take a line; True if it begins a format that is no table."""
+        """Take a line; return True if it begins another format than a table."""
         if len(self._rows) < missing_header.ROWS and missing_header.is_row(line):
             self._rows.append(line)
         if not self._stranger:
@@ -115,7 +115,7 @@ class UnusedLines:
         return any(known.begins(line) for known in FORMATS)
 
     def intervals(self) -> list[Interval]:
-        """Return what rows without a heading tell."""
+        """Return the intervals in rows without a heading."""
         return missing_header.intervals(self._rows)
 
     def reason(self) -> str:
@@ -125,8 +125,8 @@ class UnusedLines:
         if not self._lines.number:
             return "empty"
         if self._rows:
-            return "rows of devices without their heading, and the figures do not tell which it was"
+            return "device rows without a heading, and their figures do not identify the columns"
         return (
-            f"no table of devices in its {self._lines.number} lines:"
+            f"no device statistics in its {self._lines.number} lines:"
             " give the output of iostat -x, sar -d, sadf -j, or copies of /proc/diskstats"
         )

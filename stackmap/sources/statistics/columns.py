@@ -1,10 +1,9 @@
 """
-The columns of sysstat: what each measures and in which unit, by every name it ever had.
+sysstat's columns: the metric and the unit behind every name they ever had.
 
-iostat, its JSON, sar and sadf print the same few figures under a hundred
-names; which of them, and in what order, changes with version and option. So a
-heading is looked up here, name by name, and becomes a ``Layout``: rows under
-it become loads.
+iostat, its JSON, sar and sadf print the same few metrics under a hundred names;
+which ones, and in what order, depends on version and options. So headings are
+looked up by name and become a ``TableLayout``, which turns rows into loads.
 """
 
 from __future__ import annotations
@@ -14,28 +13,27 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from stackmap.model.load import NONE, Flow, Load
+from stackmap.model.units import GIB, KIB, MIB, SECTOR
 
-SECTOR, KIB, MIB, GIB = 512, 1024, 1024**2, 1024**3
-
-# How a size column's name says its unit: rsec/s, rkB/s, Blk_read/s.
+# Units in the names of size columns: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
 
 READ, WRITE, DISCARD, FLUSH, COMBINED = "read", "write", "discard", "flush", "whole"
 FLOWS = (READ, WRITE, DISCARD, FLUSH, COMBINED)
 INITIALS = {"r": READ, "w": WRITE, "d": DISCARD}
 
-# No device does this a second: a counter went back, and the difference wrapped.
+# No device reaches this per second: a counter went back and the difference wrapped.
 MAX_RATE = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """
-    What one column measures.
+    The metric of one column.
 
-    ``flow`` is one of ``Load``'s, ``field`` one of ``Flow``'s, or ``await``
-    (a mean, that becomes ``wait``) or ``size`` (a mean, used where bytes lack),
-    or of the device (``aqu``, ``busy``); "" for a column that says nothing new.
+    ``flow``: a field of ``Load``. ``field``: a field of ``Flow``, or ``await`` (a mean,
+    converted to ``wait``), or ``size`` (a mean, used if there are no bytes), or of the
+    device (``aqu``, ``busy``); "" if the column adds nothing.
     """
 
     flow: str = ""
@@ -47,7 +45,7 @@ IGNORED = Column()
 
 
 def _named() -> dict[str, Column]:
-    """Return what is named by a letter of the flow and a word: rkB/s, w_await, dareq-sz."""
+    """Return the columns named by a direction's letter and a word: rkB/s, w_await, dareq-sz."""
     columns = {"f/s": Column(FLUSH, "ios"), "f_await": Column(FLUSH, "await")}
     for letter, flow in INITIALS.items():
         columns[f"{letter}/s"] = Column(flow, "ios")
@@ -61,7 +59,7 @@ def _named() -> dict[str, Column]:
 
 
 def _totals() -> dict[str, Column]:
-    """Return the columns of plain iostat: rates count, totals since the last report say no more."""
+    """Return the columns of plain iostat: rates are used, totals since the last report are not."""
     columns = {}
     for prefix, unit in SIZES.items():
         columns[f"{prefix}/s"] = Column(COMBINED, "bytes", unit)
@@ -82,14 +80,14 @@ COLUMNS = {
     "avgqu-sz": Column("", "aqu"),
     "aqu-sz": Column("", "aqu"),
     "%util": Column("", "busy"),
-    "svctm": IGNORED,  # never measured: busy time divided by requests
+    "svctm": IGNORED,  # not measured: busy time divided by requests
     # sar
     "rd_sec/s": Column(READ, "bytes", SECTOR),
     "wr_sec/s": Column(WRITE, "bytes", SECTOR),
     "sect/s": Column(COMBINED, "bytes", SECTOR),
 }
 
-# Names that only JSON and XML have; "rrqm" is a percentage but for sysstat 11.5.1 to 11.5.6.
+# Names in JSON and XML only; "rrqm" is a percentage except in sysstat 11.5.1 to 11.5.6.
 KEYS = {
     **COLUMNS,
     "util": COLUMNS["%util"],
@@ -105,7 +103,7 @@ KEYS = {
     "dkB": COLUMNS["dkB/s"],
 }
 
-# sysstat 11.5.1 to 11.5.6 named JSON keys so, told by their "r" or "kB_read_per_sec".
+# JSON keys of sysstat 11.5.1 to 11.5.6, recognised by "r" or "kB_read_per_sec".
 EARLY_KEYS = {
     **KEYS,
     "r": COLUMNS["r/s"],
@@ -119,7 +117,7 @@ EARLY_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class FlowColumns:
-    """Where a row has the figures of one flow; None for what it does not have."""
+    """The indexes in a row of one direction's figures; None for missing ones."""
 
     ios: int | None = None
     merges: int | None = None
@@ -130,7 +128,7 @@ class FlowColumns:
     size_unit: float = 1.0
 
     def flow(self, row: Sequence[float | None]) -> Flow:
-        """Return the flow that *row* tells of."""
+        """Return the flow in *row*."""
         ios = None if self.ios is None else row[self.ios]
         merges = None if self.merges is None else row[self.merges]
         size = None if self.bytes is None else row[self.bytes]
@@ -144,7 +142,7 @@ class FlowColumns:
 
 
 class TableLayout:
-    """A heading: the columns of the rows below it, in order."""
+    """The columns of a table, in order."""
 
     def __init__(self, names: Iterable[str], columns: dict[str, Column] = COLUMNS) -> None:
         self.names = tuple(names)
@@ -174,7 +172,7 @@ class TableLayout:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what a reader of these figures must know."""
+        """Return the caveats of these columns."""
         notes = []
         if any(flow_columns.unit == SECTOR for flow_columns in self.spots.values()):
             notes.append("sizes were printed in 512-byte sectors")
@@ -183,7 +181,7 @@ class TableLayout:
         return tuple(notes)
 
     def load(self, row: Sequence[float | None]) -> Load:
-        """Return what *row* tells, a figure a column; None in it is a figure that was cut off."""
+        """Return the load in *row*; None in it is a figure that was cut off."""
         read = NONE if self._read is None else self._read.flow(row)
         write = NONE if self._write is None else self._write.flow(row)
         busy = None if self._busy is None else row[self._busy]
@@ -200,13 +198,13 @@ class TableLayout:
     def _combined(
         self, whole: FlowColumns, row: Sequence[float | None], read: Flow, write: Flow
     ) -> Flow | None:
-        """Return what only the columns for reads and writes together tell; None if that is nothing."""
+        """Return what only the columns for reads and writes together have; None if nothing."""
         both = read + write
         said = whole.flow(row)
         ios = both.ios if whole.ios is None else said.ios
         size = said.bytes
         if whole.bytes is None and both.bytes is not None:
-            size = None  # exact in two columns; a mean size would round it
+            size = None  # the two columns are exact, a mean size is rounded
         elif whole.bytes is None and whole.size is not None:
             size = _product(ios, row[whole.size], whole.size_unit)
         wait = None
@@ -228,7 +226,7 @@ class TableLayout:
         )
 
     def _index_of(self, flow: str, field: str) -> int | None:
-        """Return where it is; the last of several (RHEL4 prints both sectors and kB)."""
+        """Return the column's index; the last of several (RHEL 4 prints both sectors and kB)."""
         spot = None
         for index, column in enumerate(self.columns):
             if column.flow == flow and column.field == field:
@@ -237,7 +235,7 @@ class TableLayout:
 
 
 def is_plausible(load: Load) -> bool:
-    """Whether a device can have done this: old sysstat printed counters that went back as 10¹⁸."""
+    """Whether a device can have this load: old sysstat printed counters that went back as 10¹⁸."""
     flows = (load.read, load.write, load.discard, load.flush, load.whole or NONE)
     figures = [flow.ios for flow in flows] + [flow.merges for flow in flows]
     figures += [load.aqu, load.busy]

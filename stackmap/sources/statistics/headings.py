@@ -1,9 +1,9 @@
 """
-Headings of tables of devices: iostat's and sar's, whatever their age and options.
+Headings of device tables: iostat's and sar's, of any version and with any options.
 
-A heading names its columns and where the device's name is: first, last, or
-(a terminal cut it) nowhere, which means first. Words may come before it:
-sar's time, the marks of a quoted mail.
+A heading names the columns and the place of the device's name: first, last, or (cut
+off by a terminal) not at all, which means first. Words may come before it: sar's
+time, the quote marks of a mail.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Row(NamedTuple):
     """
     One device's line.
 
-    ``before``: the words before its name and figures, sar's time. ``words``:
-    the figures as printed. ``usual``: they need no closer look.
+    ``before``: the words before its name and figures, such as sar's time.
+    ``words``: the figures as printed. ``is_plain``: they are ordinary numbers.
     """
 
     before: tuple[str, ...]
@@ -43,14 +43,14 @@ class Row(NamedTuple):
     is_plain: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # each is one of its kind, and a key
+@dataclass(frozen=True, slots=True, eq=False)  # a key by identity
 class Heading:
     """
-    What the rows below it hold.
+    The format of the rows below it.
 
-    ``sar``: each row bears its time. ``last``: the name is the last word.
-    ``lead``: how many words stand before the table. ``rest``: words after the
-    heading on the same line, where the ends of lines were lost.
+    ``sar``: each row has its time. ``name_last``: the name is the last word.
+    ``prefix_words``: number of words before the table. ``rest``: words after the
+    heading on the same line, where line ends were lost.
     """
 
     layout: TableLayout
@@ -62,11 +62,11 @@ class Heading:
 
     @property
     def continues(self) -> bool:
-        """Whether it is a later table of the report that is being told."""
+        """Whether it is a later table of the current report."""
         return self.name_last and not self.sar and self.layout.names[0] in CONTINUATION_COLUMNS
 
     def row(self, words: Sequence[str]) -> Row | None:
-        """Return the row that *words* are, if they are one."""
+        """Return the row in *words*, None if they are not one."""
         before = len(words) - self.layout.width - 1
         if before < 0 or before > MAX_PREFIX_WORDS:
             return None
@@ -83,16 +83,16 @@ class Heading:
         return Row(tuple(words[:before]), name, row, shown, usual)
 
     def load(self, row: Row) -> Load:
-        """Return what *row* tells."""
+        """Return the load in *row*."""
         return self.layout.load(row.values) if any(row.values) else self.layout.idle_load
 
     def _may_precede(self, before: Sequence[str]) -> bool:
-        """Whether the words before a row are as many as before the heading, or mere quoting."""
+        """Whether as many words precede the row as the heading, or only quote marks do."""
         return self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before)
 
 
 def without_quotes(words: list[str]) -> list[str]:
-    """Return the words without the marks of quoting before them, and those of a comment."""
+    """Return the words after leading quote and comment marks."""
     first = 0
     while first < len(words) and words[first] in QUOTE_MARKS:
         first += 1
@@ -100,7 +100,7 @@ def without_quotes(words: list[str]) -> list[str]:
 
 
 def heading(words: Sequence[str]) -> Heading | None:
-    """Return the heading that *words* are, or hold; None if they are none."""
+    """Return the heading in *words*, None without one."""
     for index, word in enumerate(words[:MAX_HEADING_WORDS]):
         if word in IOSTAT_DEVICE or word == SAR_DEVICE:
             found = _named(words, index)
@@ -110,14 +110,14 @@ def heading(words: Sequence[str]) -> Heading | None:
 
 
 def heading_without_device(words: Sequence[str]) -> Heading | None:
-    """Return the heading that *words* are where nothing says "Device": all are known columns."""
+    """Return the heading if all *words* are known columns, without the word "Device"."""
     if not 3 <= len(words) <= MAX_HEADING_WORDS or not all(word in COLUMNS for word in words):
         return None
     return Heading(TableLayout(words), named=False)
 
 
 def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
-    """Return the heading that was wrapped into two lines; None if *lower* is not its second."""
+    """Return the heading of two wrapped lines; None if *lower* is not the second one."""
     last = bool(lower) and lower[-1] in IOSTAT_DEVICE | {SAR_DEVICE} and not upper.named
     names = lower[:-1] if last else lower
     if not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
@@ -134,7 +134,7 @@ def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
 
 
 def _named(words: Sequence[str], index: int) -> Heading | None:
-    """Return the heading whose word for the device is at *index*."""
+    """Return the heading with the word for the device at *index*."""
     sar = words[index] == SAR_DEVICE
     after = tuple(takewhile(_may_be_column, words[index + 1 : index + MAX_HEADING_WORDS]))
     if _are_columns(after, sar):
@@ -160,12 +160,12 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
 
 
 def _may_name(word: str) -> bool:
-    """Whether it can be a device; "809 MiB/s" below a table is of another one."""
+    """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
     return not (is_fraction(word) or word.endswith("/s") or word.startswith("%"))
 
 
 def _may_be_column(word: str) -> bool:
-    """Whether it could name a column, known or not: what a time or a number cannot."""
+    """Whether *word* could be a column name, unlike a time or a number."""
     return not word[0].isdigit() and ":" not in word
 
 

@@ -1,4 +1,4 @@
-"""Lines around the tables: banners, times, restarts, and what else tells where a report begins."""
+"""Lines around the tables: banners, times, restarts, and other marks of a new report."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from stackmap.model.machine import Machine
 from stackmap.sources.statistics.numbers import is_number
 from stackmap.sources.statistics.timestamps import zoned
 
-# "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once a run.
+# "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run.
 BANNER = re.compile(r"\bLinux (\S{1,200}) \((\S{0,200})\)\s+\S*\d")
 
-# A command line that asks for no first report: "iostat -xy 5".
+# A command line without the report since boot: "iostat -xy 5".
 SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")
 
-# The author left reports out.
+# Reports that the author left out: "[...]".
 ELISION = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*$")
 
 RESTART = "LINUX RESTART"
@@ -23,7 +23,7 @@ COMMENT = "COM"  # sadc -C
 OSWATCHER = "zzz ***"
 FENCE = "```"  # Markdown's, around an example
 
-# A line that is only a time: digits and their separators, the words of CJK, AM and PM.
+# A line with only a time: digits, separators, CJK units, AM and PM.
 TIME = re.compile(
     r"(?:Time:\s*)?[\d年月日時时分秒년월일시분초:/.,+\-TZ \t]+(?:[AaPp]\.?[Mm]\.?)?\s*$"
 )
@@ -33,20 +33,20 @@ ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}$")
 
 
 def machine(line: str) -> Machine | None:
-    """Return where the run was whose first line this is; None if it is no such line."""
+    """Return the machine in the first line of a run; None for other lines."""
     banner = BANNER.search(line)
     return None if banner is None else Machine(host=banner[2], kernel=banner[1])
 
 
 def is_time(line: str) -> bool:
-    """Whether the line is a report's time and nothing else."""
+    """Whether the line is only a report's time."""
     if EPOCH.match(line):
         return True
     return CLOCK.search(line) is not None and TIME.match(line) is not None
 
 
 def instant(stamp: str) -> float | None:
-    """Return the seconds since the epoch, where the text's time can mean only one instant."""
+    """Return the seconds since the epoch; None if the time is ambiguous."""
     if EPOCH.match(stamp):
         return float(stamp)
     if ISO_TIME.match(stamp):

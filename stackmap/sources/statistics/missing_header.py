@@ -1,9 +1,9 @@
 """
-Rows that were pasted without their heading: which one it was, told by the figures.
+Device rows pasted without a heading, identified by their figures.
 
-Bytes are requests times their mean size. A heading is believed where every row
-keeps that product and no other heading does; where several do, what they agree
-on is. (The queue is requests times their wait, but not on every kernel.)
+Bytes are requests times their mean size. A heading is accepted if this product
+holds in every row and no other heading fits; if several fit, only figures on
+which they agree are used. (Queue = requests × wait does not hold on every kernel.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stackmap.sources.statistics.report_builder import ReportBuilder
 
 BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")
 
-# Each with * for the unit that an option chose: sec, kB, MB, GB.
+# Headings; * stands for the unit that an option selects: sec, kB, MB, GB.
 IOSTAT = (
     "tps *B/s rqm/s await aqu-sz areq-sz %util",
     "tps *B/s rqm/s await areq-sz aqu-sz %util",
@@ -40,11 +40,11 @@ SAR = (
 )
 UNITS = ("sec", "kB", "MB", "GB")
 
-ROWS = 1000  # enough to tell by
-ROUNDING = 0.006  # half of the last decimal, and a little
+ROWS = 1000  # read at most this many
+ROUNDING = 0.006  # a little more than half of the last decimal
 
-INFERRED = "no heading: the columns were told by their figures"
-NO_SIZES = "no heading: several have these figures, so only what is the same in all is given"
+INFERRED = "no heading: the columns were inferred from the figures"
+NO_SIZES = "no heading: several fit the figures; only values common to all of them are used"
 
 
 def is_row(line: str) -> bool:
@@ -59,13 +59,13 @@ def is_row(line: str) -> bool:
 
 
 def intervals(lines: Sequence[str]) -> list[Interval]:
-    """Return what *lines* tell; nothing if no heading fits, or too many."""
+    """Return the intervals in *lines*; none if no heading fits, or too many do."""
     told = [_read(lines, heading) for heading in _headings() if _fits(lines, heading)]
     if not told or not told[0]:
         return []
     note = INFERRED if len(told) == 1 else NO_SIZES
     return [
-        replace(reports[0], loads=_agreed(reports), notes=(note,))
+        replace(reports[0], loads=_common_loads(reports), notes=(note,))
         for reports in zip(*told, strict=False)
     ]
 
@@ -94,7 +94,7 @@ def _read(lines: Iterable[str], heading: Heading) -> list[Interval]:
 
 
 def _fits(lines: Iterable[str], heading: Heading) -> bool:
-    """Whether every row of this width keeps every product, and some product is not zero."""
+    """Whether the product holds in every row of this width, and is not zero in all of them."""
     proved = False
     for line in lines:
         row = heading.row(line.split()[-heading.layout.width - MAX_PREFIX_WORDS :])
@@ -108,22 +108,22 @@ def _fits(lines: Iterable[str], heading: Heading) -> bool:
 
 
 def _products(layout: TableLayout, row: Sequence[float | None]) -> Iterator[tuple[bool, bool]]:
-    """Yield of each product in the row whether it holds, and whether it proves anything."""
+    """Yield for each product in the row whether it holds and whether it is evidence."""
     figures = [0.0 if figure is None else figure for figure in row]
     spots = layout.spots
     read, write, whole = (spots.get(flow, FlowColumns()) for flow in ("read", "write", "whole"))
     for flow in (read, write, spots.get("discard", FlowColumns())):
-        yield from _sized(figures, [flow], [flow], flow)
+        yield from _size_product(figures, [flow], [flow], flow)
     sent = [whole] if whole.ios is not None else [read, write]
     size = [whole] if whole.bytes is not None else [read, write]
     size += [spots["discard"]] if whole.size is not None and "discard" in spots else []
-    yield from _sized(figures, sent, size, whole)
+    yield from _size_product(figures, sent, size, whole)
 
 
-def _sized(
+def _size_product(
     row: Sequence[float], ios: list[FlowColumns], sizes: list[FlowColumns], mean: FlowColumns
 ) -> Iterator[tuple[bool, bool]]:
-    """Bytes are requests times their mean size."""
+    """Check that bytes are requests times their mean size."""
     counts = [row[spot.ios] for spot in ios if spot.ios is not None]
     shown = [row[spot.bytes] * spot.unit for spot in sizes if spot.bytes is not None]
     if mean.size is None or not counts or not shown:
@@ -134,28 +134,30 @@ def _sized(
     yield abs(sum(shown) - sum(counts) * size) <= error, sum(shown) > 10 * error
 
 
-def _agreed(reports: Sequence[Interval]) -> dict[str, Load]:
-    """Return of each device what all the readings of its row have in common."""
+def _common_loads(reports: Sequence[Interval]) -> dict[str, Load]:
+    """Return for each device the figures on which all readings of its row agree."""
     return {
-        name: reduce(_common, (report.loads[name] for report in reports))
+        name: reduce(_common_load, (report.loads[name] for report in reports))
         for name in reports[0].loads
         if all(name in report.loads for report in reports)
     }
 
 
-def _common(one: Load, other: Load) -> Load:
-    whole = None if one.whole is None or other.whole is None else _same(one.whole, other.whole)
+def _common_load(one: Load, other: Load) -> Load:
+    whole = (
+        None if one.whole is None or other.whole is None else _common_flow(one.whole, other.whole)
+    )
     return Load(
-        read=_same(one.read, other.read),
-        write=_same(one.write, other.write),
-        discard=_same(one.discard, other.discard),
-        flush=_same(one.flush, other.flush),
+        read=_common_flow(one.read, other.read),
+        write=_common_flow(one.write, other.write),
+        discard=_common_flow(one.discard, other.discard),
+        flush=_common_flow(one.flush, other.flush),
         whole=whole,
         aqu=one.aqu if one.aqu == other.aqu else None,
         busy=one.busy if one.busy == other.busy else None,
     )
 
 
-def _same(one: Flow, other: Flow) -> Flow:
+def _common_flow(one: Flow, other: Flow) -> Flow:
     pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(Flow))
     return Flow(*(a if a == b else None for a, b in pairs))

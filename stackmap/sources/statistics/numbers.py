@@ -1,13 +1,14 @@
-"""Words of a text that are numbers, in any locale, with the units of ``--human``."""
+"""Words that are numbers, in any locale, with the units of ``--human``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from stackmap.sources.statistics.columns import KIB, MAX_RATE, SECTOR, Column
+from stackmap.model.units import KIB, SECTOR
+from stackmap.sources.statistics.columns import MAX_RATE, Column
 
-# "2.4M", "5,4%", "-nan". Letters are sysstat's, base 1024; "?" is its overflow.
+# "2.4M", "5,4%", "-nan". Letters are sysstat's, base 1024; "?" is its overflow mark.
 NUMBER = re.compile(r"-?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d{1,3})?([sBkMGTP?%]?)$")
 NOT_A_NUMBER = re.compile(r"[+-]?(?:nan|inf)$", re.IGNORECASE)
 
@@ -15,27 +16,27 @@ SUFFIXES = {"s": SECTOR, "B": 1} | {letter: KIB**n for n, letter in enumerate("k
 
 
 def is_number(word: str) -> bool:
-    """Whether *word* is what sysstat prints as a number."""
+    """Whether sysstat prints *word* as a number."""
     return NUMBER.match(word) is not None or NOT_A_NUMBER.match(word) is not None
 
 
 def is_fraction(word: str) -> bool:
-    """Whether *word* is a number with a decimal point: never a device's name, as 3600508… can be."""
+    """Whether *word* is a number with a decimal point; device names such as 3600508… have none."""
     return ("." in word or "," in word) and is_number(word)
 
 
 def parse_plain_numbers(words: Sequence[str]) -> list[float] | None:
-    """Return the numbers of an ordinary row; None if it needs a closer look (``figures``)."""
+    """Return the numbers of an ordinary row; None if it needs ``parse_numbers``."""
     try:
         row = [*map(float, words)]
     except ValueError:
         return None
-    # Python has more words for floats than sysstat: with "inf" and "nan" no sum is below.
+    # float() also accepts "inf" and "nan"; their sum is never below the limit.
     return row if row and min(row) >= 0 and sum(row) < MAX_RATE else None
 
 
 def parse_numbers(words: Sequence[str], columns: Sequence[Column]) -> list[float | None] | None:
-    """Return the numbers in their columns' units; None if a word is none."""
+    """Return the numbers in their columns' units; None if a word is not a number."""
     row: list[float | None] = []
     for word, column in zip(words, columns, strict=False):
         match = NUMBER.match(word)

@@ -1,11 +1,10 @@
 """
-Paragraphs that a text has more than once, to the letter: what they told the first time.
+A cache of paragraphs that occur more than once in a text, with their parsed content.
 
-A log of hours is mostly such: reports of an idle night, of a load that is
-steady to two decimals. A paragraph that is one table, and begins a report
-whatever stands before it, tells the same each time; one in which no line
-means anything (processors) means nothing again below the same heading. So it
-is read once and looked up from then on.
+A log of hours consists mostly of them: reports of an idle night, or of a load that
+is steady to two decimals. A paragraph that is one table and always begins a
+report has the same content each time; one without any known line (processors)
+stays empty below the same heading.
 """
 
 from __future__ import annotations
@@ -15,17 +14,18 @@ from dataclasses import dataclass
 from stackmap.model.load import Load
 from stackmap.sources.statistics.headings import Heading, Row
 
-MAX_CACHED = 8 << 20  # bytes of paragraphs; their loads take some four times that
-ENTRY_COST = 500  # bytes, of one without its text
+MAX_CACHED = 8 << 20  # bytes of paragraphs; their loads take about four times that
+ENTRY_COST = 500  # bytes of an entry without its text
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedParagraph:
     """
-    What a paragraph told, and what it leaves to the lines after it.
+    The content of a paragraph, and the state after it.
 
-    ``lines``: how many they were, with the blank one after them. ``heading`` and ``rows`` are in force below it; ``loads`` are shared by all
-    reports that have this table, and never changed; None where it had none.
+    ``lines``: their number, including the blank one after them. ``heading`` and
+    ``rows``: in force below it. ``loads``: shared by all reports with this table
+    and never changed; None without a table.
     """
 
     lines: int
@@ -36,14 +36,14 @@ class ParsedParagraph:
 
 
 class ParagraphCache(dict[tuple[Heading | None, str], ParsedParagraph]):
-    """By the heading in force before, and the text; as many as memory is meant for."""
+    """Parsed paragraphs by the heading before them and their text."""
 
     def __init__(self) -> None:
         super().__init__()
         self._size = 0
 
     def keep(self, above: Heading | None, paragraph: str, told: ParsedParagraph) -> None:
-        """Keep what *paragraph* told; where that is too much, the others are forgotten."""
+        """Keep a parsed *paragraph*; a full cache is emptied first."""
         if self._size > MAX_CACHED:
             self.clear()
             self._size = 0

@@ -1,8 +1,8 @@
 """
-Reports of a text: rows come in, intervals come out.
+Builds the reports of a text: rows come in, intervals come out.
 
-A text does not say where a report ends; the next one does: by a heading, a
-time, a banner, or a device that this one had already.
+A text does not mark the end of a report; the next one does, by a heading, a
+time, a banner, or a device that the report already has.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from stackmap.sources.statistics.numbers import is_rounded
 
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
-EXTREMES = "extremes of each column by itself, not of one moment"
+EXTREMES = "extremes of each column separately, not of one instant"
 
 
 @dataclass(slots=True)
 class Report:
-    """What has been read of one report so far; ``interval`` gives it its final form."""
+    """One report as far as it has been read."""
 
     stamp: str = ""
     time: float | None = None
@@ -34,24 +34,24 @@ class Report:
     since_boot: bool = False
     summary: bool = False
     loads: dict[str, Load] = field(default_factory=dict)
-    shared: bool = False  # the loads are another report's too
+    loads_shared: bool = False  # other reports have the same dict
     machine: Machine = UNKNOWN_MACHINE
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
 
     def add(self, name: str, load: Load) -> None:
-        """Take what a row says; it joins what an earlier table of this report said."""
-        if self.shared:
-            self.loads, self.shared = dict(self.loads), False
+        """Add a row's load, joined with that of an earlier table of this report."""
+        if self.loads_shared:
+            self.loads, self.loads_shared = dict(self.loads), False
         known = self.loads.get(name)
         self.loads[name] = load if known is None else _merge(known, load)
 
     def note(self, notes: Iterable[str]) -> None:
-        """Take what a reader must know, once."""
+        """Add caveats, each once."""
         self.notes.update(dict.fromkeys(notes))
 
     def interval(self) -> Interval:
-        """Return the report, complete."""
+        """Return the complete report."""
         if self.since_boot:
             self.note([SINCE_BOOT])
         return Interval(
@@ -69,9 +69,9 @@ class Report:
 
 class ReportBuilder:
     """
-    The report that rows are added to, and those that are complete (``done``).
+    The current report, and the complete ones (``done``).
 
-    ``begun``: how many there were, for one who wants to know if there was another.
+    ``begun``: the number of reports begun, to detect a new one.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class ReportBuilder:
         self._machine = UNKNOWN_MACHINE
 
     def heading(self, heading: Heading) -> None:
-        """Take a heading: iostat's begins a report, sar's may come in the midst of one."""
+        """Take a heading: iostat's begins a report, sar's may repeat within one."""
         if heading.sar:
             if not self._sar:
                 self.close()
@@ -102,7 +102,7 @@ class ReportBuilder:
         self._seen.clear()
 
     def row(self, row: Row, load: Load, heading: Heading) -> Report:
-        """Take a row under *heading*, and what it tells; return the report it went to."""
+        """Take a row under *heading* with its load; return its report."""
         name, report = row.name, self._current
         if report is None or heading.sar or name in self._seen:
             report = self._report_of(name, row.before, heading)
@@ -117,13 +117,13 @@ class ReportBuilder:
 
     @property
     def current(self) -> Report | None:
-        """The report under way, None before its heading."""
+        """The current report, None before its heading."""
         return self._current
 
     def table(self, heading: Heading, loads: dict[str, Load], notes: Iterable[str]) -> None:
-        """Take a whole table that begins a report: its rows as they were taken once before."""
+        """Take a whole table that begins a report, from the cache."""
         report = self._begin(heading)
-        report.loads, report.shared = loads, True
+        report.loads, report.loads_shared = loads, True
         report.note(notes)
         self._seen = set(loads)
 
@@ -139,22 +139,22 @@ class ReportBuilder:
         self._since_boot, self._stamp = True, ""
 
     def skip_since_boot(self) -> None:
-        """Know that the next report is no longer the first."""
+        """Note that the next report is not the first one."""
         self._since_boot = False
 
     def event(self, event: str) -> None:
-        """Take what happened before the next report."""
+        """Take an event before the next report."""
         self.end()
         self._events.append(event)
 
     def close(self) -> None:
-        """End the current report; without rows it counts for iostat (-z), for sar there is none."""
+        """End the current report; without rows it counts for iostat (-z) and does not exist for sar."""
         if self._current is not None:
             self.done.append(self._current.interval())
         self._current = None
 
     def end(self) -> None:
-        """End the current report, and give sar's averages."""
+        """End the current report, and add sar's averages."""
         self.close()
         extremes = list(self._summaries.values())[:-1]  # sar -x: minimum, maximum, average
         for report in extremes:
@@ -163,7 +163,7 @@ class ReportBuilder:
         self._summaries.clear()
 
     def take_done(self) -> list[Interval]:
-        """Return the reports that are complete, each once."""
+        """Return the complete reports, each once."""
         done, self.done = self.done, []
         return done
 
@@ -182,7 +182,7 @@ class ReportBuilder:
         return report
 
     def _report_of(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
-        """Return the report that a row belongs to; a new one where it cannot be the last."""
+        """Return the report of a row, a new one if it cannot belong to the current one."""
         if heading.sar:
             return self._sar_report(name, before, heading)
         if self._current is None or name in self._seen:
@@ -190,7 +190,7 @@ class ReportBuilder:
         return self._current
 
     def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
-        """Return the report of the row's time; where no digit is in it, it is sar's own average."""
+        """Return the report of the row's time; a time without digits is sar's own average."""
         known = self._current
         if known is not None and before == self._before and name not in known.loads:
             return known
@@ -216,13 +216,13 @@ class ReportBuilder:
 
 
 def implausible_load(report: Report, name: str) -> Load:
-    """Return what is known of a device whose figures cannot be: nothing, and the report says so."""
+    """Return an unknown load, and add an event to the report."""
     report.events.append(f"{name}: its counters went back; no figures for it")
     return Load()
 
 
 def _merge(first: Load, second: Load) -> Load:
-    """Return one load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
+    """Return the load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
     return replace(
         first,
         read=second.read if first.read == NONE else first.read,

@@ -1,7 +1,7 @@
 """
-What ``sadf`` makes of a file of ``sar``: CSV (-d), tabs (-p), XML (-x). Its JSON is in ``sysstat_json``.
+Output of ``sadf``: CSV (-d), tabs (-p), XML (-x); for JSON see ``sysstat_json``.
 
-All say their times in full, and how long an interval was.
+All have complete times and the length of each interval.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def begins_xml(line: str) -> bool:
 
 
 def read_csv(lines: Lines) -> Iterator[Interval]:
-    """Yield the reports of ``sadf -d``, up to a line that is none of its own."""
+    """Yield the reports of ``sadf -d``, up to a line of another format."""
     gathering = ReportParser()
     columns: tuple[str, ...] = ()
     for line in lines:
@@ -71,7 +71,7 @@ def read_csv(lines: Lines) -> Iterator[Interval]:
 
 
 def read_tabs(lines: Lines) -> Iterator[Interval]:
-    """Yield the reports of ``sadf -p``, up to a line that is none of its own."""
+    """Yield the reports of ``sadf -p``, up to a line of another format."""
     gathering = ReportParser()
     for line in lines:
         words = line.rstrip("\r").split("\t")
@@ -111,7 +111,7 @@ def read_xml(lines: Lines) -> Iterator[Interval]:
 
 
 def _xml_time(attributes: str) -> tuple[str, str]:
-    """Return the time and the seconds that a timestamp's attributes tell."""
+    """Return the time and the seconds in a timestamp's attributes."""
     said = dict(ATTRIBUTE.findall(attributes))
     zone = "UTC" if said.get("utc") == "1" else said.get("tz", "")
     stamp = f"{said.get('date', '')} {said.get('time', '')} {zone}"
@@ -119,14 +119,14 @@ def _xml_time(attributes: str) -> tuple[str, str]:
 
 
 def _groups(words: list[str], columns: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield name and figures of each device; ``sadf -dh`` has all of a time on one line."""
+    """Yield name and figures of each device; ``sadf -dh`` has all devices on one line."""
     step = len(columns) + 1
     for start in range(0, len(words) - len(columns), step):
         yield words[start : start + step]
 
 
 class ReportParser:
-    """The report in the making: what was said of one time, device by device."""
+    """The current report, device by device."""
 
     def __init__(self) -> None:
         self._report: Report | None = None
@@ -136,7 +136,7 @@ class ReportParser:
         self._events: list[str] = []
 
     def begin(self, stamp: str, seconds: str) -> Iterator[Interval]:
-        """Take the time that the next rows are of; yield the report it ends, if it does."""
+        """Take the time of the next rows; yield the report that it ends."""
         if self._report is not None and self._report.stamp == stamp:
             return
         yield from self.end()
@@ -166,12 +166,12 @@ class ReportParser:
         self._metrics[metric] = word
 
     def event(self, event: str) -> Iterator[Interval]:
-        """Take what happened before the next report; yield the one it ends."""
+        """Take an event before the next report; yield the report that it ends."""
         yield from self.end()
         self._events.append(event.replace("\t", " "))
 
     def end(self) -> Iterator[Interval]:
-        """Yield the report, if there is one with devices."""
+        """Yield the report if it has devices."""
         self._add_metrics()
         report, self._report = self._report, None
         if report is not None and report.loads:

@@ -1,10 +1,9 @@
 """
-JSON of sysstat: ``iostat -o JSON`` and ``sadf -j``, whole, damaged, or still being written.
+sysstat's JSON: ``iostat -o JSON`` and ``sadf -j``, complete, damaged, or still growing.
 
-Looked through for the objects that matter, one a device, instead of loaded as
-a document: so a report is known when its braces close, and the commas,
-brackets and escapes that sysstat gets wrong (or an interrupt left out) do not
-keep the rest from being read. What was wrong is said.
+It is searched for the objects of devices instead of parsed as a document. So a
+report is complete when its braces close, and commas, brackets and escapes that
+sysstat gets wrong (or an interrupt cut off) spoil nothing else. Repairs become notes.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def begins(line: str) -> bool:
 
 
 def read(lines: Lines) -> Iterator[Interval]:
-    """Yield the reports, up to a line that is no JSON."""
+    """Yield the reports, up to a line that is not JSON."""
     reader = JsonReader()
     for line in lines:
         if reader.is_past(line):
@@ -63,44 +62,44 @@ def read(lines: Lines) -> Iterator[Interval]:
 
 
 class JsonReader:
-    """The state between lines: text that is not yet a whole object, and the report in the making."""
+    """The state between lines: text of an incomplete object, and the current report."""
 
     def __init__(self) -> None:
-        self._held: list[str] = []
+        self._text: list[str] = []
         self._size = 0
         self._depth = 0
         self._machine = UNKNOWN_MACHINE
         self._report: Report | None = None
         self._devices: list[Device] = []
         self._first = False
-        self._unit: int | None = None  # what sizes are in, where that is not what the keys say
+        self._unit: int | None = None  # bytes per unit of sizes, if the keys are wrong
         self._layouts: dict[tuple[str, ...], TableLayout] = {}
 
     def is_past(self, line: str) -> bool:
-        """Whether the document is over, and *line* something else."""
+        """Whether the document has ended and *line* is something else."""
         return (
             self._depth <= 0 and not any(c in line for c in '"{}[]') and line.strip(" \t\r,") != ""
         )
 
     def take(self, line: str) -> Iterator[Interval]:
-        """Take a line; yield the report it ends, if it does."""
+        """Take a line; yield the report that it ends."""
         self._depth += line.count("{") - line.count("}")
-        self._held.append(line)
+        self._text.append(line)
         self._size += len(line)
         if "}" in line:
-            yield from self._look_through("\n".join(self._held))
+            yield from self._parse("\n".join(self._text))
         elif self._size > MAX_LINE:
             self._hold("")
 
     def end(self) -> Iterator[Interval]:
-        """Take the end: a device that was cut gives the figures it has."""
-        rest = "\n".join(self._held)
+        """Take the end; a truncated device keeps the figures it has."""
+        rest = "\n".join(self._text)
         start = rest.rfind("{")
         if start >= 0 and DEVICE.search(rest, start):
             self._take_device(_pairs(rest[start:]), TRUNCATED)
         yield from self._close()
 
-    def _look_through(self, text: str) -> Iterator[Interval]:
+    def _parse(self, text: str) -> Iterator[Interval]:
         past = 0
         for piece in PIECES.finditer(text):
             gap, past = text[past : piece.start()], piece.end()
@@ -111,7 +110,7 @@ class JsonReader:
                 if self._devices[1:] and not gap.strip():
                     self._note(NO_COMMA)
             elif piece["statistics"] is not None:
-                self._first = not piece["statistics"]  # the comma too many comes with -y
+                self._first = not piece["statistics"]  # -y causes a superfluous comma
                 if not self._first:
                     self._note(LEADING_COMMA)
             elif piece["stamp"]:  # before the devices, or after them if keys were sorted
@@ -121,7 +120,7 @@ class JsonReader:
         self._hold(text[past:])
 
     def _hold(self, text: str) -> None:
-        self._held, self._size = [text], len(text)
+        self._text, self._size = [text], len(text)
 
     def _note(self, note: str) -> None:
         self._report = self._report or Report()
@@ -168,7 +167,7 @@ class JsonReader:
         yield report.interval()
 
     def _check_unit(self, report: Report, rows: list[tuple[TableLayout, Row]]) -> None:
-        """Find the unit of sizes; it is one for a whole text, but an idle report cannot tell."""
+        """Find the unit of sizes; it is the same in the whole text, but an idle report does not show it."""
         found = find_unit(rows)
         if found is not None:
             said, meant = found
@@ -200,7 +199,7 @@ def _row(device: Device) -> Row:
 
 
 def _loaded(text: str) -> tuple[Device, str]:
-    """Return the object, and what had to be repaired in it."""
+    """Return the object, and what had to be repaired."""
     try:
         found = json.loads(text, parse_int=float)
     except (ValueError, RecursionError):
@@ -209,7 +208,7 @@ def _loaded(text: str) -> tuple[Device, str]:
 
 
 def _pairs(text: str) -> Device:
-    """Return the keys with values that are whole, of an object that is damaged."""
+    """Return the complete keys and values of a damaged object."""
     found: Device = {}
     for key, word, number in PAIR.findall(text):
         found[key] = float(number.replace(",", ".")) if number else word

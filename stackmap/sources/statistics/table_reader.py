@@ -1,9 +1,9 @@
 """
-Tables of devices in a text: what ``iostat`` and ``sar -d`` print, and what people paste of it.
+Device tables in a text: the output of ``iostat`` and ``sar -d``, also as pasted by people.
 
-Read by heading, never by position or version. A row counts where it has a
-figure for each column of the last heading; prose, prompts and other tables
-pass by.
+Tables are read by heading, never by position or version. A row counts if it has a
+figure for each column of the last heading; prose, prompts and other tables are
+ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stackmap.sources.statistics.wrapped_rows import WrappedRow
 
 TITLES = (*IOSTAT_DEVICE, SAR_DEVICE)
 
-# Remembered, for a long text repeats them.
+# Limits of the caches; a long text repeats its headings and rows.
 MAX_HEADINGS = 100
 MAX_ROWS = 10_000
 
@@ -33,8 +33,8 @@ def read(lines: Lines, on_unknown_line: Callable[[str], bool]) -> Iterator[Inter
     """
     Yield the reports.
 
-    *passed_by* is asked about each line that means nothing here; it ends the
-    reading, before that line, by returning True.
+    *on_unknown_line* gets each line without meaning here; returning True ends the
+    reading before that line.
     """
     tables = TableReader()
     for line in lines:
@@ -59,27 +59,27 @@ def read(lines: Lines, on_unknown_line: Callable[[str], bool]) -> Iterator[Inter
 
 
 class TableReader:
-    """The state between lines: the heading in force, and a row that may go on."""
+    """The state between lines: the heading in force, and an incomplete row."""
 
     def __init__(self) -> None:
         self.reports = ReportBuilder()
         self.cache = ParagraphCache()
         self.heading: Heading | None = None
-        self._rows: dict[str, tuple[Row, Load]] = {}  # below it; most devices are often idle
+        self._rows: dict[str, tuple[Row, Load]] = {}  # rows below it; idle devices repeat theirs
         self._tables: dict[str, tuple[Heading, dict[str, tuple[Row, Load]]]] = {}
-        self._heading_above: Heading | None = None  # in force before this paragraph
-        self._cacheable = True  # whether its beginning depends on no more than that
-        self._reports_before = 0  # reports before this paragraph
-        self._unknown_lines = 0  # lines of this paragraph that meant nothing here
+        self._heading_above: Heading | None = None  # before this paragraph
+        self._cacheable = True  # whether its beginning depends only on that heading
+        self._reports_before = 0  # before this paragraph
+        self._unknown_lines = 0  # in this paragraph
         self._pending = WrappedRow(self._row_completed, self._row_cut)
-        self._after_heading = False  # the last line was a heading: the next may be its rest
-        self._after_row = False  # the last line was a row or heading: this may be part of one
+        self._after_heading = False  # the next line may be the rest of the heading
+        self._after_row = False  # after a row or heading: the next line may be part of a row
 
     def take(self, line: str) -> bool:
-        """Take a line; False if it means nothing here."""
+        """Take a line; return False if it means nothing here."""
         heading = self.heading
         if line[:1].isdigit() and self.settled and line_types.is_time(line):
-            self.reports.stamp(line.strip())  # one a report, and nothing else to look for
+            self.reports.stamp(line.strip())  # one per report, and it can be nothing else
             return True
         if heading is not None and not self._pending:
             known = self._rows.get(line)
@@ -102,17 +102,17 @@ class TableReader:
 
     @property
     def settled(self) -> bool:
-        """Whether what a line to come means depends on the heading in force alone."""
+        """Whether the meaning of the next line depends only on the heading in force."""
         return not (self._after_row or self._pending)
 
     def begin_paragraph(self) -> None:
-        """Know that another paragraph begins."""
+        """Note that another paragraph begins."""
         self._heading_above = self.heading
         self._cacheable = self.settled
         self._reports_before, self._unknown_lines = self.reports.begun, 0
 
     def end_paragraph(self, paragraph: str) -> None:
-        """Remember what *paragraph*, that ended here, told: one whole table, or nothing."""
+        """Cache *paragraph* if it was one whole table, or had no known line."""
         if not paragraph or not self._cacheable or not self.settled:
             return
         begun, report = self.reports.begun - self._reports_before, self.reports.current
@@ -121,9 +121,9 @@ class TableReader:
         if begun != 1 or self._unknown_lines or report is None or report.events or not report.loads:
             return
         first, _ = self._tables.get(paragraph[: paragraph.find("\n")], (None, None))
-        # One that always begins a report, whatever was before it.
+        # A heading that always begins a report, whatever precedes it.
         if first is not None and not (first.sar or first.continues or first.rest):
-            report.shared = True
+            report.loads_shared = True
             self._cache_paragraph(paragraph, report)
 
     def _cache_paragraph(self, paragraph: str, report: Report | None) -> None:
@@ -159,11 +159,11 @@ class TableReader:
 
     def _blank(self) -> None:
         self._pending.give_up(self.heading)
-        self._after_row = self._after_heading  # OSWatcher has a blank line below the heading
+        self._after_row = self._after_heading  # OSWatcher prints a blank line below the heading
         self._after_heading = False
 
     def _take_non_row(self, line: str, words: list[str]) -> bool:
-        """Take a line that is no row by itself."""
+        """Take a line that is not a row by itself."""
         if self.heading is not None and self._pending.take(
             words, self.heading, may_begin=self._after_row
         ):
@@ -199,7 +199,7 @@ class TableReader:
         return True
 
     def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
-        """Take rows that follow their heading on one line, where a copy lost the line ends."""
+        """Take rows after their heading on one line, where a copy lost the line ends."""
         start = 0
         width = heading.layout.width
         for index in range(len(words) - width):
@@ -233,7 +233,7 @@ class TableReader:
         return True
 
     def _leaves_example(self, line: str) -> bool:
-        """Whether a fence ends an article's example; sar's rows bear their time, and may go on."""
+        """Whether a fence ends an article's example; sar's rows have their time and may go on."""
         return line_types.FENCE in line and self.heading is not None and not self.heading.sar
 
 

@@ -1,8 +1,8 @@
 """
-Lines of a text as it reached us: pasted, piped, compressed, coloured, in any encoding.
+Lines of a text in any encoding: pasted, piped, compressed, coloured.
 
-What never belongs to a figure goes here (colours, NULs of sysstat 11.5.7,
-compression); what a line means is for others to say.
+Removes what never belongs to a figure (colours, NULs of sysstat 11.5.7,
+compression), without interpreting lines.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple, TypeVar
 
 from stackmap.errors import InputError
 
-MAX_LINE = 1 << 20  # a line beyond this is cut: no table has one, and memory has an end
-MAX_TIME_LINE = 32  # and this is short for a line of one
+MAX_LINE = 1 << 20  # longer lines are cut: no table has one
+MAX_TIME_LINE = 32  # characters in a line with only a time
 GZIP = b"\x1f\x8b"
-TAR = slice(257, 262), b"ustar"  # where a tar's first heading says so: tar(5)
+TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
 
-# Colours and other orders to a terminal: CSI … letter, OSC … BEL, and a lone ESC with its letter.
+# Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -30,8 +30,7 @@ class Paragraph(NamedTuple):
     """
     Lines that came together.
 
-    ``whole``: all of them to before a blank line, from after one or from after
-    a line that may be a time.
+    ``whole``: a complete paragraph, between blank lines or after a line that may be a time.
     """
 
     text: str
@@ -43,11 +42,10 @@ BLANK = Paragraph("")
 
 class Lines:
     """
-    Lines one after the other; the last one can be put back, and its number told.
+    The lines of a text; the last one can be pushed back.
 
-    ``paragraph``: the text of the whole paragraph that the last line is of, ""
-    where it did not come as a whole. *tell* takes a line where what is packed
-    ends before its end.
+    ``number``: of the last line. ``paragraph``: the text of its paragraph, "" if that
+    is incomplete. *warn* takes a line if compressed data ends early.
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
@@ -66,7 +64,7 @@ class Lines:
             for line in lines:
                 self.number += 1
                 yield line
-            # Who was given a line may have had a paragraph begun (``take_known``).
+            # ``take_cached`` may have begun another paragraph meanwhile.
             if self._lines is lines:
                 following = next(self._paragraphs, None)
                 if following is None:
@@ -74,21 +72,20 @@ class Lines:
                 self._begin(following)
 
     def push_back(self, line: str) -> None:
-        """Have *line*, the last that was taken, come again to the next who asks."""
+        """Have *line*, the last one taken, come again."""
         self._returned.append(line)
         self.number -= 1
 
     @property
     def ended(self) -> bool:
-        """Whether the last line was the end of what came together; another paragraph is next."""
+        """Whether the last line ended a paragraph."""
         return not (self._returned or length_hint(self._lines))
 
     def take_cached(self, known: Mapping[tuple[Key, str], Value], key: Key) -> Value | None:
         """
-        Where one has ended, take the next paragraph, and its blank line, if it is *known*.
+        After the end of a paragraph, take the next one if it is *known*, with its blank line.
 
-        Blank lines before it are passed over. Its own are not counted in
-        ``number``: who knows it knows how many there are.
+        Blank lines before it are skipped. Its own lines are not counted in ``number``.
         """
         following = next(self._paragraphs, None)
         while following == BLANK:
@@ -107,11 +104,11 @@ class Lines:
 
 
 def _ignore(what: str) -> None:
-    """Leave *what* unsaid."""
+    """Ignore *what*."""
 
 
 def _unpacked(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield the chunks, unpacked if they are gzip; a file cut short gives what it holds."""
+    """Yield the chunks, decompressed if gzip; a truncated file gives what it holds."""
     start = b""
     chunks = iter(chunks)
     for chunk in chunks:
@@ -140,19 +137,19 @@ def _gunzip(start: bytes, chunks: Iterator[bytes], warn: Callable[[str], None]) 
             packed = packed or next(chunks, b"")
     except zlib.error as error:
         if not any_came:
-            raise InputError(f"not a gzip file, though it begins as one: {error}") from error
-        warn("a damaged gzip file: what stands before the damage was read")
+            raise InputError(f"not a gzip file, or damaged: {error}") from error
+        warn("damaged gzip file: read up to the damage")
         return
     if not unpacker.eof:
-        warn("a gzip file that was cut short: what there is of it was read")
+        warn("truncated gzip file: read up to its end")
 
 
 def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the chunks; refuse a tar: the files in it are not one text."""
+    """Yield the chunks; ``InputError`` for a tar, whose files are not one text."""
     place, magic = TAR
     for number, chunk in enumerate(chunks):
         if not number and chunk[place] == magic:
-            raise InputError("a tar, not a text: --from reads a capture that is one")
+            raise InputError("a tar, not a text: use --from if it is a capture")
         yield chunk
 
 
@@ -165,7 +162,7 @@ def _paragraphs(texts: Iterable[str]) -> Iterator[Paragraph]:
             if paragraph.startswith("\n"):
                 yield BLANK
                 start, within = 1, False
-            # What is below a time is the same at all times.
+            # The lines below a time may repeat, so the time is split off.
             cut = paragraph.find("\n", start, start + MAX_TIME_LINE)
             if cut >= 0:
                 yield Paragraph(paragraph[start:cut])
@@ -203,7 +200,7 @@ def _texts(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _text(raw: bytes) -> str:
-    """Decode whole lines, and take out what no table means."""
+    """Decode whole lines, and remove what no table contains."""
     if b"\0" in raw:
         raw = raw.replace(b"\0", b"")
     try:

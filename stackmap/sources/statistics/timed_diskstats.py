@@ -1,7 +1,7 @@
 """
-Copies of /proc/diskstats one after another, each under a ``TS epoch.ns date`` line.
+Copies of /proc/diskstats, each under a ``TS epoch.ns date`` line.
 
-The layout of pt-diskstats and pt-stalk, and of one line of shell:
+The format of pt-diskstats and pt-stalk, and of one line of shell:
 ``while :; do date +'TS %s.%N %F %T'; cat /proc/diskstats; sleep 1; done``.
 """
 
@@ -18,28 +18,28 @@ from stackmap.sources.diskstats import Sample
 
 STAMP = re.compile(r"TS (\d{1,12}(?:\.\d*)?)(?:\s|$)")
 
-CUT = "the last sample was cut short, and is left out"
-DAMAGED = "a sample was damaged, and is left out"
-BACK = "the clock was set back, or two samples bear one time: no interval between these"
+LAST_TRUNCATED = "the last sample is incomplete and left out"
+DAMAGED = "a damaged sample is left out"
+CLOCK_SET_BACK = "the clock was set back or stood still: no interval between those samples"
 
 
 def begins(line: str) -> bool:
-    """Whether *line* is the stamp of a sample."""
+    """Whether *line* is the time of a sample."""
     return STAMP.match(line) is not None
 
 
 def read(lines: Iterable[str]) -> Iterator[Interval]:
-    """Yield the intervals between the samples of a collection that are whole and in order."""
+    """Yield the intervals between complete samples in order."""
     start: Sample | None = None
-    held: Interval | None = None  # for it is told of what comes after it
+    held: Interval | None = None  # it gets the notes of the samples after it
     notes: dict[str, None] = {}
     for sample, last in samples(lines):
-        fault = _fault(start, sample, last=last)
+        fault = _damage(start, sample, last=last)
         if fault:
             notes[fault] = None
             continue
         if start is not None and sample.time <= start.time:
-            notes[BACK] = None
+            notes[CLOCK_SET_BACK] = None
         elif start is not None:
             if held is not None:
                 yield held
@@ -50,7 +50,7 @@ def read(lines: Iterable[str]) -> Iterator[Interval]:
 
 
 def samples(lines: Iterable[str]) -> Iterator[tuple[Sample, bool]]:
-    """Yield the samples of a collection, and of each whether it is the last; text before is none."""
+    """Yield the samples and whether each is the last; text before the first is ignored."""
     time: float | None = None
     seen: list[str] = []
     for line in lines:
@@ -65,11 +65,11 @@ def samples(lines: Iterable[str]) -> Iterator[tuple[Sample, bool]]:
         yield Sample(time, tuple(seen)), True
 
 
-def _fault(start: Sample | None, sample: Sample, *, last: bool) -> str:
-    """Return why *sample* cannot be used, "" if it can: a line is none, or the last lacks devices."""
+def _damage(start: Sample | None, sample: Sample, *, last: bool) -> str:
+    """Return why *sample* is unusable, "" if it is usable: a bad line, or a last one without all devices."""
     try:
         after = list(diskstats.parse(sample.lines))
         before = [] if start is None or not last else list(diskstats.parse(start.lines))
     except ParseError:
-        return CUT if last else DAMAGED
-    return CUT if len(after) < len(before) and before[: len(after)] == after else ""
+        return LAST_TRUNCATED if last else DAMAGED
+    return LAST_TRUNCATED if len(after) < len(before) and before[: len(after)] == after else ""

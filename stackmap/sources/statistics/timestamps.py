@@ -1,4 +1,4 @@
-"""Times that sysstat prints, where they mean one instant."""
+"""sysstat's times, if they mean one instant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def utc(text: str) -> float | None:
-    """Return the seconds since the epoch of "2026-11-21 07:45:50", said to be UTC."""
+    """Return the seconds since the epoch of "2026-11-21 07:45:50" in UTC."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except ValueError:

@@ -1,9 +1,9 @@
 """
-JSON whose sizes are not in the unit that its keys name.
+Correction of JSON whose sizes are not in the unit of their keys.
 
 sysstat 12.1.2 to 12.2.0 (Ubuntu 20.04) wrote sectors under rkB/s and rMB/s;
-11.5.1 to 11.5.6 wrote "rkB" whatever the unit was. The text of the same
-versions is right. Requests times their mean size are the same bytes, and tell.
+11.5.1 to 11.5.6 wrote "rkB" for any unit. Requests times their mean size show
+the true bytes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf, log2
 
+from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.sources.statistics.columns import (
     COMBINED,
     DISCARD,
-    GIB,
-    KIB,
-    MIB,
     READ,
-    SECTOR,
     WRITE,
     FlowColumns,
     TableLayout,
@@ -32,15 +29,17 @@ MISLABELLED = {
     MIB: "corrected: sizes were in MB, whatever the keys say (sysstat 11.5.1 to 11.5.6)",
     GIB: "corrected: sizes were in GB, whatever the keys say",
 }  # fmt: skip
-PERHAPS_SECTORS = "twice too large if sysstat 12.1.2 to 12.2.0 wrote it: without -x nothing tells"
+PERHAPS_SECTORS = (
+    "sizes are twice too large if sysstat 12.1.2 to 12.2.0 wrote this; only -x can show it"
+)
 
-# Figures have two decimals: one below these is too coarse to be evidence.
+# Figures have two decimals: smaller ones are too coarse as evidence.
 MIN_IOS, MIN_SIZE = 0.2, 0.1
-TOLERANCE = 0.5  # log2: a factor of two apart is one unit off, a tenth is rounding
+TOLERANCE = 0.5  # log2; a wrong unit is off by 1 or more, rounding by 0.1
 
 
 def find_unit(rows: Iterable[tuple[TableLayout, Row]]) -> tuple[float, int] | None:
-    """Return the unit that the keys say and the one that is meant; None if nothing tells."""
+    """Return the unit of the keys and the true one; None without evidence."""
     labelled, shown, meant = 0.0, 0.0, 0.0
     for layout, row in rows:
         for unit, value, size in _evidence(layout, row):
@@ -52,13 +51,13 @@ def find_unit(rows: Iterable[tuple[TableLayout, Row]]) -> tuple[float, int] | No
 
 
 def _log2_distance(one: float, other: float) -> float:
-    """Return how many doublings are between the two."""
+    """Return the distance of the two in doublings."""
     ratio = one / other if other else 0.0
     return abs(log2(ratio)) if 0 < ratio < inf else inf
 
 
 def _evidence(layout: TableLayout, row: Row) -> Iterator[tuple[float, float, float]]:
-    """Yield the unit, the value shown, and the bytes it must be by requests and their mean size."""
+    """Yield the unit, the value shown, and the true bytes by requests and mean size."""
     for flow in (READ, WRITE, DISCARD, COMBINED):
         spots = layout.spots.get(flow)
         if spots is not None:

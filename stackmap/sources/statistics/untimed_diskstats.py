@@ -1,9 +1,8 @@
 """
-``/proc/diskstats`` as people paste it: one copy or more, and no word of when they were taken.
+``/proc/diskstats`` as people paste it: one copy or more, without times.
 
-A copy alone is all that was done since boot, and what two differ by took
-nobody knows how long: totals, that are right against each other. Copies that
-bear their time are a ``collection``.
+One copy has the totals since boot; two have the totals of an interval of unknown
+length. Their proportions are right. See ``timed_diskstats`` for copies with times.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
 PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")
 
 SINCE_BOOT = "totals since boot, not rates: the text is one copy of /proc/diskstats"
-NO_LENGTH = "totals, not rates: nothing says when these copies of /proc/diskstats were taken"
+NO_LENGTH = "totals, not rates: these copies of /proc/diskstats have no times"
 
 
 def begins(line: str) -> bool:
-    """Whether *line* is a device's of /proc/diskstats."""
+    """Whether *line* is a line of /proc/diskstats."""
     return DEVICE.match(line) is not None
 
 
 def read(lines: Lines) -> Iterator[Interval]:
-    """Yield what was done between each two copies, up to a text of another kind."""
+    """Yield the totals between each two copies, up to a text of another kind."""
     last: Sample | None = None
     alone, spoilt = True, 0
     for copy, cut in _copies(lines):
         spoilt += cut
         if last is not None:
             alone = False
-            yield _said(diskstats.between(last, replace(copy, time=1.0)), NO_LENGTH, spoilt)
+            yield _annotated(diskstats.between(last, replace(copy, time=1.0)), NO_LENGTH, spoilt)
             spoilt = 0
         last = copy
     if alone and last is not None:
-        yield _said(diskstats.since_boot(last, 1.0), SINCE_BOOT, spoilt)
+        yield _annotated(diskstats.since_boot(last, 1.0), SINCE_BOOT, spoilt)
 
 
 def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
-    """Yield each copy, and how many of its lines were no more whole."""
+    """Yield each copy, and how many of its lines were damaged."""
     seen: dict[str, str] = {}
     cut = 0
     for line in lines:
@@ -67,8 +66,8 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
         yield Sample(0.0, tuple(seen.values())), cut
 
 
-def _said(interval: Interval, note: str, spoilt: int) -> Interval:
-    """Return the interval without what a length is needed for, and with what must be known."""
+def _annotated(interval: Interval, note: str, spoilt: int) -> Interval:
+    """Return the interval without figures that need a length, and with its caveats."""
     loads = {name: _without_length(load) for name, load in interval.loads.items()}
     notes = (note, *([f"{spoilt} lines were cut or damaged"] if spoilt else []))
     return replace(interval, loads=loads, time=None, seconds=None, notes=notes)

@@ -1,7 +1,7 @@
 """
-Rows in pieces: a name on a line of its own, a line that was wrapped, or cut.
+Rows over several lines: a name on a line of its own, or a wrapped or cut line.
 
-What may begin a row is held until a line completes it, or shows that none will.
+A possible beginning of a row is held until a line completes it or shows that none will.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ OnCut = Callable[[Row, Heading, str], None]
 
 class WrappedRow:
     """
-    The words of a row whose end is on a line to come.
+    The words of a row that continues on the next line.
 
-    *whole* is told of each row that was completed, *cut* of what a row held
-    whose end did not come, and of what it lacks.
+    *on_complete* gets each completed row, *on_cut* each row without its end and
+    what it lacks.
     """
 
-    def __init__(self, whole: OnComplete, cut: OnCut) -> None:
-        self._whole = whole
-        self._cut = cut
+    def __init__(self, on_complete: OnComplete, on_cut: OnCut) -> None:
+        self._on_complete = on_complete
+        self._on_cut = on_cut
         self._words: list[str] = []
 
     def __bool__(self) -> bool:
         return bool(self._words)
 
     def take(self, words: list[str], heading: Heading, *, may_begin: bool) -> bool:
-        """Take the words of a line; False if they are no part of a row. *may_begin*: nor need be."""
+        """Take the words of a line; return False if they are not part of a row. *may_begin*: they may begin one."""
         if self._words:
             return self._continue(words, heading)
         if may_begin and _begins_row(words, heading):
@@ -42,7 +42,7 @@ class WrappedRow:
         return False
 
     def give_up(self, heading: Heading | None) -> None:
-        """Take a row that was cut for what it holds: its end will not come."""
+        """Take a cut row for what it holds: its end will not come."""
         words, self._words = self._words, []
         if not words or heading is None or heading.name_last:
             return
@@ -51,20 +51,20 @@ class WrappedRow:
         if not shown or not before:
             return
         if "." not in shown[-1] and "," not in shown[-1]:
-            shown = shown[:-1]  # it may have been cut within
+            shown = shown[:-1]  # it may be cut within
         row = parse_numbers(shown, heading.layout.columns) or []
         missing = heading.layout.width - len(row)
         *before, name = before
         whole = Row(tuple(before), name, [*row, *[None] * missing], shown, is_plain=False)
         said = f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"
-        self._cut(whole, heading, said)
+        self._on_cut(whole, heading, said)
 
     def _continue(self, words: list[str], heading: Heading) -> bool:
         whole = self._words + words
         row = heading.row(whole)
         if row is not None:
             self._words = []
-            self._whole(row, heading)
+            self._on_complete(row, heading)
             return True
         fits = len(whole) <= heading.layout.width + MAX_PREFIX_WORDS
         if fits and all(is_number(word) for word in words):
@@ -73,14 +73,14 @@ class WrappedRow:
         self.give_up(heading)
         row = heading.row(words)
         if row is not None:
-            self._whole(row, heading)
+            self._on_complete(row, heading)
             return True
-        # As long as rows were above, the line may begin the next.
+        # Directly below rows, the line may begin the next one.
         return self.take(words, heading, may_begin=True)
 
 
 def _begins_row(words: list[str], heading: Heading) -> bool:
-    """Whether *words* can be the first part of a row: a name and fewer figures than columns."""
+    """Whether *words* can begin a row: a name and fewer figures than columns."""
     shown = _figures_at_end(words)
     before = len(words) - len(shown)
     if len(shown) >= heading.layout.width + heading.name_last:

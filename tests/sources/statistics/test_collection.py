@@ -27,7 +27,7 @@ def test_a_sample_that_was_cut_is_left_out():
         assert len(intervals) == 1
         assert set(intervals[0].loads) == {"sda", "sdb"}
         assert intervals[0].events == ()
-        assert (intervals[0].notes == (timed_diskstats.CUT,)) == bool(cut)
+        assert (intervals[0].notes == (timed_diskstats.LAST_TRUNCATED,)) == bool(cut)
 
 
 def test_a_device_that_went_is_not_a_cut():
@@ -54,7 +54,7 @@ def test_a_clock_that_was_set_back_costs_one_interval(second):
 
     assert (first.loads["sda"].read.ios, first.notes) == (11, ())
     assert after.loads["sda"].read.ios == 18 / (4 - float(second))
-    assert after.notes == (timed_diskstats.BACK,)
+    assert after.notes == (timed_diskstats.CLOCK_SET_BACK,)
 
 
 def test_a_sample_that_was_damaged_is_left_out():

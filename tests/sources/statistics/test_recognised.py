@@ -72,7 +72,7 @@ def test_chunks_do_not_matter():
     ("text", "reason"),
     [
         (b"", "log.txt: empty"),
-        (b"hello\nworld\n", "log.txt: no table of devices in its 2 lines: give the output of"),
+        (b"hello\nworld\n", "log.txt: no device statistics in its 2 lines: give the output of"),
         (
             b"                    extended device statistics\n    r/s    w/s   kr/s   kw/s\n",
             "log.txt: line 1: iostat of another system than Linux",
