@@ -1,9 +1,8 @@
 """
 Containers and services that use devices: by the I/O of their control groups, and by their mounts.
 
-A container's mounts appear only in the ``mountinfo`` of its processes, which
-needs root; a group's I/O is public. Every process uses the file system on
-``/``, so its device is left out.
+A container's mounts appear only in the ``mountinfo`` of its processes, which needs root; a
+group's I/O is public. Every process uses the file system on ``/``, so its device is left out.
 """
 
 from __future__ import annotations

@@ -22,9 +22,8 @@ class Scan:
     """
     The facts about a host that all readers share.
 
-    ``names``: kernel names by device number. ``mapped``: device-mapper devices
-    by kernel name. ``tables`` and ``statuses``: None if refused. ``unknown``:
-    the refusals, as sentences.
+    ``names``: kernel names by device number. ``mapped``: device-mapper devices by kernel name.
+    ``tables`` and ``statuses``: None if refused. ``unknown``: the refusals, as sentences.
     """
 
     host: Host

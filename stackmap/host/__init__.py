@@ -1,10 +1,9 @@
 """
 ``Host``: the questions that can be asked of a machine.
 
-Answers are text or JSON values, so every answer can be recorded. Only this
-package opens files, runs commands, sleeps or reads the clock. Three hosts
-answer: ``LiveHost`` (this machine), ``CapturedHost`` (a capture) and
-``RecordingHost`` (either of them, keeping each answer).
+Answers are text or JSON values, so every answer can be recorded. Only this package opens files,
+runs commands, sleeps or reads the clock. Three hosts answer: ``LiveHost`` (this machine),
+``CapturedHost`` (a capture) and ``RecordingHost`` (either of them, keeping each answer).
 """
 
 from __future__ import annotations

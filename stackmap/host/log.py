@@ -1,35 +1,34 @@
 """
 The log of a capture: answers after the first ones, one frame per sample.
 
-It is split into segments, ``log/<instant of the first frame>.gz``, of
-``SEGMENT_SECONDS`` each. A segment stands alone: it is one gzip stream, flushed
-after each frame so that every frame is complete once written. Its first frame
-repeats all answers logged so far; later frames hold what changed. If a stream
-is cut or damaged, all complete frames before that point are read. Unpacked::
+It is split into segments, ``log/<instant of the first frame>.gz``, of ``SEGMENT_SECONDS`` each. A
+segment stands alone: it is one gzip stream, flushed after each frame so that every frame is
+complete once written. Its first frame repeats all answers logged so far; later frames hold what
+changed. If a stream is cut or damaged, all complete frames before that point are read. Unpacked::
 
     frame 1763732400.000127 6021 2774113
     ["=", "read /proc/diskstats", 5980]
     … 5980 bytes …
     ["!", "run dmsetup table", "denied", "dmsetup: /dev/mapper/control needs root"]
 
-A frame's heading has its instant, the number of bytes that follow, and their
-CRC-32. Each entry has a JSON heading: its kind, the question, its bytes:
+A frame's heading has its instant, the number of bytes that follow, and their CRC-32. Each entry
+has a JSON heading: its kind, the question, its bytes:
 
 - ``=``  the whole answer;
 - ``~``  the lines that differ: their numbers from 0 in one line, then the lines;
 - ``!``  no answer: the kind of refusal and its message;
 - ``+``  an answer that is valid in this frame only.
 
-``FRAME_COUNT`` is an entry of a segment's first frame, not a question to a
-host: the number of frames before it, and how many frames up to this one are
-marked. In a marked frame more happened than counters going up.
+``FRAME_COUNT`` is an entry of a segment's first frame, not a question to a host: the number of
+frames before it, and how many frames up to this one are marked. In a marked frame more happened
+than counters going up.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import compress
@@ -57,8 +56,7 @@ class Refusal:
     message: str
 
 
-Lines = list[str]
-Answers = Mapping[str, Lines | Refusal]  # by question; an answer is split at its line ends
+Lines = list[str]  # an answer, split at its line ends
 
 
 def segment_path(time: float) -> str:

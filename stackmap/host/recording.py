@@ -34,10 +34,9 @@ class RecordingHost(InterceptingHost):
     """
     Pass each question on to *host* and record the answer under *directory*.
 
-    Answers before the first tick become plain files; with that tick the directory
-    is a valid capture. Later answers go to the log, one write per tick. Leaving the
-    context ends the recording. ``CaptureError`` if writing fails: what was written
-    before stays a valid capture.
+    Answers before the first tick become plain files; with that tick the directory is a valid
+    capture. Later answers go to the log, one write per tick. Leaving the context ends the
+    recording. ``CaptureError`` if writing fails: what was written before stays a valid capture.
     """
 
     def __init__(self, host: Host, directory: str) -> None:

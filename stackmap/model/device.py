@@ -59,16 +59,15 @@ class Device:
     """
     A block device at one instant.
 
-    ``name``: the kernel's ("dm-8"), unique, the key in the topology. ``label``: the
-    name people use ("vghdd/vm-disk1"). ``number``: major:minor. ``size``: bytes.
-    ``dm_name``: device-mapper's name ("vghdd-vm--disk1"); ``target``: its dm target.
-    ``uuid``: dm uuid, md uuid or WWN, stable across reboots. ``diskseq``: the
-    kernel's sequence number of disks; it tells two devices of one name apart.
-    ``state``: "active", or what is wrong or running ("degraded", "resync 12.5 %");
-    None if unknown. ``counted``: False where I/O bypasses the device's own
-    counters (a thin pool). ``merges``: whether its driver merges requests.
-    ``queue``: the ``queue/`` attributes that were read, and ``alignment_offset``.
-    ``facts``: what only its kind has (cipher, cache use), for display.
+    ``name``: the kernel's ("dm-8"), unique, the key in the topology. ``label``: the name people
+    use ("vghdd/vm-disk1"). ``number``: major:minor. ``size``: bytes. ``dm_name``: device-mapper's
+    name ("vghdd-vm--disk1"); ``target``: its dm target. ``uuid``: dm uuid, md uuid or WWN, stable
+    across reboots. ``diskseq``: the kernel's sequence number of disks; it tells two devices of
+    one name apart. ``state``: "active", or what is wrong or running ("degraded", "resync 12.5
+    %"); None if unknown. ``counted``: False where I/O bypasses the device's own counters (a thin
+    pool). ``merges``: whether its driver merges requests. ``queue``: the ``queue/`` attributes
+    that were read, and ``alignment_offset``. ``facts``: what only its kind has (cipher, cache
+    use), for display.
     """
 
     name: str

@@ -19,13 +19,12 @@ class Interval:
     """
     ``loads`` by device name as the source prints it; an absent device is unknown.
 
-    ``time``: its end in seconds since the epoch, ``seconds``: its length; None
-    where a text has none. ``stamp``: the text's own time, verbatim, where its
-    meaning is uncertain. ``since_boot``: averages since boot, not a current rate.
-    ``summary``: the text's own average, minimum or maximum, named by ``stamp`` in
-    the text's language. ``notes``: caveats of the source (approximate, repaired).
-    ``events``: devices that came, went or have no figures, and why. ``machine``:
-    where it was measured, if known. ``count``: how many intervals it sums up.
+    ``time``: its end in seconds since the epoch, ``seconds``: its length; None where a text has
+    none. ``stamp``: the text's own time, verbatim, where its meaning is uncertain.
+    ``since_boot``: averages since boot, not a current rate. ``summary``: the text's own average,
+    minimum or maximum, named by ``stamp`` in the text's language. ``notes``: caveats of the
+    source (approximate, repaired). ``events``: devices that came, went or have no figures, and
+    why. ``machine``: where it was measured, if known. ``count``: how many intervals it sums up.
     """
 
     loads: Mapping[str, Load]

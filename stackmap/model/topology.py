@@ -32,6 +32,7 @@ class Edge(NamedTuple):
     length: int | None = None
 
 
+# The walks are written out: networkx takes 100 ms to import, and its walks do not keep natural order.
 class Topology:
     """
     Every block device of a machine, and the edges between them.

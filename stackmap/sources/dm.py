@@ -1,10 +1,9 @@
 """
 Names and uuids of device-mapper devices: ``/sys/block/dm-N/dm`` and ``dmsetup info``.
 
-sysfs has four files per device, readable by everyone; dmsetup has all devices
-at once but needs root. Without root the tables are unknown. Still, the uuid names
-the creator ("CRYPT-LUKS2-…", "mpath-…", "LVM-…"), LVM names sub-LVs by purpose,
-and ``slaves/`` lists the devices below.
+sysfs has four files per device, readable by everyone; dmsetup has all devices at once but needs
+root. Without root the tables are unknown. Still, the uuid names the creator ("CRYPT-LUKS2-…",
+"mpath-…", "LVM-…"), LVM names sub-LVs by purpose, and ``slaves/`` lists the devices below.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 ``dmsetup table`` and ``dmsetup status``: the mapping of each device, and its state.
 
-A line is ``name: start length target words…`` in 512-byte sectors. A device may
-have several lines, or none without a table. Both need root. ``dm_targets`` reads
-the words.
+A line is ``name: start length target words…`` in 512-byte sectors. A device may have several
+lines, or none without a table. Both need root. ``dm_targets`` reads the words.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 r"""
 ``/proc/self/mountinfo``: mounted file systems.
 
-``id above major:minor root point options … - type source superoptions``.
-Spaces and backslashes in a path are octal (``\040``). btrfs and other file
-systems over several devices have a number of their own (major 0), so their
-source counts.
+``id above major:minor root point options … - type source superoptions``. Spaces and backslashes
+in a path are octal (``\040``). btrfs and other file systems over several devices have a number of
+their own (major 0), so their source counts.
 """
 
 from __future__ import annotations

@@ -24,9 +24,8 @@ class UeventDelta:
     """
     The events between two readings.
 
-    ``added`` and ``removed``: counts by kernel name. ``other``: whether anything
-    else changed. ``unknown``: anything may have changed; ``lost``: because events
-    were missed.
+    ``added`` and ``removed``: counts by kernel name. ``other``: whether anything else changed.
+    ``unknown``: anything may have changed; ``lost``: because events were missed.
     """
 
     added: Mapping[str, int] = field(default_factory=dict)

@@ -159,8 +159,10 @@ def test_a_closed_output_is_told():
 @pytest.mark.parametrize("count", [0, 3])
 def test_an_interrupt_ends_a_report_well(count):
     """Ctrl-C after some intervals: their average, and 0; before the first: nothing, and 0."""
+    # A background job of a shell ignores SIGINT, and its children inherit that.
+    run = ["env", "--default-signal=INT", sys.executable, "-m", "stackmap"]
     with subprocess.Popen(
-        [sys.executable, "-m", "stackmap", "iostat", "0.2" if count else "60"],
+        [*run, "iostat", "0.2" if count else "60"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,

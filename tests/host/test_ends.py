@@ -165,12 +165,18 @@ def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
 def test_an_interrupt_ends_it_well(tmp_path, ending):
     """Status 0; how much was recorded is said, and is what is there."""
     out = tmp_path / "out"
-    recording = subprocess.Popen([STACKMAP, "record", out, "0.1"], stderr=subprocess.PIPE)
+    # A background job of a shell ignores SIGINT, and its children inherit that.
+    command = ["env", "--default-signal=INT,TERM", STACKMAP, "record", out, "0.1"]
+    recording = subprocess.Popen(command, stderr=subprocess.PIPE)
     while not (out / "log").exists() or not list((out / "log").iterdir()):
+        assert recording.poll() is None
         time.sleep(0.05)
     time.sleep(0.35)
     recording.send_signal(ending)
-    said = recording.communicate()[1].decode()
+    try:
+        said = recording.communicate(timeout=60)[1].decode()
+    finally:
+        recording.kill()
 
     assert recording.returncode == 0
     assert len(list(CapturedHost(str(out)).ticks(1.0, None))) == int(said.split()[1]) + 1

@@ -51,76 +51,20 @@ TARGETS = {
     target.name: target
     for target in (
         Target("linear", passthrough.linear),
-        Target(
-            "striped",
-            passthrough.striped,
-            passthrough.striped_layout,
-            status=passthrough.striped_status,
-        ),
+        Target("striped", passthrough.striped, passthrough.striped_layout, status=passthrough.striped_status),
         Target("raid", raid.raid, raid.raid_layout, raid.raid_facts, raid.raid_status),
         Target("mirror", raid.mirror, raid.mirror_layout, status=raid.mirror_status),
         Target("crypt", passthrough.crypt, facts=passthrough.crypt_facts, kind=Kind.CRYPT),
-        Target(
-            "multipath",
-            multipath.multipath,
-            facts=multipath.multipath_facts,
-            status=multipath.multipath_status,
-            kind=Kind.MULTIPATH,
-        ),
-        Target(
-            "thin-pool",
-            thin_and_cache.thin_pool,
-            facts=thin_and_cache.thin_pool_facts,
-            status=thin_and_cache.thin_pool_status,
-            kind=Kind.THIN_POOL,
-        ),
-        Target(
-            "thin",
-            thin_and_cache.thin,
-            facts=thin_and_cache.thin_facts,
-            status=thin_and_cache.thin_status,
-            kind=Kind.THIN,
-        ),
-        Target(
-            "cache",
-            thin_and_cache.cache,
-            facts=thin_and_cache.cache_facts,
-            status=thin_and_cache.cache_status,
-            kind=Kind.CACHE,
-        ),
-        Target(
-            "writecache",
-            thin_and_cache.writecache,
-            facts=thin_and_cache.writecache_facts,
-            status=thin_and_cache.writecache_status,
-            kind=Kind.CACHE,
-        ),
-        Target(
-            "snapshot",
-            thin_and_cache.snapshot,
-            facts=thin_and_cache.snapshot_facts,
-            status=thin_and_cache.snapshot_status,
-            kind=Kind.SNAPSHOT,
-        ),
-        Target(
-            "snapshot-merge",
-            thin_and_cache.snapshot,
-            facts=thin_and_cache.snapshot_facts,
-            status=thin_and_cache.snapshot_status,
-        ),
+        Target("multipath", multipath.multipath, facts=multipath.multipath_facts, status=multipath.multipath_status, kind=Kind.MULTIPATH),
+        Target("thin-pool", thin_and_cache.thin_pool, facts=thin_and_cache.thin_pool_facts, status=thin_and_cache.thin_pool_status, kind=Kind.THIN_POOL),
+        Target("thin", thin_and_cache.thin, facts=thin_and_cache.thin_facts, status=thin_and_cache.thin_status, kind=Kind.THIN),
+        Target("cache", thin_and_cache.cache, facts=thin_and_cache.cache_facts, status=thin_and_cache.cache_status, kind=Kind.CACHE),
+        Target("writecache", thin_and_cache.writecache, facts=thin_and_cache.writecache_facts, status=thin_and_cache.writecache_status, kind=Kind.CACHE),
+        Target("snapshot", thin_and_cache.snapshot, facts=thin_and_cache.snapshot_facts, status=thin_and_cache.snapshot_status, kind=Kind.SNAPSHOT),
+        Target("snapshot-merge", thin_and_cache.snapshot, facts=thin_and_cache.snapshot_facts, status=thin_and_cache.snapshot_status),
         Target("snapshot-origin", passthrough.every_device),
-        Target(
-            "integrity",
-            passthrough.integrity,
-            facts=passthrough.integrity_facts,
-            status=passthrough.integrity_status,
-        ),
-        Target(
-            "verity",
-            passthrough.verity,
-            facts=passthrough.verity_facts,
-            status=passthrough.verity_status,
-        ),
+        Target("integrity", passthrough.integrity, facts=passthrough.integrity_facts, status=passthrough.integrity_status),
+        Target("verity", passthrough.verity, facts=passthrough.verity_facts, status=passthrough.verity_status),
         Target("era", thin_and_cache.era),
         Target("clone", thin_and_cache.clone, status=thin_and_cache.clone_status),
         Target("delay", passthrough.delay, facts=passthrough.delay_facts),
@@ -135,7 +79,7 @@ TARGETS = {
         Target("zero"),
         Target("error", passthrough.every_device, status=passthrough.failing),
     )
-}
+}  # fmt: skip
 
 UNKNOWN = Target("")
 

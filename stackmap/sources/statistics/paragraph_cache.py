@@ -1,10 +1,9 @@
 """
 A cache of paragraphs that occur more than once in a text, with their parsed content.
 
-A log of hours consists mostly of them: reports of an idle night, or of a load that
-is steady to two decimals. A paragraph that is one table and always begins a
-report has the same content each time; one without any known line (processors)
-stays empty below the same heading.
+A log of hours consists mostly of them: reports of an idle night, or of a load that is steady to
+two decimals. A paragraph that is one table and always begins a report has the same content each
+time; one without any known line (processors) stays empty below the same heading.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 Device tables in a text: the output of ``iostat`` and ``sar -d``, also as pasted by people.
 
-Tables are read by heading, never by position or version. A row counts if it has a
-figure for each column of the last heading; prose, prompts and other tables are
-ignored.
+Tables are read by heading, never by position or version. A row counts if it has a figure for each
+column of the last heading; prose, prompts and other tables are ignored.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 Correction of JSON whose sizes are not in the unit of their keys.
 
-sysstat 12.1.2 to 12.2.0 (Ubuntu 20.04) wrote sectors under rkB/s and rMB/s;
-11.5.1 to 11.5.6 wrote "rkB" for any unit. Requests times their mean size show
-the true bytes.
+sysstat 12.1.2 to 12.2.0 (Ubuntu 20.04) wrote sectors under rkB/s and rMB/s; 11.5.1 to 11.5.6
+wrote "rkB" for any unit. Requests times their mean size show the true bytes.
 """
 
 from __future__ import annotations

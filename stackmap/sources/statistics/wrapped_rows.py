@@ -20,8 +20,7 @@ class WrappedRow:
     """
     The words of a row that continues on the next line.
 
-    *on_complete* gets each completed row, *on_cut* each row without its end and
-    what it lacks.
+    *on_complete* gets each completed row, *on_cut* each row without its end and what it lacks.
     """
 
     def __init__(self, on_complete: OnComplete, on_cut: OnCut) -> None:
