@@ -43,7 +43,7 @@ def said(capture, name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_has_no_part_in_it_changes_nothing(name, minute, monkeypatch):
     """No figure, no finding, no sentence; a report's points may be finer, so they are held as coarse here."""
-    monkeypatch.setattr(time_series, "ROOM", (24, 24))
+    monkeypatch.setattr(time_series, "MAX_STRETCHES", 24)
     near = said(minute, name)
     monkeypatch.setattr(Topology, "connected", lambda *_: None)
 
