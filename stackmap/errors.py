@@ -1,20 +1,6 @@
 """
 The errors stackmap raises on purpose; each message says what failed and where.
 
-StackmapError
-├── SourceError          the system did not answer
-│   ├── SourceMissing    no such file, tool or library
-│   ├── SourceDenied     permission denied
-│   └── SourceTimeout    no answer in time: a suspended device or a dead path
-├── ParseError           an answer has an unknown form
-├── CaptureError         a capture is damaged, unsafe, or not a capture
-├── InputError           an input file holds nothing usable
-├── UsageError           options or arguments contradict each other
-├── LayoutError          a requested layout is impossible
-├── PlanRefused          no safe way to the requested layout is known
-├── TargetRefused        a device to overwrite is in use
-└── NameNotFound         no device has the given name
-
 The command line prints a ``StackmapError`` as one line. Any other exception is
 a bug and keeps its traceback.
 """

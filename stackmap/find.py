@@ -8,7 +8,7 @@ kind that matches counts. LVs of one name in two VGs both match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
@@ -18,17 +18,15 @@ from stackmap.sources.lvm_names import split_name, unmangle
 DEV = "/dev/"
 MAPPER = "mapper/"
 
-# Devices LVM made for its own use; a VG means the others.
-HIDDEN = frozenset({Kind.MEMBER})
-
 
 def find(topology: Topology, name: str) -> list[str]:
     """Return the kernel names of the devices that *name* means, [] if there is none."""
-    for matches in RULES if name else ():
-        found = [device.name for device in topology if matches(device, name)]
-        if found:
-            return found
-    return []
+    found: dict[int, list[str]] = {}
+    for device in topology if name else ():
+        kind = next((kind for kind, fits in enumerate(_meanings(device, name)) if fits), None)
+        if kind is not None:
+            found.setdefault(kind, []).append(device.name)
+    return found[min(found)] if found else []
 
 
 def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
@@ -73,13 +71,17 @@ def unmatched(topology: Topology, names: Iterable[str]) -> list[str]:
     return [name for name in names if not find(topology, name)]
 
 
-def _itself(device: Device, name: str) -> bool:
-    return name in (device.name, device.label, device.number)
-
-
-def _path(device: Device, name: str) -> bool:
+def _meanings(device: Device, name: str) -> Iterator[bool]:
+    """Yield whether *name* means *device*, for one kind of name after the other."""
     path = name.removeprefix(DEV)
-    return path != name and (path in _paths(device) or _label_at(path) == device.label != "")
+    group, slash, volume = device.label.partition("/")
+    yield name in (device.name, device.label, device.number)
+    yield path != name and (path in _paths(device) or _label_at(path) == device.label != "")
+    yield device.facts.get("alias") == name
+    yield volume == name
+    # Members are LVM's own devices: a VG means the others.
+    yield slash != "" and group == path and device.kind is not Kind.MEMBER
+    yield any(use.name == (name.rstrip("/") or "/") for use in device.uses)
 
 
 def _paths(device: Device) -> Iterator[str]:
@@ -101,30 +103,3 @@ def _label_at(path: str) -> str:
     """
     group, *rest = split_name(unmangle(path.removeprefix(MAPPER)))
     return f"{group}/{'-'.join(rest)}"
-
-
-def _alias(device: Device, name: str) -> bool:
-    return device.facts.get("alias") == name
-
-
-def _volume(device: Device, name: str) -> bool:
-    return device.label.partition("/")[2] == name != ""
-
-
-def _group(device: Device, name: str) -> bool:
-    group, slash, _ = device.label.partition("/")
-    return bool(slash) and group == name.removeprefix(DEV) and device.kind not in HIDDEN
-
-
-def _user(device: Device, name: str) -> bool:
-    return any(use.name == (name.rstrip("/") or "/") for use in device.uses)
-
-
-RULES: tuple[Callable[[Device, str], bool], ...] = (
-    _itself,
-    _path,
-    _alias,
-    _volume,
-    _group,
-    _user,
-)

@@ -21,7 +21,6 @@ from stackmap.sources.statistics import line_types
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.model.topology import Topology
 
 CHUNK = 1 << 20
 BANNER = 1000  # bytes in which a text names its machine
@@ -56,10 +55,18 @@ def command(
     """
     topology = discover(session.host)
     known = aliases(topology)
+    shown = {device.name for device in topology.select(find_all(topology, only))} if only else None
+    place = {device.name: rank for rank, (device, _) in enumerate(topology.rows())}
+    style = Style(
+        append=append,
+        aligned=not no_align,
+        only=None if shown is None else frozenset(a for a, name in known.items() if name in shown),
+        order={alias: place[name] for alias, name in known.items()} if tree else None,
+    )
     annotator = Annotator(
         {alias: safe(topology[name].title) for alias, name in known.items()},
         {device.number: device.name for device in topology.devices.values()},
-        _style(topology, known, append=append, aligned=not no_align, only=only, tree=tree),
+        style,
     )
     out = sys.stdout.buffer
     foreign = ForeignText(topology.machine, tell)
@@ -72,23 +79,3 @@ def command(
     out.write(annotator.finish())
     out.flush()
     tell_unknown_names(annotator.unresolved, tell, "unchanged")
-
-
-def _style(
-    topology: Topology,
-    known: dict[str, str],
-    *,
-    append: bool,
-    aligned: bool,
-    only: tuple[str, ...],
-    tree: bool,
-) -> Style:
-    """Return the style; devices to show and their order are known by all their names."""
-    shown = {device.name for device in topology.select(find_all(topology, only))} if only else None
-    place = {device.name: rank for rank, (device, _) in enumerate(topology.rows())}
-    return Style(
-        append=append,
-        aligned=aligned,
-        only=None if shown is None else frozenset(a for a, name in known.items() if name in shown),
-        order={alias: place[name] for alias, name in known.items()} if tree else None,
-    )

@@ -22,16 +22,8 @@ from stackmap.render.blame_json import blame_json
 from stackmap.sources import cgroup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.host import Host
-    from stackmap.model.cgroup_io import CgroupLoad
-    from stackmap.model.interval import Interval
-    from stackmap.model.load import Load
-    from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import TopologyInterval
 
 
 @click.command()
@@ -56,13 +48,21 @@ def command(
     """
     names = options.names
     measured = session.measure(options)
-    observed = None if options.no_machine else measured.host
-    for current, interval, groups in _with_groups(observed, measured.reports()):
+    host = None if options.no_machine else measured.source.host
+    before = cgroup.read(host) if host else {}
+    for current, interval in measured.reports():
+        after = cgroup.read(host) if host else {}
+        groups = cgroup_loads(before, after, interval.seconds or 1.0)
+        before = after
         right, done = corrected(current, interval)
         ledger = Ledger(current, right.loads, right.seconds)
-        chosen, disks, volumes = _chosen(current, names)
-        seen = [name for name in disks if names or not _idle(right.loads.get(name))]
-        blamed = [blame(ledger, name) for name in seen]
+        chosen = find_existing(current, names)
+        if not names:
+            chosen = [device.name for device in current if not current.below(device.name)]
+        volumes = [name for name in chosen if current.below(name)]
+        disks = [name for name in chosen if not current.below(name)]
+        active = {name for name, load in right.loads.items() if not load.idle}
+        blamed = [blame(ledger, name) for name in disks if names or name in active]
         loading = [(top, targets(ledger, top)) for top in volumes]
         if as_json:
             click.echo(json.dumps(blame_json(current, blamed, loading, groups, right, done)))
@@ -72,27 +72,3 @@ def command(
         blocks += [*group_blocks(current, chosen, groups), *notes(right, done, why=why)]
         click.echo(as_text(blocks, heading=not no_heading))
     sys.exit(missing_status(measured.missing))
-
-
-def _chosen(topology: Topology, names: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:
-    """Return what *names* mean now, of it the disks, and the rest; without names, all disks."""
-    chosen = find_existing(topology, names)
-    if not names:
-        chosen = [device.name for device in topology if not topology.below(device.name)]
-    disks = [name for name in chosen if not topology.below(name)]
-    return chosen, disks, [name for name in chosen if topology.below(name)]
-
-
-def _with_groups(
-    host: Host | None, reports: Iterator[TopologyInterval]
-) -> Iterator[tuple[Topology, Interval, list[CgroupLoad]]]:
-    """Yield each report with what the control groups did in it; [] without a host to read."""
-    before = cgroup.read(host) if host else {}
-    for topology, interval in reports:
-        after = cgroup.read(host) if host else {}
-        yield topology, interval, cgroup_loads(before, after, interval.seconds or 1.0)
-        before = after
-
-
-def _idle(load: Load | None) -> bool:
-    return load is None or load.idle

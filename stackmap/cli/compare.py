@@ -17,7 +17,7 @@ from stackmap.analysis.compare.recording import MAX_BATCHES, Recording, Recordin
 from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
 from stackmap.analysis.layers import counted_tops
 from stackmap.cli.options import json_option, no_heading_option
-from stackmap.cli.output import tell, width
+from stackmap.cli.output import as_text, tell
 from stackmap.cli.session import Session, missing_status, tell_unknown
 from stackmap.document.compare import document
 from stackmap.errors import InputError, NameNotFound
@@ -27,7 +27,6 @@ from stackmap.measurement.measurement import Measurement
 from stackmap.measurement.selection import IntervalSelection
 from stackmap.measurement.text import TextSource
 from stackmap.render.compare_json import compare_json
-from stackmap.render.terminal import Style, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,8 +112,7 @@ def command(
     if as_json:
         click.echo(json.dumps(compare_json(found)))
     else:
-        style = Style(width(), headings=not no_heading)
-        click.echo(render_text(document(found), style), nl=False)
+        click.echo(as_text(document(found), heading=not no_heading), nl=False)
     sys.exit(status)
 
 
@@ -155,10 +153,9 @@ def _tops(old: Side, new: Side) -> tuple[Pairs, tuple[Unmatched, ...]]:
     """Return the pairs of tops, and the tops that the other side lacks."""
     pairs, unmatched = pairs_of(old.topology, old.tops, new.topology, new.tops)
     if not pairs:
-        absent = (
-            f" (only one has {', '.join(each.title for each in unmatched)})" if unmatched else ""
-        )
-        raise NameNotFound(f"no top volume is in both{absent}; {RENAMED}")
+        absent = ", ".join(each.title for each in unmatched)
+        only = f" (only one has {absent})" if absent else ""
+        raise NameNotFound(f"no top volume is in both{only}; {RENAMED}")
     return pairs, unmatched
 
 
@@ -200,8 +197,7 @@ def _mapped(before: Topology, after: Topology, text: str) -> tuple[str, str]:
     old, sign, new = text.partition("=")
     if not (old and sign and new):
         raise click.BadParameter(f"must be BEFORE_NAME=AFTER_NAME, not {text}", param_hint="--map")
-    found = [_one(before, old, "before"), _one(after, new, "after")]
-    return found[0], found[1]
+    return _one(before, old, "before"), _one(after, new, "after")
 
 
 def _one(topology: Topology, name: str, when: str) -> str:

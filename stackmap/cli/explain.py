@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -22,11 +21,9 @@ from stackmap.render.markdown import render_blocks
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
-    from stackmap.analysis.findings.rule import Finding, Severity
+    from stackmap.analysis.findings.rule import Severity
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.model.interval import Interval
-    from stackmap.model.topology import Topology
 
 COUNT = 10  # intervals of a second on a live machine
 MAX_SAMPLES = 1800  # of a recording: all intervals are held, 100 KB each for 200 devices
@@ -68,9 +65,9 @@ def command(
     topology = measured.topology
     part = topology.select(measured.devices) if options.names else topology
     before = None if baseline is None else read_baseline(topology, baseline, tell)
-    caps = tuple(limits.read(measured.host, topology))
+    caps = tuple(limits.read(measured.source.host, topology))
     together = options.selection.which in (None, "average")
-    show = _look(as_json=as_json, markdown=markdown)
+    write = render_blocks if markdown else as_text
     intervals = measured.intervals()
     # Interrupted before the end of the first interval there is none.
     judged = [list(intervals)] if together else ([each] for each in intervals)
@@ -78,17 +75,11 @@ def command(
     for number, batch in enumerate(filter(None, judged)):
         context = measured_context(topology, batch, before, caps)
         found = [each for each in findings(context) if each.device in part]
-        gap = "" if as_json or not number else "\n"
-        click.echo(gap + show(topology, found, context.interval), nl=False)
+        if as_json:
+            click.echo(json.dumps(explain_json(topology, found, context.interval)))
+        else:
+            gap = "\n" if number else ""
+            blocks = explain_document(topology, found, context.interval)
+            click.echo(gap + write(blocks), nl=False)
         severities += [each.severity for each in found]
     exit_with(severities if exit_code else (), otherwise=missing_status(measured.missing))
-
-
-Look = Callable[["Topology", list["Finding"], "Interval"], str]
-
-
-def _look(*, as_json: bool, markdown: bool) -> Look:
-    if as_json:
-        return lambda *found: json.dumps(explain_json(*found)) + "\n"
-    write = render_blocks if markdown else as_text
-    return lambda *found: write(explain_document(*found))

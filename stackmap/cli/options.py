@@ -85,10 +85,22 @@ OPTIONS = (
     click.option("--since-boot", is_flag=True, help="Show averages since boot."),
 )
 
-
 json_option = click.option("-J", "--json", "as_json", is_flag=True, help="Print JSON.")
 no_heading_option = click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
 markdown_option = click.option("-m", "--markdown", is_flag=True, help="Print Markdown.")
+layout_option = click.option(
+    "--to",
+    "layout",
+    required=True,
+    metavar="LAYOUT",
+    help="Target layout: raid10, raid5:members=5,chunk=128k.",
+)
+onto_option = click.option(
+    "--onto",
+    multiple=True,
+    metavar="DEVICE",
+    help="PV or unused disk for the layout (repeatable).",
+)
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical."

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, outcomes
-from stackmap.cli.options import json_option
-from stackmap.cli.output import width
+from stackmap.cli.options import json_option, layout_option, onto_option
+from stackmap.cli.output import as_text
 from stackmap.cli.plan_inputs import plan_context
 from stackmap.discover import discover
 from stackmap.document import plan
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import parse
 from stackmap.render.plan_json import plan_json
-from stackmap.render.terminal import Style, render_text
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -24,19 +23,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--to",
-    "layout",
-    required=True,
-    metavar="LAYOUT",
-    help="Target layout: raid10, raid5:members=5,chunk=128k.",
-)
-@click.option(
-    "--onto",
-    multiple=True,
-    metavar="DEVICE",
-    help="PV or unused disk for the layout (repeatable).",
-)
+@layout_option
+@onto_option
 @click.option(
     "--way", type=click.Choice(list(STRATEGIES)), help="Use this way [default: the safest]."
 )
@@ -71,5 +59,4 @@ def command(
             plan.refusal(context, found) if found else f"{name} cannot be converted by {way}"
         )
     if not as_json:
-        blocks = plan.document(context, found[0], found[1:])
-        click.echo(render_text(blocks, Style(width())), nl=False)
+        click.echo(as_text(plan.document(context, found[0], found[1:])), nl=False)

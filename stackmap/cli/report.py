@@ -12,7 +12,7 @@ import click
 
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
-from stackmap.cli.options import MAX_SAMPLES, measuring
+from stackmap.cli.options import MAX_SAMPLES, measuring, onto_option
 from stackmap.cli.output import writing
 from stackmap.cli.session import missing_status
 from stackmap.document.report.page import page_of
@@ -28,14 +28,10 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
     from stackmap.document.blocks import Page
     from stackmap.measurement.measurement import Measurement
-    from stackmap.render.html.document import Assets
 
 COUNT = 60  # intervals of a second on a live machine
 MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
-STYLES = ("vendor/uPlot.min.css", "style.css")
-LICENSE = "vendor/uPlot.LICENSE.txt"
-SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
 
 
 @click.command()
@@ -55,12 +51,7 @@ SCRIPTS = ("vendor/uPlot.iife.min.js", "charts.js")
     multiple=True,
     help="Propose this layout for NAME (repeatable).",
 )
-@click.option(
-    "--onto",
-    multiple=True,
-    metavar="DEVICE",
-    help="PV or unused disk for the layout (repeatable).",
-)
+@onto_option
 @click.option("-m", "--markdown", is_flag=True, help="Write Markdown, whatever the name of FILE.")
 @click.pass_obj
 def command(
@@ -91,7 +82,7 @@ def command(
     taken = Measuring(measured.topology, tuple(measured.devices))
     for interval in measured.intervals():
         taken.add(interval)
-    found = taken.report(limits.read(measured.host, measured.topology))
+    found = taken.report(limits.read(measured.source.host, measured.topology))
     if found is None or not found.stacks:
         raise InputError("nothing to report: no stack has any figures")
     proposals = tuple(
@@ -111,7 +102,7 @@ def _plan_context(
     from stackmap.cli.plan_inputs import plan_context
 
     try:
-        return plan_context(measured.host, measured.topology, name, request, onto)
+        return plan_context(measured.source.host, measured.topology, name, request, onto)
     except (PlanRefused, LayoutError) as refusal:
         return str(refusal)
 
@@ -121,21 +112,15 @@ def _drawn(page: Page, *, markdown: bool) -> str:
         from stackmap.render.markdown import render_markdown
 
         return render_markdown(page)
-    from stackmap.render.html.document import render_html
+    from stackmap.render.html.document import Assets, render_html
 
-    return render_html(page, _assets())
+    charts = f"/*\n{_asset('vendor/uPlot.LICENSE.txt')}*/\n{_asset('vendor/uPlot.iife.min.js')}"
+    styles = _asset("vendor/uPlot.min.css"), _asset("style.css")
+    return render_html(page, Assets(styles, (charts, _asset("charts.js"))))
 
 
-def _assets() -> Assets:
-    from stackmap.render.html.document import Assets
-
-    folder = files("stackmap.render.html")
-    text = {name: folder.joinpath(name).read_text() for name in (*STYLES, *SCRIPTS, LICENSE)}
-    license_of = {SCRIPTS[0]: f"/*\n{text[LICENSE]}*/\n"}
-    return Assets(
-        tuple(text[name] for name in STYLES),
-        tuple(license_of.get(name, "") + text[name] for name in SCRIPTS),
-    )
+def _asset(name: str) -> str:
+    return files("stackmap.render.html").joinpath(name).read_text()
 
 
 def _is_markdown(out: str, *, markdown: bool) -> bool:

@@ -10,12 +10,17 @@ import click
 
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.volume_context import volume_context
-from stackmap.cli.options import MAX_SAMPLES, json_option, measuring, no_heading_option
-from stackmap.cli.output import width
+from stackmap.cli.options import (
+    MAX_SAMPLES,
+    json_option,
+    layout_option,
+    measuring,
+    no_heading_option,
+)
+from stackmap.cli.output import as_text
 from stackmap.cli.session import missing_status
 from stackmap.document import whatif
 from stackmap.model.layout_request import parse
-from stackmap.render.terminal import Style, render_text
 from stackmap.render.whatif_json import whatif_json
 
 if TYPE_CHECKING:
@@ -27,13 +32,7 @@ COUNT = 10  # intervals of a second on a live machine
 
 @click.command()
 @measuring
-@click.option(
-    "--to",
-    "layout",
-    required=True,
-    metavar="LAYOUT",
-    help="Target layout: raid10, raid5:members=5,chunk=128k.",
-)
+@layout_option
 @json_option
 @no_heading_option
 @click.pass_obj
@@ -57,7 +56,6 @@ def command(
     request = parse(layout)
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES)
     topology, intervals = measured.topology, measured.repeatable()
-    style = Style(width(), headings=not no_heading)
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
     for number, name in enumerate(devices):
@@ -66,5 +64,6 @@ def command(
             click.echo(json.dumps(whatif_json(projection)))
             continue
         gap = "\n" if number else ""
-        click.echo(gap + render_text(whatif.document(projection), style), nl=False)
+        blocks = whatif.document(projection)
+        click.echo(gap + as_text(blocks, heading=not no_heading), nl=False)
     sys.exit(missing_status(measured.missing))

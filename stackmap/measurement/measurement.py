@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from stackmap.find import find_all, unmatched
 
 if TYPE_CHECKING:
-    from stackmap.host import Host
     from stackmap.measurement.selection import IntervalSelection
     from stackmap.measurement.source import Source
     from stackmap.model.interval import Interval
@@ -42,11 +41,6 @@ class Measurement:
         if connected and names:
             selection = replace(selection, devices=self.topology.connected(self.devices))
         self._selection = selection
-
-    @property
-    def host(self) -> Host:
-        """The machine that answers other questions."""
-        return self.source.host
 
     def reports(self) -> Iterator[TopologyInterval]:
         """Yield each interval with the topology of its time."""
