@@ -21,7 +21,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from typing import NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from stackmap.errors import (
     CaptureError,
@@ -62,7 +62,7 @@ class CapturedHost:
 
     def __init__(self, path: str, warn: Warn | None = None) -> None:
         self.path = path
-        self._warn = warn or self._raise_damaged
+        self._warn = warn
         self._tree = open_tree(path)
         manifest = read_manifest(self._tree, path)
         self._refused = cast("dict[str, list[str]]", manifest.get("refused", {}))
@@ -106,12 +106,11 @@ class CapturedHost:
 
     def link(self, path: str) -> str:
         """Return the link's target."""
-        question = f"link {path}"
-        later = self._logged_answer(question, None)
-        if later is not None:
-            return later
-        self._repeat_refusal(question)
-        return self._links.get(path) or self._tree.link(path)
+        return (
+            self._logged_answer(f"link {path}", None)
+            or self._links.get(path)
+            or self._tree.link(path)
+        )
 
     def run(self, *command: str) -> str:
         """Return the recorded output of *command*."""
@@ -136,8 +135,7 @@ class CapturedHost:
     def uevents(self) -> list[dict[str, str]]:
         """Return the events between the previous frame and this one."""
         question = "uevents"
-        if self._logged_answer(question, None) is None:
-            self._repeat_refusal(question)
+        self._logged_answer(question, None)  # raises if listening was refused
         answer = self._timeline.transient(question)
         events = [
             event
@@ -175,20 +173,16 @@ class CapturedHost:
 
     def _background_events(self) -> list[dict[str, str]]:
         """Return an event if an answer arrived that this replay does not wait for."""
-        before, self._was_background_pending = (
-            self._was_background_pending,
-            self._is_background_pending(),
-        )
+        pending = self._is_background_pending()
         waits = self._background is not None and not self._background.taken
-        came = before and not self._was_background_pending and not waits
+        came = self._was_background_pending and not pending and not waits
+        self._was_background_pending = pending
         return [{"ACTION": ANSWERED_IN_BACKGROUND}] if came else []
 
     def _warn_left_out(self, what: str) -> None:
+        if self._warn is None:
+            raise CaptureError(f"{self.path}{what}")
         self._warn(f"{self.path}{what}")
-
-    @staticmethod
-    def _raise_damaged(what: str) -> NoReturn:
-        raise CaptureError(what)
 
     def _required_answer(self, question: str, path: str) -> str:
         """Return the newest answer; ``SourceMissing`` if the capture has none."""
@@ -202,26 +196,24 @@ class CapturedHost:
         later = self._logged_answer(question, path)
         if later is not None:
             return later
-        self._repeat_refusal(question)
         try:
             return decoded(self._tree.read(path))
         except SourceMissing:
             return None
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
-        """Return the newest answer after the first ones, None if there is none; raises recorded refusals."""
+        """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
         answer = self._timeline.answer(question, path)
+        if answer is None and question in self._refused:
+            answer = Refusal(*self._refused[question])
         if isinstance(answer, Refusal):
             raise REFUSALS.get(answer.kind, SourceError)(answer.message)
         return answer
 
     def _records(self, name: str) -> list[dict[str, Json]]:
-        return cast(
-            "list[dict[str, Json]]",
-            self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json"),
-        )
+        return self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json")
 
-    def _json(self, text: str, what: str) -> list[dict[str, str]]:
+    def _json(self, text: str, what: str) -> list[dict[str, Any]]:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -229,8 +221,3 @@ class CapturedHost:
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
         return found
-
-    def _repeat_refusal(self, question: str) -> None:
-        if question in self._refused:
-            kind, message = self._refused[question]
-            raise REFUSALS.get(kind, SourceError)(message)

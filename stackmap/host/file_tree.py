@@ -12,7 +12,9 @@ from __future__ import annotations
 import importlib
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 
@@ -26,28 +28,8 @@ UNPACKERS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
 
 
-class FileTree(Protocol):
-    """Files by absolute path; ``/`` is the top of the capture."""
-
-    def read(self, path: str) -> bytes:
-        """Return the content of the file at *path*; ``SourceMissing`` if there is none."""
-
-    def names(self, path: str) -> list[str]:
-        """Return the names in the directory at *path*; ``SourceMissing`` if there is none."""
-
-    def link(self, path: str) -> str:
-        """Return the target of the link at *path*; ``SourceMissing`` if it is not a link."""
-
-
-def open_tree(path: str) -> FileTree:
-    """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
-    if os.path.isdir(path):
-        return DirectoryTree(path)
-    return ArchiveTree.load(path)
-
-
 class DirectoryTree:
-    """A tree on disk."""
+    """A tree on disk, by absolute path; ``/`` is the top of the capture. ``SourceMissing`` for what is not there."""
 
     def __init__(self, root: str) -> None:
         self._root = os.path.realpath(root)
@@ -55,7 +37,7 @@ class DirectoryTree:
     def read(self, path: str) -> bytes:
         """Return the content of the file at *path*."""
         place = self._inside(path)
-        try:
+        with _refusals(path, place):
             about = os.stat(place)
             if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
                 raise CaptureError(
@@ -63,20 +45,12 @@ class DirectoryTree:
                 )
             with open(place, "rb") as file:
                 return file.read()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise SourceMissing(f"{path}: not in this capture") from error
-        except OSError as error:
-            raise SourceDenied(f"{place}: {error.strerror}") from error
 
     def names(self, path: str) -> list[str]:
         """Return the names in the directory at *path*."""
         place = self._inside(path)
-        try:
+        with _refusals(path, place):
             return os.listdir(place)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise SourceMissing(f"{path}: not in this capture") from error
-        except OSError as error:
-            raise SourceDenied(f"{place}: {error.strerror}") from error
 
     def link(self, path: str) -> str:
         """Return the target of the link at *path*."""
@@ -95,8 +69,19 @@ class DirectoryTree:
         return real
 
 
+@contextmanager
+def _refusals(path: str, place: str) -> Iterator[None]:
+    """Raise what the system refuses at *place* as the error of a capture."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise SourceMissing(f"{path}: not in this capture") from error
+    except OSError as error:
+        raise SourceDenied(f"{place}: {error.strerror}") from error
+
+
 class ArchiveTree:
-    """A tree in memory."""
+    """A tree in memory, like ``DirectoryTree``."""
 
     def __init__(self, files: dict[str, bytes], links: dict[str, str]) -> None:
         self._files = files
@@ -174,6 +159,16 @@ class ArchiveTree:
                 done = []
             todo.extend(target.split("/")[::-1])
         return "/".join(["", *done]) if done else ""
+
+
+FileTree = DirectoryTree | ArchiveTree
+
+
+def open_tree(path: str) -> FileTree:
+    """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
+    if os.path.isdir(path):
+        return DirectoryTree(path)
+    return ArchiveTree.load(path)
 
 
 class _BoundedStream:

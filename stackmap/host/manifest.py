@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from stackmap.errors import CaptureError, SourceMissing
 from stackmap.host import Json
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import FOLDER
-from stackmap.host.timeline import NumberedFrames, Timeline, Warn
+from stackmap.host.timeline import NumberedFrames, Warn
+
+if TYPE_CHECKING:
+    from stackmap.host.log_reader import LogReader
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
@@ -40,8 +44,10 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
     return manifest
 
 
-def open_timeline(tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn) -> Timeline:
-    """Return the frames; *tell* takes a line for each damaged part."""
+def open_timeline(
+    tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn
+) -> LogReader | NumberedFrames:
+    """Return the frames; *warn* takes a line for each damaged part."""
     if manifest.get("format") == FORMAT:
         from stackmap.host.log_reader import LogReader  # a plain tree does not pay for it
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
-from typing import Protocol
 
 from stackmap.errors import SourceMissing
 from stackmap.host.capture_paths import decoded
@@ -77,32 +76,6 @@ class FrameSchedule:
 
 Warn = Callable[[str], None]
 FrameTime = tuple[float, int]  # the instant of a frame, and how many intervals it ends
-
-
-class Timeline(Protocol):
-    """The frames of a capture."""
-
-    def span(self) -> tuple[float, float] | None:
-        """Return the instants of the first and the last frame, None without frames."""
-
-    def spacing(self) -> float | None:
-        """Return the seconds between the first two frames, None without two."""
-
-    def last_interval(self, window: TimeWindow) -> TimeWindow | None:
-        """Return the window of the last interval in *window*, None without one; earlier frames are not read."""
-
-    def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
-        """
-        Move from frame to frame of *window*.
-
-        *ends*: of consecutive frames marked as plain counting, only the first and the last.
-        """
-
-    def answer(self, question: str, path: str | None) -> str | Refusal | None:
-        """Return the newest answer to *question* up to this frame, None if it is among the first answers."""
-
-    def transient(self, question: str) -> list[str]:
-        """Return the transient answers since the previous frame; ``SKIPPED`` for frames not read."""
 
 
 class NumberedFrames:
