@@ -16,7 +16,6 @@ from stackmap.cli.output import as_text
 from stackmap.cli.session import tell_missing, tell_unknown
 from stackmap.discover import discover
 from stackmap.document.check import NO_PROBLEMS, NOTHING, check_document
-from stackmap.errors import SourceError
 from stackmap.find import find_all
 from stackmap.render.check_json import check_json
 from stackmap.render.markdown import render_blocks
@@ -67,12 +66,8 @@ def command(
 def _mounted(session: Session, topology: Topology) -> dict[str, dict[str, str]]:
     """Return the mount options of each mounted file system, by device."""
     numbers = {device.number: name for name, device in topology.devices.items()}
-    try:
-        mounts = mountinfo.read(session.host)
-    except SourceError:
-        return {}
     return {
         numbers[mount.number]: {"type": mount.kind, **mount.options}
-        for mount in mounts
+        for mount in mountinfo.read(session.host)
         if mount.number in numbers
     }

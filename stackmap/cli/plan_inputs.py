@@ -26,6 +26,7 @@ def plan_context(
     """Return what a plan for *name* is judged by; refused where no one device is meant."""
     device = target(topology, find_all(topology, [name]))
     groups, reason = _groups(host, topology)
+    mounts = mountinfo.read(host)
     named = tuple(found for each in onto for found in find_all(topology, [each]))
     return PlanContext(
         topology,
@@ -33,8 +34,8 @@ def plan_context(
         wanted,
         groups=groups,
         reason=reason,
-        mounts=_mounts(host),
-        component_sizes=component_sizes(host, topology),
+        mounts={each.point: Mount(each.kind, each.flags, each.root) for each in mounts},
+        component_sizes=_component_sizes(host, topology),
         onto=named,
         contents={name: _contents(host, topology[name]) for name in named},
     )
@@ -43,8 +44,8 @@ def plan_context(
 def ask(host: Host, topology: Topology) -> None:
     """Ask all that ``plan_context`` asks, of every device, so that a recorder keeps it."""
     _groups(host, topology)
-    _mounts(host)
-    component_sizes(host, topology)
+    mountinfo.read(host)
+    _component_sizes(host, topology)
 
 
 def _contents(host: Host, device: Device) -> str | None:
@@ -53,7 +54,7 @@ def _contents(host: Host, device: Device) -> str | None:
     return udev.content(said, partition=device.kind is Kind.PARTITION)
 
 
-def component_sizes(host: Host, topology: Topology) -> dict[str, int | None]:
+def _component_sizes(host: Host, topology: Topology) -> dict[str, int | None]:
     """Return the bytes that each array uses of each member."""
     arrays = (device.name for device in topology if device.kind is Kind.ARRAY)
     return {name: mdraid.component_size(host, name) for name in arrays}
@@ -66,11 +67,3 @@ def _groups(host: Host, topology: Topology) -> tuple[dict[str, VolumeGroup] | No
         return lvm_report.read(host, numbers), ""
     except SourceError as error:
         return None, str(error)
-
-
-def _mounts(host: Host) -> dict[str, Mount]:
-    try:
-        mounts = mountinfo.read(host)
-    except SourceError:
-        return {}
-    return {each.point: Mount(each.kind, each.flags, each.root) for each in mounts}

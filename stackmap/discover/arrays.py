@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from stackmap.discover.common_fields import common_fields
+from dataclasses import replace
+
+from stackmap.discover.base_device import base_device
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
 from stackmap.sources import mdraid, sysfs, udev
@@ -19,9 +21,8 @@ def read(scan: Scan, block: Block) -> Discovered:
     properties = udev.properties(scan.host, block.number)
     alias = properties.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
-    device = Device(
-        **common_fields(scan, block),
-        kind=Kind.ARRAY,
+    device = replace(
+        base_device(scan, block, Kind.ARRAY),
         uuid=array.attributes["uuid"] or properties.get("MD_UUID", ""),
         layout=array.layout,
         state=array.state,

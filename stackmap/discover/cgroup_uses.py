@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from stackmap.discover.dev_paths import device_at
 from stackmap.discover.scan import Scan
-from stackmap.errors import SourceError
 from stackmap.model.device import Use
 from stackmap.sources import cgroup, mountinfo
 from stackmap.sources.cgroup import Group
@@ -42,12 +40,8 @@ def _mounted(scan: Scan, group: Group) -> Iterator[tuple[str, str]]:
     if not pid.isdecimal():
         return
     path = f"/proc/{pid}/mountinfo"
-    try:
-        mounts = mountinfo.parse(scan.host.read(path))
-    except SourceError:
-        return
-    for mount in mounts:
+    for mount in mountinfo.parse(attribute(scan.host, path)):
         # btrfs has a device number of its own, so the source counts.
-        name = scan.names.get(mount.number) or device_at(scan, mount.source)
+        name = scan.names.get(mount.number) or scan.device_at(mount.source)
         if name:
             yield name, path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stackmap.discover.dev_paths import device_at
 from stackmap.discover.scan import Scan
 from stackmap.errors import SourceError
 from stackmap.model.device import Use
@@ -24,7 +23,7 @@ def domains(scan: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the disks of libvirt's domains."""
     for domain in libvirt.read(scan.host):
         for path in domain.disks:
-            if device := device_at(scan, path):
+            if device := scan.device_at(path):
                 yield device, Use("vm", domain.name, domain.source)
 
 
@@ -44,7 +43,7 @@ def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
             if entry.endswith(".pid"):
                 pid = attribute(scan.host, f"{folder}/{entry}")
                 for path in _open_files(scan, pid) if pid.isdecimal() else ():
-                    if device := device_at(scan, path):
+                    if device := scan.device_at(path):
                         name = entry.removesuffix(".pid")
                         yield device, Use("vm", _guest_name(scan, name), f"/proc/{pid}/fd")
 
@@ -53,7 +52,7 @@ def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the devices of Ceph's OSDs: with their numbers as root, else by LV name."""
     numbered = set()
     for path, number in _osd_links(scan):
-        device = device_at(scan, _link(scan, path))
+        device = scan.device_at(_link(scan, path))
         if device:
             numbered.add(device)
             yield device, Use("ceph", f"osd.{number}", path)

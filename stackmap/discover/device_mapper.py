@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from stackmap.discover import inference
-from stackmap.discover.common_fields import common_fields
+from stackmap.discover.base_device import base_device
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import Kind
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
@@ -51,9 +52,9 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
     names = list(dict.fromkeys([segment.target for segment in segments]))
     layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
     size = sum([segment.length for segment in segments])
-    device = Device(
-        **common_fields(scan, mapped.block, size=size, read_only=mapped.read_only),
-        kind=_kind(mapped, {reader.kind for reader in readers}),
+    kind = _kind(mapped, {reader.kind for reader in readers})
+    device = replace(
+        base_device(scan, mapped.block, kind, size=size, read_only=mapped.read_only),
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),

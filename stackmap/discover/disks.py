@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from stackmap.discover.common_fields import common_fields
+from stackmap.discover.base_device import base_device
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
 from stackmap.sources import disk_identity, sysfs
@@ -28,37 +29,23 @@ def read(scan: Scan, block: Block) -> Discovered:
     if block.name.startswith("nbd"):
         return _network(scan, block)
     if block.name.startswith("zram"):
-        return Discovered(Device(**common_fields(scan, block), kind=Kind.ZRAM))
+        return Discovered(base_device(scan, block, Kind.ZRAM))
     return _disk(scan, block)
 
 
 def _partition(scan: Scan, block: Block) -> Discovered:
     start = sysfs.parse_int(sysfs.attribute(scan.host, f"{block.path}/start"))
     size = sysfs.size(scan.host, block)
-    device = Device(
-        **common_fields(scan, block, size=size),
-        kind=Kind.PARTITION,
-        merges=_merges(scan, block.disk),
-    )
-    return Discovered(
-        device,
-        edges=(
-            Edge(
-                block.name,
-                block.disk,
-                Role.DATA,
-                None if start is None else start * SECTOR,
-                size,
-            ),
-        ),
-    )
+    base = base_device(scan, block, Kind.PARTITION, size=size)
+    offset = None if start is None else start * SECTOR
+    edge = Edge(block.name, block.disk, Role.DATA, offset, size)
+    return Discovered(replace(base, merges=_merges(scan, block.disk)), (edge,))
 
 
 def _disk(scan: Scan, block: Block) -> Discovered:
     who = disk_identity.identity(scan.host, block)
-    device = Device(
-        **common_fields(scan, block, geometry=True),
-        kind=Kind.DISK,
+    device = replace(
+        base_device(scan, block, Kind.DISK, geometry=True),
         uuid=who.wwn,
         state=disk_identity.state(scan.host, block),
         removable=sysfs.attribute(scan.host, f"{block.path}/removable") == "1",
@@ -72,15 +59,13 @@ def _disk(scan: Scan, block: Block) -> Discovered:
 
 def _network(scan: Scan, block: Block) -> Discovered:
     """Return a network block device: a remote disk, or an image served by a local program."""
-    fields = common_fields(scan, block, geometry=True)
-    # Its driver reports every one as non-rotational.
-    fields["rotational"] = None
+    base = base_device(scan, block, Kind.DISK, geometry=True)
     pid = sysfs.attribute(scan.host, f"{block.path}/pid")
     program = sysfs.attribute(scan.host, f"/proc/{pid}/comm") if pid.isdecimal() else ""
-    facts = {"backend": sysfs.attribute(scan.host, f"{block.path}/backend"), "program": program}
-    facts = {key: value for key, value in facts.items() if value}
+    facts = _known(backend=sysfs.attribute(scan.host, f"{block.path}/backend"), program=program)
     model = " ".join(["NBD", *(["by " + program] if program else [])])
-    return Discovered(Device(**fields, kind=Kind.DISK, model=model, merges=True, facts=facts))
+    # Its driver reports every one as non-rotational.
+    return Discovered(replace(base, rotational=None, model=model, merges=True, facts=facts))
 
 
 def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
@@ -93,15 +78,9 @@ def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
 
 
 def _loop(scan: Scan, block: Block) -> Discovered:
-    file = sysfs.attribute(scan.host, f"{block.path}/loop/backing_file")
-    facts = {"file": file} if file else {}
-    device = Device(
-        **common_fields(scan, block, geometry=True),
-        kind=Kind.LOOP,
-        merges=True,
-        facts=facts,
-    )
-    return Discovered(device)
+    base = base_device(scan, block, Kind.LOOP, geometry=True)
+    facts = _known(file=sysfs.attribute(scan.host, f"{block.path}/loop/backing_file"))
+    return Discovered(replace(base, merges=True, facts=facts))
 
 
 def _bcache(scan: Scan, block: Block) -> Discovered:
@@ -109,23 +88,22 @@ def _bcache(scan: Scan, block: Block) -> Discovered:
     path = f"{block.path}/bcache"
     mode = sysfs.attribute(scan.host, f"{path}/cache_mode")
     chosen = re.search(r"\[(\w+)\]", mode)
-    facts = {
-        "mode": chosen[1] if chosen else "",
-        "state": sysfs.attribute(scan.host, f"{path}/state"),
-        "dirty": sysfs.attribute(scan.host, f"{path}/dirty_data"),
-    }
+    facts = _known(
+        mode=chosen[1] if chosen else "",
+        state=sysfs.attribute(scan.host, f"{path}/state"),
+        dirty=sysfs.attribute(scan.host, f"{path}/dirty_data"),
+    )
     backing = sysfs.kernel_name(sysfs.attribute(scan.host, f"{path}/backing_dev_name"))
     below = sysfs.slaves(scan.host, block)
     edges = tuple(
         Edge(block.name, name, Role.ORIGIN if name == backing or len(below) == 1 else Role.CACHE)
         for name in below
     )
-    device = Device(
-        **common_fields(scan, block),
-        kind=Kind.BCACHE,
-        facts={key: value for key, value in facts.items() if value},
-    )
-    return Discovered(device, edges=edges)
+    return Discovered(replace(base_device(scan, block, Kind.BCACHE), facts=facts), edges)
+
+
+def _known(**facts: str) -> dict[str, str]:
+    return {key: value for key, value in facts.items() if value}
 
 
 def _merges(scan: Scan, name: str) -> bool:
@@ -133,9 +111,5 @@ def _merges(scan: Scan, name: str) -> bool:
     block = scan.blocks.get(name)
     if block is None or "md" in block.entries or "dm" in block.entries:
         return False
-    return _BIO_BASED.fullmatch(name) is None and not _is_nvme_head(scan, name)
-
-
-def _is_nvme_head(scan: Scan, name: str) -> bool:
-    block = scan.blocks[name]
-    return name.startswith("nvme") and bool(_paths(scan, block))
+    is_nvme_head = name.startswith("nvme") and bool(_paths(scan, block))
+    return _BIO_BASED.fullmatch(name) is None and not is_nvme_head

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
@@ -19,31 +18,14 @@ Files = Iterator[tuple[str, Use]]
 
 def file_uses(host: Host) -> Files:
     """Yield the path and the user of each file that *host* uses as a disk."""
-    return chain.from_iterable(finder(host) for finder in FINDERS)
-
-
-def loops(host: Host) -> Files:
-    """Yield the files behind loop devices."""
     for name in list_names(host, BLOCKS):
         if name.startswith("loop"):
             source = f"{BLOCKS}/{name}/loop/backing_file"
             if path := attribute(host, source):
                 yield path, Use("loop", name, source)
-
-
-def swapped(host: Host) -> Files:
-    """Yield the swap files."""
-    try:
-        paths = swaps.files(host)
-    except SourceError:
-        return
-    for path in paths:
+    for path in swaps.files(host):
         yield path, Use("swap", "[SWAP]", swaps.PATH)
-
-
-def images(host: Host) -> Files:
-    """Yield the image files of libvirt's domains and their backing files."""
-    for domain in libvirt.read(host):
+    for domain in libvirt.read(host):  # the images and their backing files
         for path in domain.images:
             yield path, Use("vm", domain.name, domain.source)
 
@@ -67,7 +49,7 @@ def writers(host: Host, name: str) -> Files:
     """
     for pid in list_names(host, "/proc"):
         if pid.isdecimal():
-            for number in _opened(host, pid):
+            for number in list_names(host, f"/proc/{pid}/fd"):
                 path = f"/proc/{pid}/fd/{number}"
                 if _is_called(host, path, name) and _writes(host, pid, number):
                     who = attribute(host, f"/proc/{pid}/comm") or "a process"
@@ -83,10 +65,6 @@ def sees_all_processes(host: Host) -> bool:
     return True
 
 
-def _opened(host: Host, pid: str) -> list[str]:
-    return list_names(host, f"/proc/{pid}/fd")
-
-
 def _is_called(host: Host, path: str, name: str) -> bool:
     try:
         return host.link(path).rpartition("/")[2] == name
@@ -98,6 +76,3 @@ def _writes(host: Host, pid: str, number: str) -> bool:
     lines = attribute(host, f"/proc/{pid}/fdinfo/{number}").splitlines()
     flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")
     return bool(int(flags, 8) & WRITING)
-
-
-FINDERS: tuple[Callable[[Host], Files], ...] = (loops, swapped, images)

@@ -10,9 +10,10 @@ the volume's minimum_io_size, which dm-raid sets to it (raid_io_hints).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.discover.common_fields import CommonFields, common_fields
+from stackmap.discover.base_device import base_device
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device
@@ -44,12 +45,11 @@ def read(scan: Scan, mapped: MappedDevice) -> Discovered:
     below = [scan.mapped[name] for name in names if name in scan.mapped]
     inferred = dm.infer_target(mapped, below)
     spread = inferred.target in ("raid", "mirror") or (not inferred.target and len(names) > 1)
-    fields = common_fields(scan, block, geometry=spread, read_only=mapped.read_only)
-    shape = _infer_layout(scan, inferred.target, fields, names) if spread else InferredLayout()
+    base = base_device(scan, block, inferred.kind, geometry=spread, read_only=mapped.read_only)
+    shape = _infer_layout(scan, inferred.target, base, names) if spread else InferredLayout()
     target = _target(mapped, inferred.target, names, shape)
-    device = Device(
-        **fields,
-        kind=inferred.kind,
+    device = replace(
+        base,
         label=mapped.label,
         dm_name=mapped.name,
         target=target,
@@ -78,12 +78,9 @@ def edges(scan: Scan, mapped: MappedDevice, target: str) -> Iterator[Edge]:
     yield from (edge for _, edge in sorted(found, key=lambda pair: pair[0]))
 
 
-def _infer_layout(
-    scan: Scan, target: str, fields: CommonFields, names: list[str]
-) -> InferredLayout:
+def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> InferredLayout:
     below = [scan.mapped[name] for name in names if name in scan.mapped]
-    queue = fields["queue"]
-    chunk = sysfs.parse_int(queue.get("minimum_io_size", "")) or 0
+    chunk = sysfs.parse_int(device.queue.get("minimum_io_size", "")) or 0
     if target == "mirror":
         # pvmove's mirror has no sub-LVs: it copies from one PV to another.
         images = sum(_ending(other) == "mimage" for other in below)
@@ -91,8 +88,8 @@ def _infer_layout(
     if target == "raid":
         blocks = [other.block for other in below if _ending(other) == "rimage"]
         sizes = [sysfs.size(scan.host, block) for block in blocks]
-        return infer_raid(fields["size"], sizes, chunk)
-    if chunk * len(names) == sysfs.parse_int(queue.get("optimal_io_size", "")):
+        return infer_raid(device.size or 0, sizes, chunk)
+    if chunk * len(names) == sysfs.parse_int(device.queue.get("optimal_io_size", "")):
         return InferredLayout(layout("striped", len(names), chunk))
     return InferredLayout(uncertainty=SPREAD)
 

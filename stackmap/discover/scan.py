@@ -12,8 +12,10 @@ from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.dm_targets import has_status
 from stackmap.sources.dmsetup import Segments
+from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block
 
+DEV = "/dev/"
 KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
 
@@ -47,6 +49,13 @@ class Scan:
         }
         nodes = {f"mapper/{mapped.name}": name for name, mapped in self.mapped.items()}
         return labels | aliases | nodes
+
+    def device_at(self, path: str) -> str | None:
+        """Return the kernel name of the device at *path* (/dev/sda, /dev/mapper/vg-lv, /dev/vg/lv), None if unknown."""
+        name = path.removeprefix(DEV)
+        if name == path:
+            return None
+        return name if name in self.blocks else self.by_dev_path.get(unmangle(name))
 
 
 def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackmap.host import Host
+from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/self/mountinfo"
 
@@ -38,8 +39,8 @@ class Mount:
 
 
 def read(host: Host) -> list[Mount]:
-    """Return the mounts of this process's namespace."""
-    return parse(host.read(PATH))
+    """Return the mounts of this process's namespace, [] if they cannot be read."""
+    return parse(attribute(host, PATH))
 
 
 def parse(text: str) -> list[Mount]:

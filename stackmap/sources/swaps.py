@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from stackmap.host import Host
 from stackmap.sources.mountinfo import unescape
+from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/swaps"
 
 
 def read(host: Host) -> list[str]:
-    """Return the paths of the swap devices."""
-    return parse(host.read(PATH))
+    """Return the paths of the swap devices, [] if they cannot be read."""
+    return parse(attribute(host, PATH))
 
 
 def files(host: Host) -> list[str]:
-    """Return the paths of the swap files."""
-    return parse(host.read(PATH), "file")
+    """Return the paths of the swap files, [] if they cannot be read."""
+    return parse(attribute(host, PATH), "file")
 
 
 def parse(text: str, kind: str = "partition") -> list[str]:

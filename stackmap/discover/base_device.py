@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from stackmap.discover.scan import Scan
+from stackmap.model.device import Device, Kind
 from stackmap.sources import sysfs
 from stackmap.sources.sysfs import Block
 
 
-class CommonFields(TypedDict):
-    """The fields of ``Device`` that every kind has."""
-
-    name: str
-    number: str
-    size: int
-    diskseq: str
-    read_only: bool
-    queue: dict[str, str]
-    rotational: bool | None
-
-
-def common_fields(
+def base_device(
     scan: Scan,
     block: Block,
+    kind: Kind,
     *,
     geometry: bool = False,
     size: int | None = None,
     read_only: bool | None = None,
-) -> CommonFields:
+) -> Device:
     """
-    Return the fields that every kind has; *geometry*: its kind needs the queue limits.
+    Return the device with the fields that every kind has; *geometry*: its kind needs the queue limits.
 
     *size* and *read_only*: if already known.
     """
@@ -42,8 +30,9 @@ def common_fields(
     if scan.geometry:
         queue |= sysfs.alignment(scan.host, block)
     rotational = queue.get("rotational")
-    return CommonFields(
+    return Device(
         name=block.name,
+        kind=kind,
         number=block.number,
         size=sysfs.size(scan.host, block) if size is None else size,
         diskseq=block.diskseq,
