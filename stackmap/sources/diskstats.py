@@ -93,10 +93,36 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
     seconds = later.time - earlier.time
     if seconds <= 0:
         raise ParseError(f"{PATH}: samples out of order: {later.time} after {earlier.time}")
+    loads: dict[str, Load] = {}
+    events: list[str] = []
     if _same_devices(earlier, later):
-        loads, events = _loads_by_position(earlier, later, seconds, devices)
+        found = map(_name, later.lines)
+        idle = found if devices is None else filter(devices.__contains__, found)
+        loads = dict.fromkeys(idle, IDLE)
+        changed = _changed_lines(earlier, later)  # only these are parsed
+        pairs = (
+            (*parse_line(after), parse_line(before)[1])
+            for before, after in changed
+            if devices is None or _name(after) in devices
+        )
     else:
-        loads, events = _loads_by_name(earlier, later, seconds, devices)
+        was, now = parse(earlier.lines), parse(later.lines)
+        events = [f"{name} appeared" for name in now if name not in was]
+        events += [f"{name} went away" for name in was if name not in now]
+        pairs = (
+            (name, now[name], was[name])
+            for name in now
+            if name in was and (devices is None or name in devices)
+        )
+    for name, counters, before in pairs:
+        if counters.went_back_from(before):
+            loads.pop(name, None)
+            events.append(
+                f"{name}: its counters went back: it was replaced or a counter wrapped;"
+                " no figures for it"
+            )
+        else:
+            loads[name] = counters.load_since(before, seconds)
     return Interval(loads, time=later.time, seconds=seconds, events=tuple(events))
 
 
@@ -138,50 +164,6 @@ def _same_devices(earlier: Sample, later: Sample) -> bool:
 def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
     return compress(
         zip(earlier.lines, later.lines, strict=True), map(ne, earlier.lines, later.lines)
-    )
-
-
-def _loads_by_position(
-    earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
-) -> tuple[dict[str, Load], list[str]]:
-    """Return the loads where positions agree; only lines that differ are parsed."""
-    found = map(_name, later.lines)
-    loads = dict.fromkeys(found if only is None else filter(only.__contains__, found), IDLE)
-    events = []
-    for before, after in _changed_lines(earlier, later):
-        if only is not None and _name(after) not in only:
-            continue
-        name, now = parse_line(after)
-        then = parse_line(before)[1]
-        if now.went_back_from(then):
-            del loads[name]
-            events.append(_went_back(name))
-        else:
-            loads[name] = now.load_since(then, seconds)
-    return loads, events
-
-
-def _loads_by_name(
-    earlier: Sample, later: Sample, seconds: float, only: Container[str] | None
-) -> tuple[dict[str, Load], list[str]]:
-    """Return the loads where devices came or went, and the events of all devices."""
-    before, after = parse(earlier.lines), parse(later.lines)
-    loads = {}
-    events = [f"{name} appeared" for name in after if name not in before]
-    events += [f"{name} went away" for name in before if name not in after]
-    for name, now in after.items():
-        if name not in before or (only is not None and name not in only):
-            continue
-        if now.went_back_from(before[name]):
-            events.append(_went_back(name))
-        else:
-            loads[name] = now.load_since(before[name], seconds)
-    return loads, events
-
-
-def _went_back(name: str) -> str:
-    return (
-        f"{name}: its counters went back: it was replaced or a counter wrapped; no figures for it"
     )
 
 

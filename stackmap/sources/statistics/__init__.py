@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
@@ -23,22 +22,14 @@ from stackmap.sources.statistics import (
 )
 from stackmap.sources.statistics.text_lines import Lines
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format, recognised by a line."""
-
-    begins: Callable[[str], bool]
-    read: Callable[[Lines], Iterator[Interval]]
-
-
-FORMATS = (
-    Format(sysstat_json.begins, sysstat_json.read),
-    Format(sadf.begins_csv, sadf.read_csv),
-    Format(sadf.begins_tabs, sadf.read_tabs),
-    Format(sadf.begins_xml, sadf.read_xml),
-    Format(timed_diskstats.begins, timed_diskstats.read),
-    Format(untimed_diskstats.begins, untimed_diskstats.read),
+# Each format: whether it begins in a line, and its reader.
+FORMATS: tuple[tuple[Callable[[str], bool], Callable[[Lines], Iterator[Interval]]], ...] = (
+    (sysstat_json.begins, sysstat_json.read),
+    (sadf.begins_csv, sadf.read_csv),
+    (sadf.begins_tabs, sadf.read_tabs),
+    (sadf.begins_xml, sadf.read_xml),
+    (timed_diskstats.begins, timed_diskstats.read),
+    (untimed_diskstats.begins, untimed_diskstats.read),
 )
 
 # Texts without usable statistics, each with the reason or what to do.
@@ -79,21 +70,15 @@ def _intervals(lines: Lines) -> Iterator[Interval]:
     found = False
     while (line := next(iter(lines), None)) is not None:
         lines.push_back(line)
-        for interval in _reader(line, strays)(lines):
+        read = next((reader for begins, reader in FORMATS if begins(line)), None)
+        for interval in read(lines) if read else table_reader.read(lines, strays.take):
             found = found or bool(interval.loads)
             yield interval
-    for interval in strays.intervals() if not found else ():
-        found = True
-        yield interval
     if not found:
-        raise InputError(strays.reason())
-
-
-def _reader(line: str, strays: UnusedLines) -> Callable[[Lines], Iterator[Interval]]:
-    for known in FORMATS:
-        if known.begins(line):
-            return known.read
-    return lambda lines: table_reader.read(lines, strays.take)
+        inferred = missing_header.intervals(strays.rows)
+        yield from inferred
+        if not inferred:
+            raise InputError(strays.reason())
 
 
 class UnusedLines:
@@ -102,21 +87,17 @@ class UnusedLines:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._stranger = ""
-        self._rows: list[str] = []
+        self.rows: list[str] = []
 
     def take(self, line: str) -> bool:
         """Take a line; return True if it begins another format than a table."""
-        if len(self._rows) < missing_header.ROWS and missing_header.is_row(line):
-            self._rows.append(line)
+        if len(self.rows) < missing_header.ROWS and missing_header.is_row(line):
+            self.rows.append(line)
         if not self._stranger:
             for pattern, meaning in OTHER_FORMATS:
                 if pattern.search(line):
                     self._stranger = f"line {self._lines.number}: {meaning}"
-        return any(known.begins(line) for known in FORMATS)
-
-    def intervals(self) -> list[Interval]:
-        """Return the intervals in rows without a heading."""
-        return missing_header.intervals(self._rows)
+        return any(begins(line) for begins, _ in FORMATS)
 
     def reason(self) -> str:
         """Return why nothing was found, and what to do."""
@@ -124,7 +105,7 @@ class UnusedLines:
             return self._stranger
         if not self._lines.number:
             return "empty"
-        if self._rows:
+        if self.rows:
             return "device rows without a heading, and their figures do not identify the columns"
         return (
             f"no device statistics in its {self._lines.number} lines:"

@@ -8,8 +8,9 @@ looked up by name and become a ``TableLayout``, which turns rows into loads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isfinite
 
 from stackmap.model.load import NONE, Flow, Load
@@ -148,16 +149,20 @@ class TableLayout:
         self.names = tuple(names)
         self.columns = tuple(columns.get(name, IGNORED) for name in self.names)
         self.width = len(self.names)
+        # The last of several: RHEL 4 prints both sectors and kB.
+        index = {(column.flow, column.field): i for i, column in enumerate(self.columns)}
         self.spots = {
-            flow: spots for flow in FLOWS if (spots := self._columns_of(flow)) != FlowColumns()
+            flow: spots
+            for flow in FLOWS
+            if (spots := self._columns_of(flow, index)) != FlowColumns()
         }
         self._read = self.spots.get(READ)
         self._write = self.spots.get(WRITE)
         self._discard = self.spots.get(DISCARD)
         self._flush = self.spots.get(FLUSH)
         self._whole = self.spots.get(COMBINED)
-        self._aqu = self._index_of("", "aqu")
-        self._busy = self._index_of("", "busy")
+        self._aqu = index.get(("", "aqu"))
+        self._busy = index.get(("", "busy"))
         self.notes = self._notes()
         self.idle_load = self.load([0.0] * self.width)  # most rows of most tables
 
@@ -213,25 +218,24 @@ class TableLayout:
         found = Flow(said.ios, said.merges, size, wait)
         return None if found == NONE else found
 
-    def _columns_of(self, flow: str) -> FlowColumns:
-        size, mean = self._index_of(flow, "bytes"), self._index_of(flow, "size")
+    def _columns_of(self, flow: str, index: Mapping[tuple[str, str], int]) -> FlowColumns:
+        size, mean = index.get((flow, "bytes")), index.get((flow, "size"))
         return FlowColumns(
-            ios=self._index_of(flow, "ios"),
-            merges=self._index_of(flow, "merges"),
+            ios=index.get((flow, "ios")),
+            merges=index.get((flow, "merges")),
             bytes=size,
-            await_=self._index_of(flow, "await"),
+            await_=index.get((flow, "await")),
             size=mean,
             unit=1.0 if size is None else self.columns[size].unit,
             size_unit=1.0 if mean is None else self.columns[mean].unit,
         )
 
-    def _index_of(self, flow: str, field: str) -> int | None:
-        """Return the column's index; the last of several (RHEL 4 prints both sectors and kB)."""
-        spot = None
-        for index, column in enumerate(self.columns):
-            if column.flow == flow and column.field == field:
-                spot = index
-        return spot
+
+@lru_cache(maxsize=100)
+def layout_of_keys(keys: tuple[str, ...]) -> TableLayout:
+    """Return the layout of a device's figures in JSON or XML."""
+    early = "r" in keys or "kB_read_per_sec" in keys
+    return TableLayout(keys, EARLY_KEYS if early else KEYS)
 
 
 def is_plausible(load: Load) -> bool:

@@ -106,14 +106,9 @@ def heading(words: Sequence[str]) -> Heading | None:
             found = _named(words, index)
             if found is not None:
                 return found
-    return heading_without_device(words)
-
-
-def heading_without_device(words: Sequence[str]) -> Heading | None:
-    """Return the heading if all *words* are known columns, without the word "Device"."""
-    if not 3 <= len(words) <= MAX_HEADING_WORDS or not all(word in COLUMNS for word in words):
-        return None
-    return Heading(TableLayout(words), named=False)
+    if 3 <= len(words) <= MAX_HEADING_WORDS and all(word in COLUMNS for word in words):
+        return Heading(TableLayout(words), named=False)
+    return None
 
 
 def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
@@ -136,7 +131,9 @@ def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
 def _named(words: Sequence[str], index: int) -> Heading | None:
     """Return the heading with the word for the device at *index*."""
     sar = words[index] == SAR_DEVICE
-    after = tuple(takewhile(_may_be_column, words[index + 1 : index + MAX_HEADING_WORDS]))
+    following = words[index + 1 : index + MAX_HEADING_WORDS]
+    # A time or a number is no column.
+    after = tuple(takewhile(lambda word: not word[0].isdigit() and ":" not in word, following))
     if _are_columns(after, sar):
         return Heading(
             TableLayout(after),
@@ -162,11 +159,6 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
 def _may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
     return not (is_fraction(word) or word.endswith("/s") or word.startswith("%"))
-
-
-def _may_be_column(word: str) -> bool:
-    """Whether *word* could be a column name, unlike a time or a number."""
-    return not word[0].isdigit() and ":" not in word
 
 
 def _are_columns(names: Sequence[str], sar: bool) -> bool:

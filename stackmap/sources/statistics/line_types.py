@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from stackmap.model.machine import Machine
 from stackmap.sources.statistics.numbers import is_number
-from stackmap.sources.statistics.timestamps import zoned
 
 # "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run.
 BANNER = re.compile(r"\bLinux (\S{1,200}) \((\S{0,200})\)\s+\S*\d")
@@ -49,9 +49,16 @@ def instant(stamp: str) -> float | None:
     """Return the seconds since the epoch; None if the time is ambiguous."""
     if EPOCH.match(stamp):
         return float(stamp)
-    if ISO_TIME.match(stamp):
-        return zoned(stamp)
-    return None
+    return utc(stamp) if ISO_TIME.match(stamp) else None
+
+
+def utc(text: str) -> float | None:
+    """Return the seconds since the epoch of an ISO time, in UTC if it has no zone; None if it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
 
 
 def is_other_heading(words: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import reduce
+from typing import Any
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
@@ -137,27 +138,15 @@ def _size_product(
 def _common_loads(reports: Sequence[Interval]) -> dict[str, Load]:
     """Return for each device the figures on which all readings of its row agree."""
     return {
-        name: reduce(_common_load, (report.loads[name] for report in reports))
+        name: reduce(_common, (report.loads[name] for report in reports))
         for name in reports[0].loads
         if all(name in report.loads for report in reports)
     }
 
 
-def _common_load(one: Load, other: Load) -> Load:
-    whole = (
-        None if one.whole is None or other.whole is None else _common_flow(one.whole, other.whole)
-    )
-    return Load(
-        read=_common_flow(one.read, other.read),
-        write=_common_flow(one.write, other.write),
-        discard=_common_flow(one.discard, other.discard),
-        flush=_common_flow(one.flush, other.flush),
-        whole=whole,
-        aqu=one.aqu if one.aqu == other.aqu else None,
-        busy=one.busy if one.busy == other.busy else None,
-    )
-
-
-def _common_flow(one: Flow, other: Flow) -> Flow:
-    pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(Flow))
-    return Flow(*(a if a == b else None for a, b in pairs))
+def _common(one: Any, other: Any) -> Any:
+    """Return the figure if both have it, else None; of loads and flows, figure by figure."""
+    if not isinstance(one, (Load, Flow)) or other is None:
+        return one if one == other else None
+    names = [field.name for field in fields(one)]
+    return replace(one, **{n: _common(getattr(one, n), getattr(other, n)) for n in names})

@@ -8,7 +8,7 @@ time, a banner, or a device that the report already has.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
@@ -46,6 +46,13 @@ class Report:
         known = self.loads.get(name)
         self.loads[name] = load if known is None else _merge(known, load)
 
+    def add_checked(self, name: str, load: Load) -> None:
+        """Add a row's load; if no device can have it, add an unknown load and an event."""
+        if not is_plausible(load):
+            self.events.append(f"{name}: its counters went back; no figures for it")
+            load = Load()
+        self.add(name, load)
+
     def note(self, notes: Iterable[str]) -> None:
         """Add caveats, each once."""
         self.notes.update(dict.fromkeys(notes))
@@ -69,7 +76,7 @@ class Report:
 
 class ReportBuilder:
     """
-    The current report, and the complete ones (``done``).
+    The ``current`` report (None before its heading), and the complete ones (``done``).
 
     ``begun``: the number of reports begun, to detect a new one.
     """
@@ -77,7 +84,7 @@ class ReportBuilder:
     def __init__(self) -> None:
         self.done: list[Interval] = []
         self.begun = 0
-        self._current: Report | None = None
+        self.current: Report | None = None
         self._sar = False
         self._summaries: dict[str, Report] = {}  # sar's averages, by their word for it
         self._tables: set[tuple[str, ...]] = set()  # the headings this report has had
@@ -96,29 +103,26 @@ class ReportBuilder:
             self._sar = True
             return
         again = heading.layout.names in self._tables or not heading.continues
-        if self._current is None or self._sar or again:
+        if self.current is None or self._sar or again:
             self._begin(heading)
         self._tables.add(heading.layout.names)
         self._seen.clear()
 
     def row(self, row: Row, load: Load, heading: Heading) -> Report:
         """Take a row under *heading* with its load; return its report."""
-        name, report = row.name, self._current
-        if report is None or heading.sar or name in self._seen:
-            report = self._report_of(name, row.before, heading)
-        if not row.is_plain:
-            if not is_plausible(load):
-                load = implausible_load(report, name)
+        name, report = row.name, self.current
+        if heading.sar:
+            report = self._sar_report(name, row.before, heading)
+        elif report is None or name in self._seen:
+            report = self._begin(heading)
+        if row.is_plain:
+            report.add(name, load)
+        else:
+            report.add_checked(name, load)
             if is_rounded(row.words):
                 report.note([APPROXIMATE])
-        report.add(name, load)
         self._seen.add(name)
         return report
-
-    @property
-    def current(self) -> Report | None:
-        """The current report, None before its heading."""
-        return self._current
 
     def table(self, heading: Heading, loads: dict[str, Load], notes: Iterable[str]) -> None:
         """Take a whole table that begins a report, from the cache."""
@@ -149,9 +153,9 @@ class ReportBuilder:
 
     def close(self) -> None:
         """End the current report; without rows it counts for iostat (-z) and does not exist for sar."""
-        if self._current is not None:
-            self.done.append(self._current.interval())
-        self._current = None
+        if self.current is not None:
+            self.done.append(self.current.interval())
+        self.current = None
 
     def end(self) -> None:
         """End the current report, and add sar's averages."""
@@ -176,22 +180,14 @@ class ReportBuilder:
         report.since_boot = self._since_boot and not heading.sar
         report.note(heading.layout.notes)
         self.begun += 1
-        self._current, self._sar = report, heading.sar
+        self.current, self._sar = report, heading.sar
         self._stamp, self._since_boot, self._events = "", False, []
         self._tables, self._seen = {heading.layout.names}, set()
         return report
 
-    def _report_of(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
-        """Return the report of a row, a new one if it cannot belong to the current one."""
-        if heading.sar:
-            return self._sar_report(name, before, heading)
-        if self._current is None or name in self._seen:
-            return self._begin(heading)
-        return self._current
-
     def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
         """Return the report of the row's time; a time without digits is sar's own average."""
-        known = self._current
+        known = self.current
         if known is not None and before == self._before and name not in known.loads:
             return known
         stamp = " ".join(word for word in before if word not in QUOTE_MARKS)
@@ -215,21 +211,7 @@ class ReportBuilder:
         return report
 
 
-def implausible_load(report: Report, name: str) -> Load:
-    """Return an unknown load, and add an event to the report."""
-    report.events.append(f"{name}: its counters went back; no figures for it")
-    return Load()
-
-
 def _merge(first: Load, second: Load) -> Load:
     """Return the load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
-    return replace(
-        first,
-        read=second.read if first.read == NONE else first.read,
-        write=second.write if first.write == NONE else first.write,
-        discard=second.discard if first.discard == NONE else first.discard,
-        flush=second.flush if first.flush == NONE else first.flush,
-        whole=second.whole if first.whole is None else first.whole,
-        aqu=second.aqu if first.aqu is None else first.aqu,
-        busy=second.busy if first.busy is None else first.busy,
-    )
+    pairs = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(Load))
+    return Load(*(b if a is None or a == NONE else a for a, b in pairs))

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from html import unescape
 
 from stackmap.model.interval import Interval
-from stackmap.sources.statistics.columns import COLUMNS, KEYS, TableLayout, is_plausible
-from stackmap.sources.statistics.line_types import CLOCK, instant
+from stackmap.sources.statistics.columns import COLUMNS, layout_of_keys
+from stackmap.sources.statistics.line_types import CLOCK, instant, utc
 from stackmap.sources.statistics.numbers import parse_numbers
-from stackmap.sources.statistics.report_builder import Report, implausible_load
+from stackmap.sources.statistics.report_builder import Report
 from stackmap.sources.statistics.text_lines import Lines
-from stackmap.sources.statistics.timestamps import utc
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
 RESTART = "LINUX-RESTART"
@@ -130,7 +129,6 @@ class ReportParser:
 
     def __init__(self) -> None:
         self._report: Report | None = None
-        self._layouts: dict[tuple[str, ...], TableLayout] = {}
         self._device = ""
         self._metrics: dict[str, str] = {}  # of the device, a line each (sadf -p)
         self._events: list[str] = []
@@ -148,15 +146,11 @@ class ReportParser:
     def add(self, name: str, columns: tuple[str, ...], words: list[str]) -> None:
         """Take a device's row."""
         report = self._report = self._report or Report()
-        layout = self._layouts.get(columns)
-        if layout is None:
-            layout = self._layouts[columns] = TableLayout(columns, KEYS)
+        layout = layout_of_keys(columns)
         row = parse_numbers(words, layout.columns)
-        if not name or row is None:
-            return
-        load = layout.load(row)
-        report.add(name, load if is_plausible(load) else implausible_load(report, name))
-        report.note(layout.notes)
+        if name and row is not None:
+            report.add_checked(name, layout.load(row))
+            report.note(layout.notes)
 
     def figure(self, name: str, metric: str, word: str) -> None:
         """Take one figure of a device's row."""

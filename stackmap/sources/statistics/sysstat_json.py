@@ -14,11 +14,10 @@ from collections.abc import Iterator
 
 from stackmap.model.interval import Interval
 from stackmap.model.machine import UNKNOWN_MACHINE
-from stackmap.sources.statistics.columns import EARLY_KEYS, KEYS, TableLayout, is_plausible
-from stackmap.sources.statistics.line_types import instant
-from stackmap.sources.statistics.report_builder import Report, implausible_load
+from stackmap.sources.statistics.columns import TableLayout, layout_of_keys
+from stackmap.sources.statistics.line_types import instant, utc
+from stackmap.sources.statistics.report_builder import Report
 from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
-from stackmap.sources.statistics.timestamps import utc
 from stackmap.sources.statistics.unit_correction import MISLABELLED, PERHAPS_SECTORS, Row, find_unit
 
 BEGINNING = re.compile(
@@ -69,11 +68,10 @@ class JsonReader:
         self._size = 0
         self._depth = 0
         self._machine = UNKNOWN_MACHINE
-        self._report: Report | None = None
+        self._report = Report()
         self._devices: list[Device] = []
         self._first = False
         self._unit: int | None = None  # bytes per unit of sizes, if the keys are wrong
-        self._layouts: dict[tuple[str, ...], TableLayout] = {}
 
     def is_past(self, line: str) -> bool:
         """Whether the document has ended and *line* is something else."""
@@ -108,11 +106,11 @@ class JsonReader:
             if piece["object"] and DEVICE.search(piece["object"]):
                 self._take_device(*_loaded(piece["object"]))
                 if self._devices[1:] and not gap.strip():
-                    self._note(NO_COMMA)
+                    self._report.note([NO_COMMA])
             elif piece["statistics"] is not None:
                 self._first = not piece["statistics"]  # -y causes a superfluous comma
                 if not self._first:
-                    self._note(LEADING_COMMA)
+                    self._report.note([LEADING_COMMA])
             elif piece["stamp"]:  # before the devices, or after them if keys were sorted
                 self._stamp(piece["stamp"])
             elif piece["end"]:
@@ -122,12 +120,7 @@ class JsonReader:
     def _hold(self, text: str) -> None:
         self._text, self._size = [text], len(text)
 
-    def _note(self, note: str) -> None:
-        self._report = self._report or Report()
-        self._report.note([note])
-
     def _take_device(self, device: Device, note: str = "") -> None:
-        self._report = self._report or Report()
         if any(isinstance(device.get(name), str) for name in NAMES):
             self._devices.append(device)
         if note:
@@ -135,7 +128,7 @@ class JsonReader:
 
     def _stamp(self, text: str) -> None:
         """Take a time: iostat's is a text in its locale, sadf's an object."""
-        report = self._report = self._report or Report()
+        report = self._report
         if text.startswith('"'):
             report.stamp = text.strip('"').replace("\\/", "/")
             report.time = instant(report.stamp)
@@ -150,19 +143,16 @@ class JsonReader:
     def _close(self) -> Iterator[Interval]:
         """Yield the report, if it has devices."""
         report, devices = self._report, self._devices
-        if report is None or not devices:
+        if not devices:
             return
-        self._report, self._devices = None, []
+        self._report, self._devices = Report(), []
         report.machine = self._machine
         report.since_boot, self._first = self._first and NAMES[0] in devices[0], False
-        rows = [(_name(device), self._layout(device), _row(device)) for device in devices]
+        rows = [(_name(device), _layout(device), _row(device)) for device in devices]
         self._check_unit(report, [(layout, row) for _, layout, row in rows])
         for name, layout, row in rows:
             said = layout if self._unit is None else layout.in_unit(self._unit)
-            load = said.load(row)
-            if not is_plausible(load):
-                load = implausible_load(report, name)
-            report.add(name, load)
+            report.add_checked(name, said.load(row))
             report.note(layout.notes)
         yield report.interval()
 
@@ -177,13 +167,9 @@ class JsonReader:
         elif any("dscd/s" in name for name in rows[0][0].names):
             report.note([PERHAPS_SECTORS])
 
-    def _layout(self, device: Device) -> TableLayout:
-        keys = tuple(key for key in device if key not in NAMES)
-        layout = self._layouts.get(keys)
-        if layout is None:
-            early = "r" in keys or "kB_read_per_sec" in keys
-            layout = self._layouts[keys] = TableLayout(keys, EARLY_KEYS if early else KEYS)
-        return layout
+
+def _layout(device: Device) -> TableLayout:
+    return layout_of_keys(tuple(key for key in device if key not in NAMES))
 
 
 def _name(device: Device) -> str:

@@ -70,7 +70,7 @@ class TableReader:
         self._cacheable = True  # whether its beginning depends only on that heading
         self._reports_before = 0  # before this paragraph
         self._unknown_lines = 0  # in this paragraph
-        self._pending = WrappedRow(self._row_completed, self._row_cut)
+        self._pending = WrappedRow(self._wrapped_row)
         self._after_heading = False  # the next line may be the rest of the heading
         self._after_row = False  # after a row or heading: the next line may be part of a row
 
@@ -150,11 +150,12 @@ class TableReader:
         self.reports.row(row, load, heading)
         self._after_heading, self._after_row = False, True
 
-    def _row_completed(self, row: Row, heading: Heading) -> None:
-        self._row(row, heading.load(row), heading)
-
-    def _row_cut(self, row: Row, heading: Heading, said: str) -> None:
-        self.reports.row(row, heading.load(row), heading).note([said])
+    def _wrapped_row(self, row: Row, heading: Heading, lacking: str) -> None:
+        report = self.reports.row(row, heading.load(row), heading)
+        if lacking:
+            report.note([lacking])
+        else:
+            self._after_heading, self._after_row = False, True
 
     def _blank(self) -> None:
         self._pending.give_up(self.heading)
@@ -184,7 +185,8 @@ class TableReader:
                 self.heading, self._rows = whole, {}
                 return True
         if line not in self._tables:
-            found = heading(words) if _may_head(line, words) else None
+            may_head = any(title in line for title in TITLES) or (words and words[0] in COLUMNS)
+            found = heading(words) if may_head else None
             if found is None:
                 return False
             if len(self._tables) >= MAX_HEADINGS:
@@ -226,15 +228,9 @@ class TableReader:
         ):
             reports.skip_since_boot()
         else:
-            if line_types.is_other_heading(words) or self._leaves_example(line):
+            # A fence ends an article's example, but sar's rows have their time and may go on.
+            fenced = line_types.FENCE in line and self.heading and not self.heading.sar
+            if fenced or line_types.is_other_heading(words):
                 self.heading = None
             return False
         return True
-
-    def _leaves_example(self, line: str) -> bool:
-        """Whether a fence ends an article's example; sar's rows have their time and may go on."""
-        return line_types.FENCE in line and self.heading is not None and not self.heading.sar
-
-
-def _may_head(line: str, words: list[str]) -> bool:
-    return any(title in line for title in TITLES) or (bool(words) and words[0] in COLUMNS)

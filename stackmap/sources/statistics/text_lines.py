@@ -49,7 +49,7 @@ class Lines:
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
-        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks, warn or _ignore))))
+        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks, warn or (lambda _: None)))))
         self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
         self.paragraph = ""
@@ -101,10 +101,6 @@ class Lines:
     def _begin(self, paragraph: Paragraph) -> None:
         self.paragraph = paragraph.text if paragraph.whole else ""
         self._lines = iter(paragraph.text.split("\n") + [""] * paragraph.whole)
-
-
-def _ignore(what: str) -> None:
-    """Ignore *what*."""
 
 
 def _unpacked(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:

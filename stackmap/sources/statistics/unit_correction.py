@@ -57,37 +57,23 @@ def _log2_distance(one: float, other: float) -> float:
 
 def _evidence(layout: TableLayout, row: Row) -> Iterator[tuple[float, float, float]]:
     """Yield the unit, the value shown, and the true bytes by requests and mean size."""
-    for flow in (READ, WRITE, DISCARD, COMBINED):
-        spots = layout.spots.get(flow)
-        if spots is not None:
-            yield from _of_flow(spots, row)
-    read, write, whole = (layout.spots.get(flow, FlowColumns()) for flow in (READ, WRITE, COMBINED))
-    if whole.ios is None and whole.size is not None:  # avgrq-sz, of both
-        ios, value, size = (
-            _sum(row, read.ios, write.ios), _sum(row, read.bytes, write.bytes), row[whole.size],
-        )  # fmt: skip
-        yield from _checked(read.unit, ios, value, size, whole.size_unit)
+    flows = [layout.spots.get(flow, FlowColumns()) for flow in (READ, WRITE, DISCARD, COMBINED)]
+    checks = [([flow.ios], [flow.bytes], flow.unit, flow) for flow in flows]
+    read, write, _, whole = flows
+    if whole.ios is None:  # avgrq-sz, of both
+        checks.append(([read.ios, write.ios], [read.bytes, write.bytes], read.unit, whole))
+    for requests, sizes, unit, mean in checks:
+        ios, value, size = _sum(row, requests), _sum(row, sizes), _sum(row, [mean.size])
+        if ios is None or value is None or size is None:
+            continue
+        if ios >= MIN_IOS and value >= MIN_SIZE and size > 0:
+            yield unit, value, ios * size * mean.size_unit
 
 
-def _of_flow(spots: FlowColumns, row: Row) -> Iterator[tuple[float, float, float]]:
-    if spots.ios is not None and spots.bytes is not None and spots.size is not None:
-        ios, value, size = row[spots.ios], row[spots.bytes], row[spots.size]
-        yield from _checked(spots.unit, ios, value, size, spots.size_unit)
-
-
-def _checked(
-    unit: float, ios: float | None, value: float | None, size: float | None, size_unit: float
-) -> Iterator[tuple[float, float, float]]:
-    if ios is None or value is None or size is None:
-        return
-    if ios >= MIN_IOS and value >= MIN_SIZE and size > 0:
-        yield unit, value, ios * size * size_unit
-
-
-def _sum(row: Row, *spots: int | None) -> float | None:
+def _sum(row: Row, places: Iterable[int | None]) -> float | None:
     total = 0.0
-    for spot in spots:
-        value = None if spot is None else row[spot]
+    for place in places:
+        value = None if place is None else row[place]
         if value is None:
             return None
         total += value

@@ -12,20 +12,16 @@ from stackmap.model.table_headings import MAX_PREFIX_WORDS
 from stackmap.sources.statistics.headings import Heading, Row
 from stackmap.sources.statistics.numbers import is_number, parse_numbers
 
-OnComplete = Callable[[Row, Heading], None]
-OnCut = Callable[[Row, Heading, str], None]
-
 
 class WrappedRow:
     """
     The words of a row that continues on the next line.
 
-    *on_complete* gets each completed row, *on_cut* each row without its end and what it lacks.
+    *on_row* gets each row, and what it lacks ("" for a complete one).
     """
 
-    def __init__(self, on_complete: OnComplete, on_cut: OnCut) -> None:
-        self._on_complete = on_complete
-        self._on_cut = on_cut
+    def __init__(self, on_row: Callable[[Row, Heading, str], None]) -> None:
+        self._on_row = on_row
         self._words: list[str] = []
 
     def __bool__(self) -> bool:
@@ -56,14 +52,14 @@ class WrappedRow:
         *before, name = before
         whole = Row(tuple(before), name, [*row, *[None] * missing], shown, is_plain=False)
         said = f"the row of {name} was cut: {len(row)} of {heading.layout.width} figures"
-        self._on_cut(whole, heading, said)
+        self._on_row(whole, heading, said)
 
     def _continue(self, words: list[str], heading: Heading) -> bool:
         whole = self._words + words
         row = heading.row(whole)
         if row is not None:
             self._words = []
-            self._on_complete(row, heading)
+            self._on_row(row, heading, "")
             return True
         fits = len(whole) <= heading.layout.width + MAX_PREFIX_WORDS
         if fits and all(is_number(word) for word in words):
@@ -72,7 +68,7 @@ class WrappedRow:
         self.give_up(heading)
         row = heading.row(words)
         if row is not None:
-            self._on_complete(row, heading)
+            self._on_row(row, heading, "")
             return True
         # Directly below rows, the line may begin the next one.
         return self.take(words, heading, may_begin=True)
