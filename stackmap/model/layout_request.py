@@ -81,7 +81,11 @@ class LayoutRequest:
         if self.level in ("raid1", "mirror"):
             return copies or DEFAULT_COPIES
         least = max(MIN_MEMBERS[self.level][lvm], copies or 1)
-        chosen = self.members or max(self._default_members(same, present, lvm=lvm), least)
+        current = present.members if present else 1
+        if present and self.level == "linear" and same is None:
+            # md's linear members are disks: as many as the data needs.
+            current = 1 if lvm else ceil(present.data_members)
+        chosen = self.members or max(current, least)
         if chosen < least:
             where = "LVM" if lvm else "md"
             raise LayoutError(f"{self.level}: {where} needs {least} members or more, not {chosen}")
@@ -90,16 +94,6 @@ class LayoutRequest:
         if self.members:
             raise LayoutError(f"raid10: LVM needs a multiple of {copies} members, not {chosen}")
         return chosen + copies - chosen % copies
-
-    def _default_members(self, same: Layout | None, present: Layout | None, *, lvm: bool) -> int:
-        """Return the number of members before the level's minimum applies."""
-        current = same or present
-        if current is None:
-            return 1
-        if self.level == "linear" and same is None:
-            # md's linear members are disks: as many as the data needs.
-            return 1 if lvm else ceil(current.data_members)
-        return current.members
 
     def _chunk(self, present: Layout | None, *, lvm: bool) -> int | None:
         if not RAID_LEVELS[self.level].stripes:

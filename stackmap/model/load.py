@@ -118,16 +118,12 @@ class Load:
     def total(self) -> Flow:
         """Reads and writes together."""
         both = self.read + self.write
-        if self.whole is None:
-            return both
-        return self.whole.or_else(both)
+        return both if self.whole is None else self.whole.or_else(both)
 
     @property
     def idle(self) -> bool:
         """Whether nothing was read or written; an unknown load is not idle."""
-        if self is IDLE:
-            return True
-        return self.total.ios == 0 and not self.total.bytes
+        return self is IDLE or (self.total.ios == 0 and not self.total.bytes)
 
     def without_merges(self) -> Load:
         """Return this load with 0 merges, for drivers that never merge (bio-based dm, md)."""

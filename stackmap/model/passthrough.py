@@ -25,11 +25,8 @@ PASSTHROUGH_TARGETS = frozenset(
         "zoned",
     }
 )
-PASSTHROUGH_KINDS = frozenset({Kind.PARTITION})
 
 
 def is_passthrough(device: Device) -> bool:
     """Whether *device* only passes on the requests it receives."""
-    if device.target:
-        return device.target in PASSTHROUGH_TARGETS
-    return device.kind in PASSTHROUGH_KINDS
+    return device.target in PASSTHROUGH_TARGETS if device.target else device.kind is Kind.PARTITION

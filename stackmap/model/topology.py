@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.model.device import Device, Role
@@ -104,7 +105,7 @@ class Topology:
 
         Members follow their volume; a shared device follows the last stack that uses it.
         """
-        names = self._reachable([top.name for top in self.tops], self._below, _name_below)
+        names = self._reachable([top.name for top in self.tops], self._below, attrgetter("below"))
         depth = dict.fromkeys(names, 0)
         for name in names:
             for edge in self.below(name):
@@ -127,11 +128,11 @@ class Topology:
 
     def with_all_below(self, top: str) -> list[str]:
         """Return *top* and the names of everything below it, each after everything above it."""
-        return self._reachable([top], self._below, _name_below)
+        return self._reachable([top], self._below, attrgetter("below"))
 
     def with_all_above(self, name: str) -> list[str]:
         """Return *name* and the names of everything above it, each after everything below it."""
-        return self._reachable([name], self._above, _name_above)
+        return self._reachable([name], self._above, attrgetter("above"))
 
     def connected(self, names: Iterable[str]) -> frozenset[str]:
         """Return everything that can affect *names*: all devices that share anything with their stacks."""
@@ -224,14 +225,6 @@ class Topology:
                     entered.add(following)
                     todo.append((following, reversed(edges.get(following, ()))))
         return done[::-1]
-
-
-def _name_below(edge: Edge) -> str:
-    return edge.below
-
-
-def _name_above(edge: Edge) -> str:
-    return edge.above
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:

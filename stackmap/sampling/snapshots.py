@@ -37,16 +37,11 @@ class Snapshot:
 
     def title(self, name: str) -> str:
         """Return the label of device *name* at that time; "" if the topology is too old to know."""
-        if (
-            self.later_changes.unknown
-            or name in self.later_changes.touched
-            or name not in self.topology
-        ):
-            return ""
-        return self.topology[name].label
+        changed = self.later_changes.unknown or name in self.later_changes.touched
+        return "" if changed or name not in self.topology else self.topology[name].label
 
 
-TopologyInterval = tuple["Topology", Interval]
+TopologyInterval = tuple[Topology, Interval]
 
 
 def interval_between(
@@ -101,10 +96,8 @@ def _unidentified(
     for name in names:
         was, now = earlier.identities.get(name, ""), later.identities.get(name, "")
         if was is None:
-            yield (
-                name,
-                "" if now is None else f"{name} is identified from here on; no figures before",
-            )
+            event = f"{name} is identified from here on; no figures before"
+            yield name, "" if now is None else event
         elif was != now:
             new = name not in earlier.topology.devices
             yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)

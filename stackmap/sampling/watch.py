@@ -24,7 +24,7 @@ COMMAND_INTERVAL = 30.0  # seconds between questions that run a command
 SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 
 
-Rediscover = Callable[["Host"], "Topology"]
+Rediscover = Callable[[Host], Topology]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,8 @@ class Watch:
 
     def _snapshot_with_survey(self, sample: Sample, survey: Survey) -> Snapshot:
         """Return the snapshot at which *survey* has finished, with the events it found."""
-        before, changes, later_changes = (
-            self.topology,
-            self._changes + self._later_changes,
-            self._later_changes,
-        )
+        before, later_changes = self.topology, self._later_changes
+        changes = self._changes + later_changes
         sampled, self._sampled = self._sampled, frozenset()
         # udev gets the event when we do: a name may appear a moment later.
         self._settling = bool(changes)
@@ -163,10 +160,8 @@ class Watch:
         self._adopt(survey)
         by_name: Identities | None = None
         if not later_changes.unknown:
-            by_name = {
-                **identities(before, self.topology, changes),
-                **dict.fromkeys(later_changes.touched),
-            }
+            at_sample = identities(before, self.topology, changes)
+            by_name = {**at_sample, **dict.fromkeys(later_changes.touched)}
         events = tuple(topology_events(before, self.topology, changes))
         return Snapshot(
             sample, self.topology, by_name, events, changes.without(sampled), later_changes
@@ -210,13 +205,11 @@ class Watch:
         )
 
     def _md_state_changed(self) -> bool:
-        """Whether an md array changed its activity."""
-        return (
-            polled_state.md_state(self._host, self._current.md_attributes) != self._current.md_state
-        )
+        now = polled_state.md_state(self._host, self._current.md_attributes)
+        return now != self._current.md_state
 
 
 def _surveyed(host: Host, topology: Topology) -> Survey:
     attributes = polled_state.md_attributes(topology)
-    at_work = polled_state.md_state(host, attributes)
-    return Survey(topology, attributes, at_work, polled_state.volume_state(host, topology))
+    md_state = polled_state.md_state(host, attributes)
+    return Survey(topology, attributes, md_state, polled_state.volume_state(host, topology))

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.cgroup_io import CgroupCounters, CgroupSample
+from stackmap.sources.sysfs import list_names
 
 ROOT = "/sys/fs/cgroup"
 # A group's own files begin with these; every other name in its directory is a group.
@@ -111,32 +112,25 @@ def parse_v1(requests: str, moved: str) -> dict[str, CgroupCounters]:
 
 def groups(host: Host, max_depth: int = MAX_DEPTH) -> Iterator[Group]:
     """Yield each group, the root first, or those of version 1's trees, down to *max_depth* levels."""
-    todo = [(tree, "", 0) for tree in reversed(_trees(host))]
+    controllers = list_names(host, ROOT)
+    older = () if "cgroup.procs" in controllers else reversed(TREES)
+    trees = [f"{ROOT}/{tree}" for tree in older if tree in controllers] or [ROOT]
+    todo = [(tree, "", 0) for tree in trees]
     while todo:
         tree, group, depth = todo.pop()
         path = f"{tree}{group}"
-        try:
-            names = host.names_in(path)
-        except SourceError:
+        names = list_names(host, path)
+        if not names:
             continue
         known = V1_FILES if tree != ROOT else frozenset[str]()
-        own = frozenset(name for name in names if name in known or not _is_group(name))
+        own = frozenset(name for name in names if name in known or _is_own(name))
         inside = tuple(name for name in names if name not in own) if depth < max_depth else ()
         yield Group(group, path, own, inside)
         todo += [(tree, f"{group}/{name}", depth + 1) for name in inside]
 
 
-def _trees(host: Host) -> list[str]:
-    try:
-        names = host.names_in(ROOT)
-    except SourceError:
-        return []
-    older = () if "cgroup.procs" in names else TREES
-    return [f"{ROOT}/{tree}" for tree in older if tree in names] or [ROOT]
-
-
-def _is_group(name: str) -> bool:
-    return name.endswith(UNITS) or name.partition(".")[0] not in CONTROLLERS
+def _is_own(name: str) -> bool:
+    return not name.endswith(UNITS) and name.partition(".")[0] in CONTROLLERS
 
 
 def _directions(text: str) -> defaultdict[str, dict[str, int]]:

@@ -12,7 +12,6 @@ from stackmap.sources import udev
 from stackmap.sources.sysfs import Block, attribute, list_names
 from stackmap.sources.udev import Identity
 
-_RUNNING = ("running", "live")
 _UNPRINTED = "".join(map(chr, range(33)))
 
 
@@ -29,22 +28,20 @@ def identity(host: Host, block: Block) -> Identity:
     def ask(name: str) -> str:
         return " ".join(attribute(host, f"{path}/{name}").split()) if name in entries else ""
 
+    def ask_block(name: str) -> str:
+        return attribute(host, f"{block.path}/{name}") if name in block.entries else ""
+
     vendor, model = ask("vendor"), ask("model") or ask("name")
-    serial = (
-        ask("serial")
-        or _attribute_if_listed(host, block, "serial")
-        or _vpd_serial(host, path, entries)
-    )
+    serial = ask("serial") or ask_block("serial") or _vpd_serial(host, path, entries)
     scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
     if scsi or ("device" in block.entries and not entries - {"block"}):
         record = udev.identity(udev.properties(host, block.number))
         model, serial = record.model or model, record.serial or serial
         vendor = "" if record.model else vendor
-    return Identity(
-        _full_model(vendor, model),
-        serial,
-        wwn(_attribute_if_listed(host, block, "wwid") or ask("wwid")),
-    )
+    # virtio's vendor is only a number.
+    if not vendor.startswith("0x") and not model.startswith(vendor):
+        model = f"{vendor} {model}".strip()
+    return Identity(model, serial, wwn(ask_block("wwid") or ask("wwid")))
 
 
 def state(host: Host, block: Block) -> str | None:
@@ -52,7 +49,7 @@ def state(host: Host, block: Block) -> str | None:
     if "device" not in block.entries:
         return None
     record = attribute(host, f"{block.path}/device/state")
-    return "active" if record in _RUNNING else record or None
+    return "active" if record in ("running", "live") else record or None
 
 
 def wwn(wwid: str) -> str:
@@ -63,17 +60,6 @@ def wwn(wwid: str) -> str:
     '0x5000c500a1b2c3d4'
     """
     return "0x" + wwid.removeprefix("naa.") if wwid.startswith("naa.") else wwid
-
-
-def _full_model(vendor: str, model: str) -> str:
-    """Return vendor and model without repetition; virtio's vendor is only a number."""
-    if vendor.startswith("0x") or model.startswith(vendor):
-        return model
-    return f"{vendor} {model}".strip()
-
-
-def _attribute_if_listed(host: Host, block: Block, name: str) -> str:
-    return attribute(host, f"{block.path}/{name}") if name in block.entries else ""
 
 
 def _vpd_serial(host: Host, path: str, entries: frozenset[str]) -> str:

@@ -9,6 +9,7 @@ root. Without root the tables are unknown. Still, the uuid names the creator ("C
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
@@ -27,8 +28,6 @@ MAKERS = {
     "part": ("linear", Kind.PARTITION),
     "VDO-": ("vdo", Kind.DM),
 }
-
-_BEGINNINGS = tuple(MAKERS)
 
 # Target and kind of an LV, by the endings of the sub-LVs below it.
 _TARGETS_BY_BELOW = {
@@ -78,13 +77,13 @@ class InferredTarget(NamedTuple):
     kind: Kind
 
 
-NOT_INFERRED = InferredTarget("", Kind.DM)
-
-
 def read(host: Host, blocks: Iterable[Block]) -> dict[str, MappedDevice]:
     """Return the device-mapper devices among *blocks*, by kernel name."""
     wanted = [block for block in blocks if "dm" in block.entries]
-    info = _read_info(host) if wanted else {}
+    info: dict[str, DmInfo] = {}
+    if wanted:
+        with suppress(SourceError):  # sysfs has the same
+            info = parse(host.run(*INFO))
     return {
         block.name: _mapped(block, info.get(block.number) or _from_sysfs(host, block))
         for block in wanted
@@ -108,13 +107,6 @@ def parse(text: str) -> dict[str, DmInfo]:
     }
 
 
-def _read_info(host: Host) -> dict[str, DmInfo]:
-    try:
-        return parse(host.run(*INFO))
-    except SourceError:
-        return {}  # sysfs has the same
-
-
 def _from_sysfs(host: Host, block: Block) -> DmInfo:
     path = f"{block.path}/dm"
     return DmInfo(
@@ -133,12 +125,11 @@ def _mapped(block: Block, info: DmInfo) -> MappedDevice:
 
 def infer_target(mapped: MappedDevice, below: Sequence[MappedDevice]) -> InferredTarget:
     """Return target and kind from uuids and names; *below*: the device-mapper devices below."""
-    if mapped.uuid.startswith(_BEGINNINGS):
-        return next(
-            InferredTarget(*said) for start, said in MAKERS.items() if mapped.uuid.startswith(start)
-        )
+    for start, target_and_kind in MAKERS.items():
+        if mapped.uuid.startswith(start):
+            return InferredTarget(*target_and_kind)
     if mapped.lv is None:
-        return NOT_INFERRED
+        return InferredTarget("", Kind.DM)
     endings = {other.lv.ending for other in below if other.lv}
     fitting = (said for ending, said in _TARGETS_BY_BELOW.items() if ending in endings)
     target, kind = next(fitting, ("", Kind.VOLUME))

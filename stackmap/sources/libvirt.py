@@ -8,13 +8,17 @@ is wrapped in its status.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.sources.sysfs import list_names
 
-FOLDERS = ("/run/libvirt/qemu", "/etc/libvirt/qemu")
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+RUNNING = "/run/libvirt/qemu"
+FOLDERS = (RUNNING, "/etc/libvirt/qemu")
 
 
 class Domain(NamedTuple):
@@ -44,12 +48,7 @@ def read(host: Host) -> Iterator[Domain]:
 
 def parse(text: str, source: str) -> Domain:
     """Return the domain in *text*; ``ValueError`` without one."""
-    from xml.etree import ElementTree as ET  # 10 ms, needed only with domains
-
-    try:
-        root = ET.fromstring(text)  # noqa: S314 - expat limits entity expansion
-    except ET.ParseError as error:
-        raise ValueError(f"{source}: {error}") from error
+    root = xml(text)
     domain = root if root.tag == "domain" else root.find("domain")
     if domain is None:
         raise ValueError(f"{source}: no domain in it")
@@ -62,3 +61,13 @@ def parse(text: str, source: str) -> Domain:
         source,
         tuple(filter(None, images)),
     )
+
+
+def xml(text: str) -> Element:
+    """Return the root element of *text*; ``ValueError`` if it is not XML."""
+    from xml.etree import ElementTree as ET  # 10 ms, needed only with domains
+
+    try:
+        return ET.fromstring(text)  # noqa: S314 - expat limits entity expansion
+    except ET.ParseError as error:
+        raise ValueError(f"not XML: {error}") from error

@@ -15,7 +15,7 @@ from itertools import islice
 from stackmap.host import Host
 from stackmap.model.io_limit import IoLimit
 from stackmap.model.topology import Topology
-from stackmap.sources import cgroup
+from stackmap.sources import cgroup, libvirt
 from stackmap.sources.sysfs import attribute, list_names
 
 # A device's number or path, and its caps.
@@ -29,7 +29,6 @@ IOTUNE = {
     for direction in ("read", "write", "total")
     for unit, ours in (("iops", "ios"), ("bytes", "bytes"))
 }
-DOMAINS = "/run/libvirt/qemu"
 
 
 def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
@@ -40,10 +39,10 @@ def read(host: Host, topology: Topology) -> Iterator[IoLimit]:
             if name not in group.files:  # the root group has none
                 continue
             path = f"{group.path}/{name}"
-            who = group.name.lstrip("/") or "/"
+            owner = f"control group {group.name.lstrip('/') or '/'}"
             for number, caps in parsed(attribute(host, path)):
                 if number in numbers:
-                    yield IoLimit(numbers[number], f"control group {who}", path, caps)
+                    yield IoLimit(numbers[number], owner, path, caps)
     yield from _domains(host, topology)
 
 
@@ -81,11 +80,9 @@ def parse_v1(cap: str, text: str) -> Iterator[DeviceCaps]:
 
 def parse_domain(text: str) -> Iterator[DeviceCaps]:
     """Yield path and caps of each disk with an ``<iotune>`` in a domain's XML; nothing if it is not XML."""
-    from xml.etree import ElementTree as ET  # 10 ms that only a host with domains pays
-
     try:
-        root = ET.fromstring(text)  # noqa: S314 - expat stops at expanding entities
-    except ET.ParseError:
+        root = libvirt.xml(text)
+    except ValueError:
         return
     for disk in root.iter("disk"):
         source, tune = disk.find("source"), disk.find("iotune")
@@ -102,9 +99,9 @@ def parse_domain(text: str) -> Iterator[DeviceCaps]:
 
 def _domains(host: Host, topology: Topology) -> Iterator[IoLimit]:
     by_path = {f"/dev/{device.title}": name for name, device in topology.devices.items()}
-    for name in list_names(host, DOMAINS):
+    for name in list_names(host, libvirt.RUNNING):
         if name.endswith(".xml"):
-            path = f"{DOMAINS}/{name}"
+            path = f"{libvirt.RUNNING}/{name}"
             for dev, caps in parse_domain(attribute(host, path)):
                 if dev in by_path:
                     yield IoLimit(by_path[dev], f"VM {name.removesuffix('.xml')}", path, caps)

@@ -23,27 +23,12 @@ _HIDDEN = re.compile(
     r"corig|wcorig|cvol|iorig|imeta|vdata|vorigin|pmspare)(?:_(?P<index>\d+))?|(?P<moved>pvmove)\d+"
 )
 
-# Role of a sub-LV for the device above it, by the ending of its name or uuid.
+# Role of a sub-LV for the device above it, by the ending of its name or uuid; all others hold data.
 ROLES = {
-    "rimage": Role.DATA,
-    "rmeta": Role.METADATA,
-    "mimage": Role.DATA,
-    "mimagetmp": Role.DATA,
-    "mlog": Role.METADATA,
-    "tdata": Role.DATA,
-    "tmeta": Role.METADATA,
-    "tpool": Role.DATA,
-    "cdata": Role.CACHE,
-    "cmeta": Role.METADATA,
-    "cvol": Role.CACHE,
-    "corig": Role.ORIGIN,
-    "wcorig": Role.ORIGIN,
-    "iorig": Role.DATA,
-    "imeta": Role.METADATA,
-    "vdata": Role.DATA,
-    "vpool": Role.DATA,
+    **dict.fromkeys(("rmeta", "mlog", "tmeta", "cmeta", "imeta"), Role.METADATA),
+    **dict.fromkeys(("cdata", "cvol"), Role.CACHE),
+    **dict.fromkeys(("corig", "wcorig"), Role.ORIGIN),
     "cow": Role.COW,
-    "real": Role.DATA,
 }
 
 
@@ -78,21 +63,17 @@ class LvName(NamedTuple):
         return ROLES.get(self.ending, Role.DATA)
 
 
-def is_lvm(uuid: str) -> bool:
-    """Whether a device-mapper uuid is LVM's."""
-    return uuid.startswith(PREFIX)
-
-
 def parse(name: str, uuid: str) -> LvName | None:
     """Return the parts of *name* (unmangled), with its *uuid*; None if it is not LVM's."""
-    if not is_lvm(uuid):
+    if not uuid.startswith(PREFIX):
         return None
     found = split_name(name)
     if len(found) < 2:
         return None
     vg, lv, layer = found[0], found[1], "-".join(found[2:])
     match = _HIDDEN.fullmatch(lv)
-    ending = layer or _ending(match) or uuid[UUID_LENGTH + 1 :]
+    reserved = (match["ending"] or match["moved"]) if match else ""
+    ending = layer or reserved or uuid[UUID_LENGTH + 1 :]
     # "-pool" is the visible device of a thin pool, an ordinary LV.
     ending = "" if ending == "pool" else ending
     # LVM numbers at most 255 sub-LVs; a longer number is part of a user's name.
@@ -122,7 +103,3 @@ def unmangle(name: str) -> str:
         return name
     raw = _MANGLED.sub(lambda match: bytes([int(match[1], 16)]), name.encode())
     return raw.decode("utf-8", "backslashreplace")
-
-
-def _ending(match: re.Match[str] | None) -> str:
-    return "" if match is None else match["ending"] or match["moved"]

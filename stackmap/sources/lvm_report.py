@@ -56,22 +56,14 @@ def _group(report: Mapping[str, Any], names: Mapping[str, str]) -> VolumeGroup:
     for row in report["seg"]:
         segments[_without_brackets(row["lv_name"])].append(row)
     extents = _extents_by_pv(report["pvseg"])
-    volumes = [
-        _volume(
-            row,
-            extent,
-            segments[_without_brackets(row["lv_name"])],
-            extents[_without_brackets(row["lv_name"])],
-        )
-        for row in report["lv"]
-    ]
+    named = [(_without_brackets(row["lv_name"]), row) for row in report["lv"]]
     return VolumeGroup(
         name=vg["vg_name"],
         extent=extent,
         attributes=vg["vg_attr"],
         shared=bool(vg["vg_lock_type"]) or vg["vg_attr"].endswith("c"),
         pvs=tuple(_pv(row, names) for row in report["pv"]),
-        volumes={volume.name: volume for volume in volumes},
+        volumes={n: _volume(n, row, extent, segments[n], extents[n]) for n, row in named},
     )
 
 
@@ -86,10 +78,12 @@ def _pv(row: Row, names: Mapping[str, str]) -> PhysicalVolume:
     )
 
 
-def _volume(row: Row, extent: int, segments: list[Row], on: Mapping[str, int]) -> LogicalVolume:
+def _volume(
+    name: str, row: Row, extent: int, segments: list[Row], on: Mapping[str, int]
+) -> LogicalVolume:
     regions = [int(segment["region_size"] or 0) for segment in segments]
     return LogicalVolume(
-        name=_without_brackets(row["lv_name"]),
+        name=name,
         segtypes=tuple(segment["segtype"] for segment in segments),
         extents=int(row["lv_size"]) // extent,
         attributes=row["lv_attr"],

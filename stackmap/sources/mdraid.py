@@ -23,6 +23,9 @@ _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
     8: "zr", 9: "nr", 10: "nc", 16: "la_6", 17: "ra_6", 18: "ls_6", 19: "rs_6", 20: "0_6", 21: "n_6"
 }  # fmt: skip
 
+# md.rst has the second spelling, the kernel prints the first.
+WRITE_MOSTLY = frozenset({"write_mostly", "writemostly"})
+
 # Attributes of some levels, shown as facts.
 FACTS = {
     "metadata": "metadata_version",
@@ -56,11 +59,9 @@ class Member:
     @property
     def state(self) -> str:
         """Its state in one word; "active" if in sync."""
-        for word in ("faulty", "replacement", "journal"):
+        for word in ("faulty", "replacement", "journal", "in_sync"):
             if word in self.states:
-                return word
-        if "in_sync" in self.states:
-            return "active"
+                return "active" if word == "in_sync" else word
         return "spare" if self.slot is None else "recovering"
 
 
@@ -99,10 +100,8 @@ class Array:
         attributes = self.attributes
         # A container is always "inactive": it has no I/O.
         state = "" if self.is_container else attributes["array_state"]
-        if state and state not in _BUSY:
-            return {"readonly": "read-only"}.get(state, state)
-        if not state:
-            return None
+        if state not in _BUSY:
+            return {"readonly": "read-only"}.get(state, state) or None
         return raid_state(
             failed=(parse_int(attributes["degraded"]) or 0) > 0,
             action=attributes["sync_action"] or "idle",
@@ -118,24 +117,23 @@ def read(host: Host, block: Block) -> Array:
         "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
         "sync_action", "sync_completed", "uuid", *FACTS.values(),
     )  # fmt: skip
-    there = frozenset(entries)
     members = [_member(host, path, name) for name in entries if name.startswith(_MEMBER)]
     return Array(
-        {n: attribute(host, f"{path}/{n}") if n.split("/")[0] in there else "" for n in wanted},
+        {n: attribute(host, f"{path}/{n}") if n.split("/")[0] in entries else "" for n in wanted},
         tuple(sorted(members, key=lambda member: (member.slot is None, member.slot, member.name))),
     )
 
 
 def component_size(host: Host, name: str) -> int | None:
     """Return the bytes that array *name* uses of each member; None without that attribute, as for raid0."""
-    attributes = parse_int(attribute(host, f"/sys/block/{name}/md/component_size"))
-    return attributes * KIB if attributes else None
+    size = parse_int(attribute(host, f"/sys/block/{name}/md/component_size"))
+    return size * KIB if size else None
 
 
 def facts(array: Array) -> dict[str, str]:
     """Return an array's facts for display, without empty and zero ones."""
     found = {key: array.attributes[name] for key, name in FACTS.items()}
-    spared = [member.name for member in array.members if _write_mostly(member)]
+    spared = [member.name for member in array.members if member.states & WRITE_MOSTLY]
     if spared:
         found["write mostly"] = " ".join(spared)
     return {key: value for key, value in found.items() if value not in ("", "0", "none")}
@@ -151,11 +149,6 @@ def _member(host: Host, path: str, entry: str) -> Member:
     )
 
 
-def _write_mostly(member: Member) -> bool:
-    # md.rst has the second spelling, the kernel prints the first.
-    return bool(member.states & {"write_mostly", "writemostly"})
-
-
 def _current(text: str) -> str:
     """Return the present value: during a reshape an attribute reads "new (old)"."""
     return text.partition(" ")[0]
@@ -164,9 +157,8 @@ def _current(text: str) -> str:
 def _progress(text: str) -> str:
     """Return the progress of a sync ("done / total" in sectors) as a percentage, "" without one."""
     done, slash, total = text.partition("/")
-    if not slash or not done.strip().isdigit() or not total.strip().isdigit():
-        return ""
-    return percent(int(done), int(total))
+    known = slash and done.strip().isdigit() and total.strip().isdigit()
+    return percent(int(done), int(total)) if known else ""
 
 
 def _raid10(code: int) -> tuple[str, int]:

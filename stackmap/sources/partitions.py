@@ -7,18 +7,15 @@ sysfs. Devices without a medium are not listed.
 
 from __future__ import annotations
 
-from stackmap.errors import SourceError
 from stackmap.host import Host
+from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/partitions"
 
 
 def read(host: Host) -> dict[str, str]:
     """Return major:minor by kernel name, {} if the file cannot be read."""
-    try:
-        return parse(host.read(PATH))
-    except SourceError:
-        return {}
+    return parse(attribute(host, PATH))
 
 
 def parse(text: str) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-_IDLE = ("idle", "frozen")
-
 
 def percent(part: float, whole: float) -> str:
     """
@@ -19,6 +17,6 @@ def raid_state(*, failed: bool, action: str, progress: str) -> str:
     """Return the state in words: a failed member first, then the running action."""
     # "recover" already says that a member is not in sync.
     words = ["degraded"] if failed and action != "recover" else []
-    if action not in _IDLE:
+    if action not in ("idle", "frozen"):
         words.append(f"{action} {progress}".strip())
     return ", ".join(words) or "active"

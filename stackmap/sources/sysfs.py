@@ -60,12 +60,7 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
         path = f"{ROOT}/{name}"
         if name.startswith("dm-"):
             # There may be thousands, and the entries of their directories are known.
-            known = numbers.get(name)
-            found.append(
-                Block(name, path, DM_ENTRIES, known)
-                if known
-                else _block(host, path, DM_ENTRIES, numbers)
-            )
+            found.append(_block(host, path, DM_ENTRIES, numbers))
             continue
         entries = frozenset(list_names(host, path))
         found.append(_block(host, path, entries, numbers))

@@ -10,23 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from stackmap.model.device import Kind
+from stackmap.model.device import Kind, Role
 from stackmap.model.raid import Layout
 from stackmap.sources.dm_targets import multipath, passthrough, raid, thin_and_cache
-from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment
-
-
-def _no_devices(_: Segment) -> list[Below]:
-    return []
-
-
-def _no_layout(_: Segment) -> Layout | None:
-    return None
-
-
-def _no_facts(_: Segment) -> Mapping[str, str]:
-    return {}
-
+from stackmap.sources.dm_targets.passthrough import device_offset_pairs
+from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, sectors_to_bytes
 
 ACTIVE = DmStatus("active")
 
@@ -35,14 +23,34 @@ def _active(_: Segment) -> DmStatus:
     return ACTIVE
 
 
+def _places(*places: tuple[int, Role]) -> Callable[[Segment], list[Below]]:
+    """Return a reader of whole devices: the indexes of their words, with their roles."""
+    return lambda segment: [Below(segment.words[place], role, 0) for place, role in places]
+
+
+def _offset_at(place: int) -> Callable[[Segment], list[Below]]:
+    """Return a reader of ``DEV offset`` at an index."""
+    return lambda s: device_offset_pairs(s.words[place : place + 2], s.length)
+
+
+def _fact(name: str, place: int) -> Callable[[Segment], Mapping[str, str]]:
+    """Return a reader of one word as a fact."""
+    return lambda segment: {name: segment.words[place]}
+
+
+def _block_at(place: int) -> Callable[[Segment], Mapping[str, str]]:
+    """Return a reader of a block size in sectors."""
+    return lambda segment: {"block": str(sectors_to_bytes(segment.words[place]))}
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Readers of a target: devices, layout and facts from its table, the rest from its status."""
 
     name: str
-    below: Callable[[Segment], list[Below]] = _no_devices
-    layout: Callable[[Segment], Layout | None] = _no_layout
-    facts: Callable[[Segment], Mapping[str, str]] = _no_facts
+    below: Callable[[Segment], list[Below]] = lambda _: []
+    layout: Callable[[Segment], Layout | None] = lambda _: None
+    facts: Callable[[Segment], Mapping[str, str]] = lambda _: {}
     status: Callable[[Segment], DmStatus] = _active
     kind: Kind = Kind.DM
 
@@ -50,34 +58,41 @@ class Target:
 TARGETS = {
     target.name: target
     for target in (
-        Target("linear", passthrough.linear),
+        Target("linear", _offset_at(0)),
         Target("striped", passthrough.striped, passthrough.striped_layout, status=passthrough.striped_status),
         Target("raid", raid.raid, raid.raid_layout, raid.raid_facts, raid.raid_status),
         Target("mirror", raid.mirror, raid.mirror_layout, status=raid.mirror_status),
-        Target("crypt", passthrough.crypt, facts=passthrough.crypt_facts, kind=Kind.CRYPT),
+        # cipher key iv_offset DEV offset: the key is not read
+        Target("crypt", _offset_at(3), facts=_fact("cipher", 0), kind=Kind.CRYPT),
         Target("multipath", multipath.multipath, facts=multipath.multipath_facts, status=multipath.multipath_status, kind=Kind.MULTIPATH),
-        Target("thin-pool", thin_and_cache.thin_pool, facts=thin_and_cache.thin_pool_facts, status=thin_and_cache.thin_pool_status, kind=Kind.THIN_POOL),
-        Target("thin", thin_and_cache.thin, facts=thin_and_cache.thin_facts, status=thin_and_cache.thin_status, kind=Kind.THIN),
-        Target("cache", thin_and_cache.cache, facts=thin_and_cache.cache_facts, status=thin_and_cache.cache_status, kind=Kind.CACHE),
-        Target("writecache", thin_and_cache.writecache, facts=thin_and_cache.writecache_facts, status=thin_and_cache.writecache_status, kind=Kind.CACHE),
-        Target("snapshot", thin_and_cache.snapshot, facts=thin_and_cache.snapshot_facts, status=thin_and_cache.snapshot_status, kind=Kind.SNAPSHOT),
-        Target("snapshot-merge", thin_and_cache.snapshot, facts=thin_and_cache.snapshot_facts, status=thin_and_cache.snapshot_status),
+        # META DATA block low_water …
+        Target("thin-pool", _places((0, Role.METADATA), (1, Role.DATA)), facts=thin_and_cache.thin_pool_facts, status=thin_and_cache.thin_pool_status, kind=Kind.THIN_POOL),
+        Target("thin", thin_and_cache.thin, facts=_fact("thin id", 1), status=thin_and_cache.thin_status, kind=Kind.THIN),
+        # META CACHE ORIGIN block …
+        Target("cache", _places((2, Role.ORIGIN), (1, Role.CACHE), (0, Role.METADATA)), facts=thin_and_cache.cache_facts, status=thin_and_cache.cache_status, kind=Kind.CACHE),
+        # p|s ORIGIN CACHE block …: the cache device has its own metadata, and the block size is in bytes
+        Target("writecache", _places((1, Role.ORIGIN), (2, Role.CACHE)), facts=_fact("block", 3), status=thin_and_cache.writecache_status, kind=Kind.CACHE),
+        # ORIGIN COW P chunk
+        Target("snapshot", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=thin_and_cache.snapshot_status, kind=Kind.SNAPSHOT),
+        Target("snapshot-merge", _places((0, Role.ORIGIN), (1, Role.COW)), facts=_block_at(3), status=thin_and_cache.snapshot_status),
         Target("snapshot-origin", passthrough.every_device),
         Target("integrity", passthrough.integrity, facts=passthrough.integrity_facts, status=passthrough.integrity_status),
-        Target("verity", passthrough.verity, facts=passthrough.verity_facts, status=passthrough.verity_status),
-        Target("era", thin_and_cache.era),
-        Target("clone", thin_and_cache.clone, status=thin_and_cache.clone_status),
+        Target("verity", passthrough.verity, facts=_fact("hash", 7), status=passthrough.verity_status),
+        # META ORIGIN block: the origin holds the data unchanged
+        Target("era", _places((1, Role.DATA), (0, Role.METADATA))),
+        # META DESTINATION SOURCE region …
+        Target("clone", _places((1, Role.DATA), (2, Role.ORIGIN), (0, Role.METADATA)), status=thin_and_cache.clone_status),
         Target("delay", passthrough.delay, facts=passthrough.delay_facts),
-        Target("flakey", passthrough.linear),
-        Target("dust", passthrough.linear),
-        Target("ebs", passthrough.linear),
+        Target("flakey", _offset_at(0)),
+        Target("dust", _offset_at(0)),
+        Target("ebs", _offset_at(0)),
         Target("unstriped", passthrough.unstriped),
         Target("switch", passthrough.switch),
         Target("log-writes", passthrough.log_writes),
         Target("zoned", passthrough.every_device),
         Target("vdo", passthrough.vdo, status=passthrough.vdo_status),
         Target("zero"),
-        Target("error", passthrough.every_device, status=passthrough.failing),
+        Target("error", passthrough.every_device, status=lambda _: DmStatus("failed")),
     )
 }  # fmt: skip
 

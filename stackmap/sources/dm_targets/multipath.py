@@ -52,10 +52,9 @@ def multipath_status(status: Segment) -> DmStatus:
     }
     working = [state for state in states.values() if state != "failed"]
     facts = {"paths": f"{len(working)} of {len(states)}"}
-    if not working:
-        return DmStatus("failed", paths=states, facts=facts)
     whole = len(working) == len(states)
-    return DmStatus("active" if whole else "degraded", paths=states, facts=facts)
+    state = "failed" if not working else "active" if whole else "degraded"
+    return DmStatus(state, paths=states, facts=facts)
 
 
 def _groups(

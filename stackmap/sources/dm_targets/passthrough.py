@@ -28,11 +28,6 @@ def device_offset_pairs(
     ]
 
 
-def linear(segment: Segment) -> list[Below]:
-    """``DEV offset`` first: linear, flakey, dust and ebs."""
-    return device_offset_pairs(segment.words[:2], segment.length)
-
-
 def striped(segment: Segment) -> list[Below]:
     """``stripes chunk (DEV offset)…``."""
     count = int(segment.words[0])
@@ -47,22 +42,8 @@ def striped_layout(segment: Segment) -> Layout | None:
 def striped_status(status: Segment) -> DmStatus:
     """``stripes DEV… 1 AAAA``: D is a stripe whose device has errors."""
     count = int(status.words[0])
-    health = status.words[count + 2]
-    dead = "D" in health
-    return DmStatus(
-        "failed" if dead else "active",
-        members=tuple("failed" if letter == "D" else "active" for letter in health),
-    )
-
-
-def crypt(segment: Segment) -> list[Below]:
-    """``cipher key iv_offset DEV offset``: the key is not read."""
-    return device_offset_pairs(segment.words[3:5], segment.length)
-
-
-def crypt_facts(segment: Segment) -> dict[str, str]:
-    """Return the cipher, without the key."""
-    return {"cipher": segment.words[0]}
+    states = tuple("failed" if x == "D" else "active" for x in status.words[count + 2])
+    return DmStatus("failed" if "failed" in states else "active", members=states)
 
 
 def delay(segment: Segment) -> list[Below]:
@@ -130,11 +111,6 @@ def verity(segment: Segment) -> list[Below]:
     return below
 
 
-def verity_facts(segment: Segment) -> dict[str, str]:
-    """Return the name of the hash."""
-    return {"hash": segment.words[7]}
-
-
 def verity_status(status: Segment) -> DmStatus:
     """``V``, or ``C`` after a block did not match its hash."""
     return DmStatus("active" if status.words[0] == "V" else "corrupted")
@@ -160,8 +136,3 @@ def vdo_status(status: Segment) -> DmStatus:
     if mode != "normal":
         return DmStatus(mode, facts=facts)
     return DmStatus("active" if recovering == "-" else "recovering", facts=facts)
-
-
-def failing(_: Segment) -> DmStatus:
-    """The status of an error target: all I/O fails."""
-    return DmStatus("failed")

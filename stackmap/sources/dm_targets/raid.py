@@ -20,7 +20,6 @@ from stackmap.sources.progress import percent, raid_state
 
 _TYPE = re.compile(r"(raid\d+)(?:_(.+))?")
 HEALTH_STATES = {"A": "active", "a": "out of sync", "D": "failed"}
-LEG_STATES = {"A": "active"}
 
 
 def members(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,12 +76,11 @@ def raid_status(status: Segment) -> DmStatus:
     health, progress, *rest = status.words[2:]
     action = rest[0] if rest else "idle"
     done, total = fraction(progress)
-    states = [HEALTH_STATES.get(letter, "missing") for letter in health]
     failed = "D" in health or "-" in health
     facts = {"mismatches": rest[1]} if len(rest) > 1 and rest[1] != "0" else {}
     return DmStatus(
         raid_state(failed=failed, action=action, progress=percent(done, total)),
-        members=tuple(states),
+        members=tuple(HEALTH_STATES.get(letter, "missing") for letter in health),
         facts=facts,
     )
 
@@ -114,13 +112,10 @@ def mirror_status(status: Segment) -> DmStatus:
             action="resync" if done < total else "idle",
             progress=percent(done, total),
         ),
-        paths=dict(
-            zip(
-                status.words[1 : legs + 1],
-                (LEG_STATES.get(letter, "failed") for letter in health),
-                strict=False,
-            )
-        ),
+        paths={
+            leg: "active" if letter == "A" else "failed"
+            for leg, letter in zip(status.words[1 : legs + 1], health, strict=False)
+        },
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stackmap.model.device import Role
+from stackmap.model.units import SECTOR
 from stackmap.sources.dm_targets.segment import (
     Below,
     DmStatus,
@@ -29,11 +30,6 @@ def failure(status: Segment) -> DmStatus | None:
     """Return the state of a one-word status, None for a status with figures."""
     word = status.words[0] if status.words else ""
     return DmStatus(_BROKEN[word]) if word in _BROKEN else None
-
-
-def thin_pool(segment: Segment) -> list[Below]:
-    """``META DATA block low_water …``."""
-    return [Below(segment.words[0], Role.METADATA, 0), Below(segment.words[1], Role.DATA, 0)]
 
 
 def thin_pool_facts(segment: Segment) -> dict[str, str]:
@@ -66,27 +62,12 @@ def thin(segment: Segment) -> list[Below]:
     ]
 
 
-def thin_facts(segment: Segment) -> dict[str, str]:
-    """Return its id in the pool."""
-    return {"thin id": segment.words[1]}
-
-
 def thin_status(status: Segment) -> DmStatus:
     """``mapped highest``, in sectors."""
     if told := failure(status):
         return told
     mapped = int(status.words[0])
-    return DmStatus("active", facts={"mapped": percent(mapped, length_in_sectors(status))})
-
-
-def snapshot(segment: Segment) -> list[Below]:
-    """``ORIGIN COW P chunk``."""
-    return [Below(segment.words[0], Role.ORIGIN, 0), Below(segment.words[1], Role.COW, 0)]
-
-
-def snapshot_facts(segment: Segment) -> dict[str, str]:
-    """Return the bytes copied at once."""
-    return {"block": str(sectors_to_bytes(segment.words[3]))}
+    return DmStatus("active", facts={"mapped": percent(mapped * SECTOR, status.length)})
 
 
 def snapshot_status(status: Segment) -> DmStatus:
@@ -95,16 +76,6 @@ def snapshot_status(status: Segment) -> DmStatus:
         return told
     state = "merging" if status.target == "snapshot-merge" else "active"
     return DmStatus(state, facts={"used": percent(*fraction(status.words[0]))})
-
-
-def cache(segment: Segment) -> list[Below]:
-    """``META CACHE ORIGIN block …``."""
-    metadata, fast, origin = segment.words[:3]
-    return [
-        Below(origin, Role.ORIGIN, 0),
-        Below(fast, Role.CACHE, 0),
-        Below(metadata, Role.METADATA, 0),
-    ]
 
 
 def cache_facts(segment: Segment) -> dict[str, str]:
@@ -143,16 +114,6 @@ def hit_ratio(hit: str, missed: str) -> str:
     return percent(int(hit), total) if total else ""
 
 
-def writecache(segment: Segment) -> list[Below]:
-    """``p|s ORIGIN CACHE block …``; the cache device holds its own metadata."""
-    return [Below(segment.words[1], Role.ORIGIN, 0), Below(segment.words[2], Role.CACHE, 0)]
-
-
-def writecache_facts(segment: Segment) -> dict[str, str]:
-    """Return the block size; unlike elsewhere, it is in bytes."""
-    return {"block": segment.words[3]}
-
-
 def writecache_status(status: Segment) -> DmStatus:
     """``error blocks free writeback …``."""
     error, blocks, free, dirty = status.words[:4]
@@ -163,29 +124,9 @@ def writecache_status(status: Segment) -> DmStatus:
     return DmStatus("active" if error == "0" else "failed", facts=facts)
 
 
-def era(segment: Segment) -> list[Below]:
-    """``META ORIGIN block``: the origin holds the data unchanged."""
-    return [Below(segment.words[1], Role.DATA, 0), Below(segment.words[0], Role.METADATA, 0)]
-
-
-def clone(segment: Segment) -> list[Below]:
-    """``META DESTINATION SOURCE region …``."""
-    metadata, destination, source = segment.words[:3]
-    return [
-        Below(destination, Role.DATA, 0),
-        Below(source, Role.ORIGIN, 0),
-        Below(metadata, Role.METADATA, 0),
-    ]
-
-
 def clone_status(status: Segment) -> DmStatus:
     """``block used/total region hydrated/total …``: regions copied so far."""
     if told := failure(status):
         return told
     done, total = fraction(status.words[3])
     return DmStatus("active" if done >= total else f"hydrate {percent(done, total)}")
-
-
-def length_in_sectors(status: Segment) -> int:
-    """Return the length of a segment in sectors, the unit of status lines."""
-    return status.length // sectors_to_bytes("1")
