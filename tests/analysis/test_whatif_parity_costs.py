@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.analysis.whatif.member_requests import parity_costs
 from stackmap.analysis.whatif.pattern import Hypothesis, Pattern
-from stackmap.analysis.whatif.stripe_cost import cold_reads, sequential
+from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, sequential
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.model.raid import layout
 from tests.drawn import raid_volume, topology
@@ -46,3 +46,29 @@ def test_a_page_of_raid5_of_three_reads_the_other_one():
     """d - 1 = 1 page to reconstruct, not 1 + 1 to modify; in sequence it is read once for both pages."""
     assert cold_reads(2, 1, 1) == 1
     assert sequential(2, 1, 1).reads == 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "chunk", "expected"),
+    [
+        ("raid6", 5, 64, 1.3),
+        ("raid6", 7, 64, 3),
+        ("raid5", 4, 128, 2),
+    ],
+)
+def test_measured_rows_carry_over_to_rows_of_the_same_chunks_only(level, members, chunk, expected):
+    """
+    RAID5 of four with chunks of 64 KiB reads 1.3 pages per one-page row, of 2 with a cold cache.
+
+    RAID6 of five has the same three data chunks per row: 1.3 × min(1 + 2, 2) ÷ 2. Other rows show
+    nothing about its cache, so their reads are cold: min(1 + 2, 4) for five data chunks, min(1 + 1, 2)
+    for three chunks of 128 KiB.
+    """
+    rows = Cost(reads=1.3, writes=2.0, updates=1.0)
+    pattern = Pattern(4 * KIB, 1.0, 1.0, rows, None, (Hypothesis(0.0, None),), ())
+    context = volume_context(topology(raid_volume("r", "raid5", 1)), "r")
+    assert (context.present.data, context.present.chunk) == (3, 64 * KIB)
+
+    (cost,) = parity_costs(pattern, context, layout(level, members, chunk * KIB))
+
+    assert cost.reads == pytest.approx(expected)
