@@ -4,7 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.analysis.traffic.bitmap_writes import bitmap_write_size, max_bitmap_writes
+from stackmap.analysis.traffic.bitmap_writes import (
+    bitmap_write_size,
+    max_bitmap_bytes,
+    max_bitmap_writes,
+)
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import IDLE
 from stackmap.model.raid import layout
@@ -91,3 +95,22 @@ def test_reads_have_no_marks():
 
     assert not stack_figures(seen, loads, "md0").layers[1].share.estimated
     assert not stack_figures(seen, dict.fromkeys(loads, IDLE), "md0").layers[1].share.estimated
+
+
+def test_bytes_of_bitmap_writes_are_counted_at_each_member():
+    """20 pages and 7 bitmap writes of 2560 bytes at each of 4 members; an array without a bitmap has none."""
+    seen = with_blocks(array("raid5"), "512")
+    flow = did(27, (20 * 4096 + 7 * 2560) / 27)
+    loads = {"md0": moved(write=did(40, 4096))} | members(flow)
+    bare = replace(seen["md0"], facts={})
+
+    assert max_bitmap_bytes(seen, loads, seen["md0"]) == pytest.approx(4 * 7 * 2560)
+    assert max_bitmap_bytes(seen, loads, bare) == 0
+
+
+def test_bits_that_fill_a_block_with_the_superblock_take_one_block():
+    """256 bytes of superblock and 2048 bits are 512 bytes; one bit more takes another block."""
+    seen = with_blocks(array("raid5"), "512")
+    sizes = [replace(seen["md0"], size=3 * bits * 65536) for bits in (2048, 2049)]
+
+    assert [bitmap_write_size(seen, each) for each in sizes] == [512, 1024]

@@ -17,8 +17,8 @@ from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.io_limit import IoLimit
 from stackmap.model.raid import layout
-from stackmap.model.topology import Edge
-from tests.drawn import DISKS, did, moved, passing, raid_volume, topology
+from stackmap.model.topology import Edge, Topology
+from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
 
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
 LOUD = ("critical", "warning")
@@ -93,6 +93,18 @@ def test_a_sick_disk_is_not_the_workload_and_its_neighbours_are_innocent():
 def test_a_slow_disk_is_not_sick():
     """5.1 ms per 128 KiB is normal for a spinning disk."""
     assert names(explained("laptop-luks-lvm", "iostat-faster.txt"), *LOUD) == []
+
+
+def test_of_a_volume_and_the_disk_below_it_the_disk_is_overloaded():
+    """Both take 29 ms where the baseline has 2 ms; the volume waits for the disk just below it."""
+    tree = Topology([disk("sda"), passing("dm-0")], [Edge("dm-0", "sda", Role.DATA)])
+    quiet, loaded = (
+        Interval(dict.fromkeys(("dm-0", "sda"), moved(did(rate, 4096, wait=wait), aqu=queue)))
+        for rate, wait, queue in ((23, 46.0, 0.046), (59, 59 * 29.0, 17.0))
+    )
+    found = findings(Context(tree, loaded, baseline=quiet))
+
+    assert [each.device for each in found if each.rule.id == "SM401"] == ["sda"]
 
 
 # Articles 000 and 001: busy is not full.

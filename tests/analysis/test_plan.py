@@ -201,6 +201,7 @@ def test_dropping_copies_says_what_is_lost():
     (step,) = plan(lv_context("raid1", 3, "linear"), "mirror").steps
 
     assert ("lvconvert", "--yes", "--mirrors", "0", "vg/lv") == step.command
+    assert step.does == "removes 2 of 3 copies"
     assert "NO REDUNDANCY" in step.risks
 
 
@@ -405,6 +406,18 @@ def test_disks_of_the_same_sort_come_first():
     )
 
     assert ["sdc"] == [pv.device for pv in place(context, 1, 10, avoiding=["sda"])]
+
+
+def test_a_pv_that_lvm_cannot_use_gets_no_member():
+    """Of sda to sdd the LV is on sda, sdb is not allocatable, and the device of sdc is missing: sdd is left."""
+    context = lv_context("linear", 1, "raid1", count=4)
+    changes = {"sdb": {"usable": False}, "sdc": {"device": ""}}
+    pvs = [replace(pv, **changes.get(pv.device, {})) for pv in context.group.pvs]
+    context = replace(context, groups={"vg": group_of(pvs)})
+
+    assert [pv.device for pv in place(context, 1, 10, avoiding=["sda"])] == ["sdd"]
+    with pytest.raises(PlanRefused, match="only 1 qualify"):
+        place(context, 2, 10, avoiding=["sda"])
 
 
 def test_onto_is_kept_to():

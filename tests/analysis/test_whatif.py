@@ -150,6 +150,17 @@ def test_writes_all_over_raid10_are_told_by_their_bitmap():
     assert found.projected.members.read.likely == pytest.approx(64 * 4 * 2)
 
 
+def test_bits_between_a_stream_and_random_writes_bound_the_sequential_share():
+    """
+    7 bits per second are set. A stream sets 1 MiB ÷ 2 MiB = 0.5, and 64 random writes on 300 regions set
+    60 (1 - e^-x) e^-x with x = 64 × 5 ÷ 300: 13.5427. So at most 6.5427 ÷ 13.0427 of the bytes are a stream.
+    """
+    found = stream("raid10", read=did(0, PAGE), write=did(32, 16 * KIB), rmeta=14.0)
+    shares = {each.sequential for each in found.pattern.hypotheses}
+
+    assert sorted(shares) == pytest.approx([0.0, 6.5427 / 13.0427], rel=1e-4)
+
+
 def test_few_writes_with_pauses_may_be_a_stream_or_anywhere():
     """Two a second, and two pages of the bitmap: bits, or marks of superblocks after each pause."""
     few = interval(moved(write=did(2, 16 * KIB)), did(0, 1), did(1, 16 * KIB), rmeta=4.0)

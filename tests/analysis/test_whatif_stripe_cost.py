@@ -78,3 +78,9 @@ def test_longer_runs_never_cost_more_updates(shape):
     updates = [scattered(*shape, 1 + step / 7).updates for step in range(60)]
 
     assert updates == sorted(updates, reverse=True)
+
+
+@SHAPES
+def test_a_row_per_page_is_a_run_of_one_chunk(shape):
+    """No run takes more updates than a single page, so the answer is exact."""
+    assert run_of(*shape, 1.0) == 1.0

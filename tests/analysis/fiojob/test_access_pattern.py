@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stackmap.analysis.fiojob.access_pattern import AccessPattern
@@ -20,7 +22,7 @@ from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
 
 RAID5 = topology(raid_volume("vm", "raid5", 8, label="vg/vm", size=700 << 20))
 PLAIN = Topology([disk("sda"), passing("dm-0")], [Edge("dm-0", "sda", Role.DATA)])
-PAGE, WRITES = 4096, 101.0
+KIB, PAGE, WRITES = 1024, 4096, 101.0
 
 
 def raid5(reads, size=PAGE):
@@ -112,6 +114,17 @@ def test_a_job_has_as_many_at_random_as_do_not_follow(sequential, options):
     said = {k: v for k, v in section.options.items() if k in ("rw", "percentage_random")}
 
     assert said == options
+
+
+def test_requests_as_large_as_the_split_may_be_pieces():
+    """A chunk of 192 KiB splits requests, and those of 192 KiB may be pieces; those of 4 KiB are not."""
+    whole = written(0.0)
+    stream = replace(whole.streams[0], sizes=Sizes({192 * KIB: 1}, SizeSource.ONE))
+    (pieces,) = job_of(replace(whole, split_size=192 * KIB, streams=(stream,))).sections
+    (small,) = job_of(replace(whole, split_size=192 * KIB)).sections
+
+    assert any("splits requests at 192 KiB before" in each for each in pieces.comments)
+    assert not any("splits requests" in each for each in small.comments)
 
 
 def test_json_has_the_share_and_what_became_of_it():
