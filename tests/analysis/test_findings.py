@@ -214,6 +214,26 @@ def test_a_member_with_more_to_do_is_not_accused():
     assert found([RAID10], loads) == []
 
 
+def test_a_member_with_another_mix_is_not_accused():
+    """Each serves 100 per second, but sdb 61 writes and its peers 41: more than a quarter more."""
+    awaits = dict(zip(DISKS, [7, 29, 11, 13], strict=True))
+    mixed, equal = (
+        {
+            name: moved(
+                did(100 - writes, 65536, wait=(100 - writes) * ms),
+                did(writes, 65536, wait=writes * ms),
+                aqu=ms / 10,
+            )
+            for name, ms in awaits.items()
+            for writes in [of_sdb if name == "sdb" else 41]
+        }
+        for of_sdb in (61, 41)
+    )
+
+    assert found([RAID10], mixed) == []
+    assert found([RAID10], equal) == [("slow-member", "sdb")]
+
+
 def test_a_slow_member_is_slow_in_most_parts_of_the_interval():
     """Slow in one interval of three is not reported; in three of three it is."""
     slow, well = Interval(on_disks([7, 29, 11, 13])), Interval(on_disks([7, 11, 11, 13]))

@@ -242,3 +242,18 @@ def test_a_wait_outlasts_what_follows_a_reshape(waited):
 def test_a_wait_fails_where_it_is_not_what_was_asked_for(waited, last):
     """Another level, too few members, another chunk, a member short, or no answer."""
     assert 0 != waited(layout("raid6", 4, CHUNK), last)
+
+
+def test_an_array_that_just_fits_is_copied():
+    """
+    mdadm reserves up to a tenth of 1 GiB and 1 MiB: 965,319,066 of 1,073,741,824 bytes are left.
+
+    Half of four disks is twice that; one byte more has no room.
+    """
+    room = 2 * 965_319_066
+    context = md_context("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"))
+    fits, misses = (replace(context.target, size=size) for size in (room, room + 1))
+
+    assert STRATEGIES["array-copy"].plan(replace(context, target=fits))
+    with pytest.raises(PlanRefused, match=f"these disks holds {room}"):
+        STRATEGIES["array-copy"].plan(replace(context, target=misses))
