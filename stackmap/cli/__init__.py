@@ -49,14 +49,15 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; an interrupt and a closed pipe end it with status 0."""
+        """Run the command and exit with its status: 0 after an interrupt, or if the pipe is closed."""
         try:
-            return super().invoke(ctx)
+            super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(0)
         except BrokenPipeError:
             discard_output()
             ctx.exit(0)
+        ctx.exit(ctx.obj.status)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the list without importing every command for its first line of help."""

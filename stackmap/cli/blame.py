@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,6 @@ from stackmap.analysis.corrections import corrected
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
 from stackmap.cli.output import as_text
-from stackmap.cli.session import missing_status
 from stackmap.document.blame import disk_blocks, group_blocks, volume_blocks
 from stackmap.document.notes import notes
 from stackmap.find import find_existing
@@ -71,4 +69,3 @@ def command(
         blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
         blocks += [*group_blocks(current, chosen, groups), *notes(right, done, why=why)]
         click.echo(as_text(blocks, heading=not no_heading))
-    sys.exit(missing_status(measured.missing))

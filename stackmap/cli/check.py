@@ -10,10 +10,10 @@ import click
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import checks
-from stackmap.cli.exit_status import exit_with
+from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option
 from stackmap.cli.output import as_text
-from stackmap.cli.session import tell_missing, tell_unknown
+from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.document.check import NO_PROBLEMS, NOTHING, check_document
 from stackmap.find import find_all
@@ -23,7 +23,6 @@ from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.model.topology import Topology
 
 
 @click.command()
@@ -49,9 +48,15 @@ def command(
     """
     topology = discover(session.host, geometry=True)
     chosen = topology.select(find_all(topology, names)) if names else topology
-    status = tell_missing(topology, names)
+    session.tell_missing(topology, names)
     tell_unknown(topology)
-    found = checks(Context(chosen, mounted=_mounted(session, chosen)))
+    numbers = {device.number: name for name, device in chosen.devices.items()}
+    mounted = {
+        numbers[mount.number]: {"type": mount.kind, **mount.options}
+        for mount in mountinfo.read(session.host)
+        if mount.number in numbers
+    }
+    found = checks(Context(chosen, mounted=mounted))
     if problems:
         found = [line for line in found if line.severity is not Severity.GOOD]
     if as_json:
@@ -60,14 +65,5 @@ def command(
         write = render_blocks if markdown else as_text
         blocks = check_document(chosen, found, NO_PROBLEMS if problems else NOTHING)
         click.echo(write(blocks), nl=False)
-    exit_with((line.severity for line in found if exit_code), otherwise=status)
-
-
-def _mounted(session: Session, topology: Topology) -> dict[str, dict[str, str]]:
-    """Return the mount options of each mounted file system, by device."""
-    numbers = {device.number: name for name, device in topology.devices.items()}
-    return {
-        numbers[mount.number]: {"type": mount.kind, **mount.options}
-        for mount in mountinfo.read(session.host)
-        if mount.number in numbers
-    }
+    if exit_code:
+        session.status = status_of(line.severity for line in found) or session.status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -18,7 +17,7 @@ from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, p
 from stackmap.analysis.layers import counted_tops
 from stackmap.cli.options import json_option, no_heading_option
 from stackmap.cli.output import as_text, tell
-from stackmap.cli.session import Session, missing_status, tell_unknown
+from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.document.compare import document
 from stackmap.errors import InputError, NameNotFound
 from stackmap.find import find, not_found
@@ -96,10 +95,11 @@ def command(
             _side(word, opened.enter_context(_source(session, word))) for word in (before, after)
         )
         if names or mapped:
+            pairs, lacking = _pairs(old, new, names, mapped)
             unmatched: tuple[Unmatched, ...] = ()
-            pairs, status = _pairs(old, new, names, mapped)
         else:
-            (pairs, unmatched), status = _tops(old, new), 0
+            pairs, unmatched = _tops(old, new)
+            lacking = []
         recordings = (
             old.recording([one for one, _ in pairs]),
             new.recording([other for _, other in pairs]),
@@ -113,7 +113,8 @@ def command(
         click.echo(json.dumps(compare_json(found)))
     else:
         click.echo(as_text(document(found), heading=not no_heading), nl=False)
-    sys.exit(status)
+    if lacking:
+        session.status = SOME_MISSING
 
 
 def _side(name: str, source: Source) -> Side:
@@ -161,8 +162,8 @@ def _tops(old: Side, new: Side) -> tuple[Pairs, tuple[Unmatched, ...]]:
 
 def _pairs(
     old: Side, new: Side, names: tuple[str, ...], mapped: tuple[str, ...]
-) -> tuple[Pairs, int]:
-    """Return the pairs that *names* and *mapped* mean, and the exit status: some names may be missing on one side."""
+) -> tuple[Pairs, list[str]]:
+    """Return the pairs that *names* and *mapped* mean, and the names that one side lacks."""
     pairs = [_mapped(old.topology, new.topology, each) for each in mapped]
     lacking: list[str] = []
     for name in names:
@@ -175,7 +176,7 @@ def _pairs(
         raise NameNotFound(f"no volume is in both: {', '.join(lacking)}; {RENAMED}")
     for name in lacking:
         tell(f"not in both: {name}")
-    return pairs, missing_status(lacking)
+    return pairs, lacking
 
 
 def _matches(before: Topology, after: Topology, name: str) -> dict[str, str | None]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
-from typing import NoReturn
 
 from stackmap.analysis.findings.rule import Severity
 
 STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
 
 
-def exit_with(severities: Iterable[Severity], otherwise: int = 0) -> NoReturn:
-    """Exit with the status of the worst of *severities*; *otherwise* if none has one."""
-    worst = max((STATUSES.get(each, 0) for each in severities), default=0)
-    sys.exit(worst or otherwise)
+def status_of(severities: Iterable[Severity]) -> int:
+    """Return the status of the worst of *severities*."""
+    return max((STATUSES.get(each, 0) for each in severities), default=0)

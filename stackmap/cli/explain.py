@@ -9,10 +9,9 @@ import click
 
 from stackmap.analysis.findings.measured import measured_context
 from stackmap.analysis.findings.rules import RULES, findings
-from stackmap.cli.exit_status import exit_with
+from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
 from stackmap.cli.output import as_text, tell
-from stackmap.cli.session import missing_status
 from stackmap.document.explain import explain_document
 from stackmap.document.rules import rules_document
 from stackmap.measurement.baseline import read_baseline
@@ -82,4 +81,5 @@ def command(
             blocks = explain_document(topology, found, context.interval)
             click.echo(gap + write(blocks), nl=False)
         severities += [each.severity for each in found]
-    exit_with(severities if exit_code else (), otherwise=missing_status(measured.missing))
+    if exit_code:
+        session.status = status_of(severities) or session.status

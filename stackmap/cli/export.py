@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.options import measuring
 from stackmap.cli.output import STDOUT, writing
-from stackmap.cli.session import missing_status
 from stackmap.errors import InputError
 from stackmap.find import find_existing
 
@@ -66,7 +64,6 @@ def command(
         _openmetrics(out, reports)
     else:
         _parquet(str(out), reports)
-    sys.exit(missing_status(measured.missing))
 
 
 def _openmetrics(out: str | None, reports: Iterator[TopologyInterval]) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +11,6 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
 from stackmap.cli.output import as_text
-from stackmap.cli.session import missing_status
 from stackmap.find import find_existing
 
 if TYPE_CHECKING:
@@ -23,21 +19,9 @@ if TYPE_CHECKING:
     from stackmap.document.blocks import Block
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
-    from stackmap.sampling.snapshots import TopologyInterval
 
-
-@dataclass(frozen=True, slots=True)
-class Looks:
-    """How to show the figures."""
-
-    per_layer: bool
-    extended: bool
-    skip_idle: bool
-    time: bool
-    as_json: bool
-    no_heading: bool
-    totals: bool
-    why: bool
+Looks = dict[str, bool]  # the flags of the command, by name
+Show = Callable[["Interval"], str]
 
 
 @click.command()
@@ -70,31 +54,15 @@ def command(
     if looks["per_layer"] and (looks["extended"] or looks["totals"]):
         raise click.UsageError("--per-layer cannot be combined with --extended or --totals")
     measured = session.measure(options)
-    show = _layers if looks["per_layer"] else _devices
-    for page in _pages(partial(show, looks=Looks(**looks)), options.names, measured.reports()):
-        click.echo(page, nl=False)
-    sys.exit(missing_status(measured.missing))
-
-
-Show = Callable[["Interval"], Iterator[str]]
-
-
-def _pages(
-    show: Callable[[Topology, list[str]], Show],
-    names: tuple[str, ...],
-    reports: Iterator[TopologyInterval],
-) -> Iterator[str]:
-    """Yield what to print: each report in its topology, where names are looked up anew."""
+    printer = _layers if looks["per_layer"] else _devices
     last: Topology | None = None
-    for topology, interval in reports:
-        if topology is not last:
+    for topology, interval in measured.reports():
+        if topology is not last:  # names are looked up anew
             last = topology
-            chosen = find_existing(topology, names)
-            shown = show(topology, chosen)
-        if chosen or not names:
-            yield from shown(interval)
-        else:
-            yield from show(topology.subset(()), [])(interval)
+            chosen = find_existing(topology, options.names)
+            shown = topology if chosen or not options.names else topology.subset(())
+            show = printer(shown, chosen, looks)
+        click.echo(show(interval), nl=False)
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
@@ -103,15 +71,14 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.document.layers import layers_document
     from stackmap.render.layers_json import layers_json
 
-    def show(report: Interval) -> Iterator[str]:
+    def show(report: Interval) -> str:
         right, done = corrected(topology, report)
         stacks = layer_report(Ledger(topology, right.loads, right.seconds), chosen)
-        if looks.skip_idle:
+        if looks["skip_idle"]:
             stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
-        if looks.as_json:
-            yield json.dumps(layers_json(stacks, right, done)) + "\n"
-        else:
-            yield _text(layers_document(stacks, right), right, done, looks)
+        if looks["as_json"]:
+            return json.dumps(layers_json(stacks, right, done)) + "\n"
+        return _text(layers_document(stacks, right), right, done, looks)
 
     return show
 
@@ -124,9 +91,9 @@ def _text(
     from stackmap.document.intervals import end_time
     from stackmap.document.notes import notes
 
-    time = [Paragraph(end_time(interval) or "-")] if looks.time else []
-    below = notes(interval, corrections, why=looks.why)
-    return as_text([*time, *blocks, *below], heading=not looks.no_heading) + "\n"
+    time = [Paragraph(end_time(interval) or "-")] if looks["time"] else []
+    below = notes(interval, corrections, why=looks["why"])
+    return as_text([*time, *blocks, *below], heading=not looks["no_heading"]) + "\n"
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
@@ -137,15 +104,14 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     part = topology.select(chosen) if chosen else topology
     rows = list(part.rows())
 
-    def show(report: Interval) -> Iterator[str]:
+    def show(report: Interval) -> str:
         right, done = corrected(topology, report)
-        sums = totals(part, right.loads) if looks.totals else ()
-        if looks.as_json:
-            yield json.dumps(iostat_json(rows, right, done, sums)) + "\n"
-        else:
-            blocks = iostat_document(
-                rows, right, sums, extended=looks.extended, skip_idle=looks.skip_idle
-            )
-            yield _text(blocks, right, done, looks)
+        sums = totals(part, right.loads) if looks["totals"] else ()
+        if looks["as_json"]:
+            return json.dumps(iostat_json(rows, right, done, sums)) + "\n"
+        blocks = iostat_document(
+            rows, right, sums, extended=looks["extended"], skip_idle=looks["skip_idle"]
+        )
+        return _text(blocks, right, done, looks)
 
     return show

@@ -94,7 +94,6 @@ def _everything(host: Host) -> Topology:
 
 
 def _progress(out: str, times: list[float], samples: int) -> None:
-    """Show the progress on a terminal."""
     if sys.stderr.isatty():
         spent = times[-1] - times[0]
         click.echo(f"\r{safe(out)}: {samples + 1} samples, {spent:.0f} s\x1b[K", err=True, nl=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
 from stackmap.cli.options import MAX_SAMPLES, measuring, onto_option
 from stackmap.cli.output import writing
-from stackmap.cli.session import missing_status
 from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.host.capture_paths import encoded
@@ -92,7 +90,6 @@ def command(
     )
     page = page_of(found, proposals, report_data(found, proposals))
     _write(out, _drawn(page, markdown=markdown))
-    sys.exit(missing_status(measured.missing))
 
 
 def _plan_context(

@@ -21,7 +21,11 @@ SOME_MISSING = 64  # exit status, as lsblk has it: some names are found, and som
 
 
 class Session:
-    """The options before COMMAND: *capture*, None for this machine, and the colour; None: as the terminal has it."""
+    """
+    The options before COMMAND: *capture*, None for this machine, and the colour; None: as the terminal has it.
+
+    ``status``: the exit status of the command, if it ends without an error.
+    """
 
     def __init__(
         self, capture: str | None, part: Mapping[str, str | None], color: str = "auto"
@@ -29,6 +33,7 @@ class Session:
         self._capture = capture
         self._part = part  # since, until, every
         self.color = {"always": True, "never": False}.get(color)
+        self.status = 0
 
     @property
     def live(self) -> bool:
@@ -91,9 +96,17 @@ class Session:
         elif machine.step is not None:
             tell(f"long recording: one sample per {machine.step:g} s is used; see --every")
         found = Measurement(source, selection, options.names, connected=each is not None)
-        tell_missing(found.topology, found.missing)
+        self.tell_missing(found.topology, found.missing)
         tell_unknown(found.topology)
         return found
+
+    def tell_missing(self, topology: Topology, names: Iterable[str]) -> None:
+        """Say on stderr which of *names* are not found, and set the exit status for it."""
+        from stackmap.find import not_found, unmatched
+
+        for name in unmatched(topology, names):
+            tell(not_found(topology, [name]))
+            self.status = SOME_MISSING
 
     @cached_property
     def _captured(self) -> CapturedHost | None:
@@ -102,21 +115,6 @@ class Session:
         from stackmap.host.capture import CapturedHost
 
         return CapturedHost(self._capture, tell)
-
-
-def missing_status(names: Iterable[str]) -> int:
-    """Return the exit status where *names* are not found and others are."""
-    return SOME_MISSING if any(True for _ in names) else 0
-
-
-def tell_missing(topology: Topology, names: Iterable[str]) -> int:
-    """Say on stderr which of *names* are not found; return the exit status for it."""
-    from stackmap.find import not_found, unmatched
-
-    lacking = unmatched(topology, names)
-    for name in lacking:
-        tell(not_found(topology, [name]))
-    return missing_status(lacking)
 
 
 def tell_unknown(topology: Topology) -> None:

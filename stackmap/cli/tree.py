@@ -12,7 +12,6 @@ import click
 
 from stackmap.cli.options import no_heading_option
 from stackmap.cli.output import tell, width
-from stackmap.cli.session import tell_missing
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -115,7 +114,7 @@ def command(
     else:
         text = _drawn(topology, look, columns, looks)
     click.echo(text, nl=False, color=look.colour)
-    sys.exit(tell_missing(whole, names))
+    session.tell_missing(whole, names)
 
 
 def _ahead(session: Session) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +17,6 @@ from stackmap.cli.options import (
     no_heading_option,
 )
 from stackmap.cli.output import as_text
-from stackmap.cli.session import missing_status
 from stackmap.document import whatif
 from stackmap.model.layout_request import parse
 from stackmap.render.whatif_json import whatif_json
@@ -66,4 +64,3 @@ def command(
         gap = "\n" if number else ""
         blocks = whatif.document(projection)
         click.echo(gap + as_text(blocks, heading=not no_heading), nl=False)
-    sys.exit(missing_status(measured.missing))

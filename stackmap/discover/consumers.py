@@ -42,10 +42,11 @@ def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
         for entry in list_names(scan.host, folder):
             if entry.endswith(".pid"):
                 pid = attribute(scan.host, f"{folder}/{entry}")
-                for path in _open_files(scan, pid) if pid.isdecimal() else ():
-                    if device := scan.device_at(path):
+                files = f"/proc/{pid}/fd"
+                for number in list_names(scan.host, files) if pid.isdecimal() else ():
+                    if device := scan.device_at(_link(scan, f"{files}/{number}")):
                         name = entry.removesuffix(".pid")
-                        yield device, Use("vm", _guest_name(scan, name), f"/proc/{pid}/fd")
+                        yield device, Use("vm", _guest_name(scan, name), files)
 
 
 def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
@@ -77,12 +78,6 @@ def _osd_links(scan: Scan) -> Iterator[tuple[str, str]]:
             if entry.startswith(start) and number.isdecimal():
                 for part in ("block", "block.db", "block.wal"):
                     yield f"{folder}/{entry}/{part}", number
-
-
-def _open_files(scan: Scan, pid: str) -> Iterator[str]:
-    folder = f"/proc/{pid}/fd"
-    for number in list_names(scan.host, folder):
-        yield _link(scan, f"{folder}/{number}")
 
 
 def _guest_name(scan: Scan, name: str) -> str:

@@ -120,7 +120,6 @@ def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, 
 
 
 def _states(edges: tuple[Edge, ...], status: DmStatus, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the states of the devices below, by name."""
     if not status.paths and not status.members:
         return {}
     states = {names[number]: state for number, state in status.paths.items() if number in names}

@@ -83,7 +83,6 @@ class Command:
         return b"".join(output[self._out]), b"".join(output[self._err])
 
     def _ended(self, deadline: float) -> int:
-        """Return the exit status."""
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
@@ -104,7 +103,6 @@ class Command:
 
 
 def _program(name: str) -> str:
-    """Return where the program *name* is."""
     for folder in SYSTEM_PATH.split(":"):
         path = f"{folder}/{name}"
         if os.access(path, os.X_OK):

@@ -7,6 +7,7 @@ commands or sleep. It opens files of /proc, /sys and /run, never a block device.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
@@ -80,10 +81,8 @@ class LiveHost:
 
     def start(self, *command: str) -> None:
         """Start *command* now for a later ``run``, which also raises its errors."""
-        try:
+        with contextlib.suppress(SourceError):
             self._begun[command] = _started(command)
-        except SourceError:
-            return
 
     def run(self, *command: str) -> str:
         """Return the output of *command* in the C locale, within its time limit (``COMMAND_TIMEOUTS``)."""
@@ -123,9 +122,8 @@ class LiveHost:
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Start *ask* in a thread."""
-        from stackmap.host.background_thread import (
-            ThreadedAnswer,
-        )  # 3 ms, needed only after a change
+        # 3 ms, needed only after a change
+        from stackmap.host.background_thread import ThreadedAnswer
 
         return ThreadedAnswer(partial(ask, self))
 
@@ -150,8 +148,11 @@ class LiveHost:
 
 
 def _started(command: tuple[str, ...]) -> Command:
-    if command[0] == "dmsetup":
-        _require_control()
+    # Refuse where dmsetup would, without the cost of running it.
+    if command[0] == "dmsetup" and not os.path.exists(CONTROL):
+        raise SourceMissing("dmsetup: this kernel has no device-mapper loaded")
+    if command[0] == "dmsetup" and not os.access(CONTROL, os.R_OK | os.W_OK):
+        raise SourceDenied(f"dmsetup: {CONTROL} needs root")
     from stackmap.host.command import Command  # 2 ms, not needed without root or dm
 
     return Command(command)
@@ -170,23 +171,13 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
     return b"".join(parts)
 
 
-def _require_control() -> None:
-    """Refuse where dmsetup would, without the cost of running it."""
-    if not os.path.exists(CONTROL):
-        raise SourceMissing("dmsetup: this kernel has no device-mapper loaded")
-    if not os.access(CONTROL, os.R_OK | os.W_OK):
-        raise SourceDenied(f"dmsetup: {CONTROL} needs root")
-
-
 def _refusal(what: str, error: OSError) -> SourceError:
     kind = _KINDS.get(error.errno or 0, SourceError)
     return kind(f"{what}: {error.strerror or error}")
 
 
 def _failure(command: tuple[str, ...], complaint: str) -> SourceError:
-    lines = complaint.strip().splitlines()
-    message = (
-        f"{' '.join(command[:2])}: {lines[-1].strip() if lines else 'failed without a message'}"
-    )
+    lines = complaint.strip().splitlines() or ["failed without a message"]
+    message = f"{' '.join(command[:2])}: {lines[-1].strip()}"
     denied = "Permission denied" in complaint or "Operation not permitted" in complaint
     return (SourceDenied if denied else SourceError)(message)

@@ -45,18 +45,15 @@ class LogReader:
     def span(self) -> tuple[float, float] | None:
         """Return the first instant, from a segment's name, and the last, from the last segment."""
         for place in reversed(range(len(self._names))):
-            last = None
-            for time, _ in self._frames(place):
-                last = time
-            if last is not None:
-                return self._starts[0], last
+            times = [time for time, _ in self._frames(place)]
+            if times:
+                return self._starts[0], times[-1]
         return None
 
     def spacing(self) -> float | None:
         """Return the seconds between the first two frames, from the first segment; None without two."""
-        return first_spacing(
-            [time for time, _ in islice(self._frames(0), 2)] if self._names else []
-        )
+        frames = self._frames(0) if self._names else iter(())
+        return first_spacing([time for time, _ in islice(frames, 2)])
 
     def last_interval(self, window: TimeWindow) -> TimeWindow | None:
         """Return the window of the last interval in *window*, reading segments from the end; None without one."""

@@ -33,7 +33,10 @@ class InterceptingHost:
     def names_in(self, path: str) -> list[str]:
         """Return the directory's names."""
         return self._ask(
-            f"names_in {path}", f"{path}/{LISTING}", lambda: self._host.names_in(path), _lines
+            f"names_in {path}",
+            f"{path}/{LISTING}",
+            lambda: self._host.names_in(path),
+            lambda names: "".join(f"{name}\n" for name in names),
         )
 
     def link(self, path: str) -> str:
@@ -48,7 +51,10 @@ class InterceptingHost:
     def udev(self, number: str) -> dict[str, str]:
         """Return udev's properties; recorded in udev's own format."""
         return self._ask(
-            f"udev {number}", udev_file(number), lambda: self._host.udev(number), _properties
+            f"udev {number}",
+            udev_file(number),
+            lambda: self._host.udev(number),
+            lambda found: "".join(f"E:{key}={value}\n" for key, value in sorted(found.items())),
         )
 
     def volumes(self) -> list[dict[str, Json]]:
@@ -117,11 +123,3 @@ def refusal_of(error: SourceError) -> Refusal:
 def as_json(value: object) -> str:
     """Return *value* as JSON text for a capture."""
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
-
-
-def _lines(names: list[str]) -> str:
-    return "".join(f"{name}\n" for name in names)
-
-
-def _properties(properties: dict[str, str]) -> str:
-    return "".join(f"E:{key}={value}\n" for key, value in sorted(properties.items()))

@@ -48,9 +48,8 @@ class RecordingHost(InterceptingHost):
         self._segment: SegmentWriter | None = None
         self._time: float | None = None
         self._background: set[RecordedBackgroundAnswer[Any]] = set()
-        self._asked_meanwhile: set[str] = (
-            set()
-        )  # questions asked while a background one was pending
+        # The questions asked while a background one was pending.
+        self._asked_meanwhile: set[str] = set()
         self._marks = 0
         self.frames = 0
         self._begin()
@@ -171,9 +170,7 @@ class RecordingHost(InterceptingHost):
         if self._segment is None:
             self._segment = SegmentWriter(f"{self._directory}{log.segment_path(time)}", time)
             passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
-            answers = [
-                log.encode_entry(question, answer) for question, answer in self._later.items()
-            ]
+            answers = [log.encode_entry(*each) for each in self._later.items()]
             count = log.encode_transient(log.FRAME_COUNT, f"{self.frames} {self._marks}")
             self._entries = [*answers, *passing, count]
         self._segment.append(log.encode_frame(time, self._entries))

@@ -64,14 +64,11 @@ class FrameSchedule:
             return False
         if self.first is None:
             self.first = time
-        self.due = self._after(time, self.first)
+        self.due = time
+        if every := self._window.every:
+            period = _period(time, self.first, every)
+            self.due = self.first + (period + 1) * every - _max_lateness(every)
         return True
-
-    def _after(self, time: float, first: float) -> float:
-        every = self._window.every
-        if not every:
-            return time
-        return first + (_period(time, first, every) + 1) * every - _max_lateness(every)
 
 
 Warn = Callable[[str], None]
@@ -96,7 +93,7 @@ class NumberedFrames:
 
     def last_interval(self, window: TimeWindow) -> TimeWindow | None:
         """Return the window of the last interval in *window*."""
-        times = [time for time in self._times if window.holds(time)]
+        times = list(filter(window.holds, self._times))
         return last_interval([times], window.every, times[0] if times else 0.0)
 
     def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:  # noqa: ARG002 - nothing is known of any stretch
