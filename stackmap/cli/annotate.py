@@ -31,11 +31,11 @@ BANNER = 1000  # bytes in which a text names its machine
 @click.option(
     "--append/--replace",
     default=True,
-    help="Add the name after the old one, or replace it.",
+    help="Add the old name in brackets, or drop it.",
 )
 @click.option("--no-align", is_flag=True, help="Let long names shift columns.")
 @click.option(
-    "--only", metavar="NAME", multiple=True, help="Show only NAME and the devices below it."
+    "--only", metavar="NAME", multiple=True, help="Show only NAME and the devices above and below."
 )
 @click.option("--tree", is_flag=True, help="Sort the rows of a report into stacks.")
 @click.pass_obj

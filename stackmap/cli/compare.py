@@ -86,8 +86,7 @@ def command(
     Compare two recordings of a volume: the ratios of its layers, and latencies.
 
     BEFORE and AFTER are captures, CAPTURE@SINCE..UNTIL for a part of one, or
-    texts as --input reads them. Volumes are matched by name, whatever is below
-    them. Without NAME, all volumes with I/O are compared.
+    texts as --input reads them. Volumes are matched by name, then by mount point. Without NAME, all volumes with I/O are compared.
     """
     session.host  # noqa: B018 - a --from that cannot be read is an error, even if both sides are captures
     with ExitStack() as opened:

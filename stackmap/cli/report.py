@@ -109,7 +109,7 @@ def _drawn(page: Page, *, markdown: bool) -> str:
         from stackmap.render.markdown import render_markdown
 
         return render_markdown(page)
-    from stackmap.render.html.document import Assets, render_html
+    from stackmap.render.html.page import Assets, render_html
 
     charts = f"/*\n{_asset('vendor/uPlot.LICENSE.txt')}*/\n{_asset('vendor/uPlot.iife.min.js')}"
     styles = _asset("vendor/uPlot.min.css"), _asset("style.css")

@@ -43,7 +43,7 @@ def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[C
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("-s", "--inverse", is_flag=True, help="Show the stacks from the disks up.")
-@click.option("--expand", is_flag=True, help="Show every hidden LV of LVM.")
+@click.option("--expand", is_flag=True, help="Show one row per sub-LV.")
 @click.option(
     "-o",
     "--output",

@@ -15,9 +15,9 @@ def rules_document(rules: Iterable[Rule]) -> list[Part]:
 
 
 def threshold(rule: Rule, name: str) -> str:
-    """Return a threshold of *rule* with its unit: ``slower 4.00 times``."""
+    """Return a threshold of *rule* with its unit: ``low queue 2.0``."""
     value, unit = rule.thresholds[name]
-    return f"{name} {shown(value, unit)}{' times' if unit == 'times' else ''}"
+    return f"{name.replace('_', ' ')} {shown(value, unit)}{' times' if unit == 'times' else ''}"
 
 
 def _part(rule: Rule) -> Part:

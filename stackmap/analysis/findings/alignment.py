@@ -23,8 +23,8 @@ START_NAMES = {
 @Rule(
     "SM105",
     Severity.WARNING,
-    sentence="{device} starts {past} past a boundary of {owner}'s {grain} {unit} (at {start} on "
-    "{below}). Its requests ({rate} of {size}) cross boundaries below and are split.",
+    sentence="{device} starts at {start} on {below}, not at a multiple of {grain} ({owner}'s {unit}). "
+    "Its requests ({rate} of {size}) cross boundaries below and are split.",
     caveat="Random requests far smaller than {grain} rarely cross a boundary.",
     advice="Run `stackmap check`. Recreate {device} at a multiple of {grain} and copy the data.",
     source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
@@ -43,7 +43,8 @@ def misaligned(context: Context, limits: Limits) -> Iterator[Observation]:
 @check(
     "SM901",
     Severity.WARNING,
-    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
+    sentence="{start_of} on {below}: {start}, not a multiple of {grain} ({owner}'s {unit}); the "
+    "remainder is {past}",
     good_sentence="{start_of} on {below}: {start}, a multiple of {grain}",
     expected="a multiple of {grain}",
     reason="requests that fit one unit above cross two below: more requests, read-modify-write",
@@ -59,7 +60,8 @@ def start(context: Context, _: Limits) -> Iterator[Observation]:
 @check(
     "SM902",
     Severity.INFO,
-    sentence="{start_of} on {below}: {start}, {past} past a boundary of {owner}'s {grain} {unit}",
+    sentence="{start_of} on {below}: {start}, not a multiple of {grain} ({owner}'s {unit}); the "
+    "remainder is {past}",
     expected="a multiple of {grain}, for sequential writes",
     reason="large writes start and end with a partial stripe; LVM's 4 MiB extents do not fit stripes "
     "of 3, 5 or 6 data disks",

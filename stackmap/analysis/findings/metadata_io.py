@@ -52,7 +52,7 @@ def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
     caveat="A flush waits for earlier writes, so slow writes also slow it.",
     advice="Commit (fsync) less often, or use a disk with a power-loss-protected cache.",
     source="Linux admin-guide/iostats.rst, fields 16 and 17",
-    thresholds={"share": (0.3, "share"), "ms": (2.0, "ms"), "requests": (50, "count")},
+    thresholds={"share": (0.3, "share"), "await": (2.0, "ms"), "requests": (50, "count")},
 )
 def flush_bound(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks that spend much of their time on flushes."""
@@ -62,7 +62,7 @@ def flush_bound(context: Context, limits: Limits) -> Iterator[Observation]:
         if wait is None or not flush.ios or not context.enough(flush.ios, limits["requests"]):
             continue
         share = flush.ios * wait / 1000
-        if share >= limits["share"] and wait >= limits["ms"]:
+        if share >= limits["share"] and wait >= limits["await"]:
             figures = {
                 "flushes": (flush.ios, "requests/s"),
                 "took": (wait, "ms"),

@@ -74,7 +74,7 @@ class PeerGroup:
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
     thresholds={
         "slower": (1.5, "times"),
-        "ms": (5.0, "ms"),
+        "await": (5.0, "ms"),
         "rate_difference": (0.25, "share"),
         "requests": (50, "count"),
         "slow_intervals": (0.6, "share"),
@@ -102,7 +102,7 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
         return None
     if not context.enough(group.flows()[slowest.name].ios, limits["requests"]):
         return None
-    if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["ms"]:
+    if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["await"]:
         return None
     if _all_at_cap(group, limits["cap_difference"]):
         return None

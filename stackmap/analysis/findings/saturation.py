@@ -23,7 +23,7 @@ from stackmap.model.load import Load, ratio
     source="P. Zaitsev, Why %util is meaningless (2014): three times the await of one thread",
     thresholds={
         "slower": (3.0, "times"),
-        "ms": (1.0, "ms"),
+        "await": (1.0, "ms"),
         "low_queue": (2.0, "requests"),
         "high_queue": (4.0, "requests"),
         "requests": (10, "count"),
@@ -90,7 +90,7 @@ def _slower(device: Device, before: Load, now: Load, limits: Limits) -> Observat
     # Larger requests take longer without any queue.
     growth = max(0.0, (now.total.size or 0.0) - (before.total.size or 0.0))
     transfer = growth / medium(device).bytes_per_ms
-    if current - transfer < limits["slower"] * base or current - base < limits["ms"]:
+    if current - transfer < limits["slower"] * base or current - base < limits["await"]:
         return None
     figures = {
         "await": (current, "ms"),

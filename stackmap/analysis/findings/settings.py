@@ -15,15 +15,15 @@ KIB = 1024
 @Rule(
     "SM601",
     Severity.INFO,
-    sentence="{device} has the smallest stripe cache ({rows} rows) and reads {extra_read} bytes per "
-    "byte written.",
+    sentence="{device} has a stripe cache of {rows} rows (md's default or fewer) and reads {extra_read} "
+    "bytes per byte written.",
     caveat="Scattered writes never find their row in any cache. rmw_level is {rmw}.",
     advice="Try `echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size` (4 KiB per row and member).",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, stripe_cache_size",
     thresholds={"rows": (256, "count"), "read": (0.2, "times")},
 )
 def stripe_cache(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield md arrays with the smallest stripe cache that read old data for their writes."""
+    """Yield md arrays with the default stripe cache or a smaller one that read old data for their writes."""
     for stack in context.stacks:
         raid, parity = stack.raid, stack.parity
         if raid is None or parity is None or raid.kind is not Kind.ARRAY:
@@ -113,7 +113,7 @@ def read_ahead(context: Context, limits: Limits) -> Iterator[Observation]:
     caveat="It may be off on purpose: a cache loses its contents at power failure.",
     advice="Turn it on (`hdparm -W1`) if it is battery-backed or all layers above flush correctly.",
     source="Linux block/writeback_cache_control.rst",
-    thresholds={"ms": (5.0, "ms"), "requests": (100, "count")},
+    thresholds={"await": (5.0, "ms"), "requests": (100, "count")},
 )
 def write_through(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield spinning disks that write a lot with their write cache off."""
@@ -121,7 +121,7 @@ def write_through(context: Context, limits: Limits) -> Iterator[Observation]:
         write = context.load(device.name).write
         if not device.rotational or device.queue.get("write_cache") != "write through":
             continue
-        slow = (write.await_ms or 0.0) >= limits["ms"]
+        slow = (write.await_ms or 0.0) >= limits["await"]
         if slow and context.enough(write.ios, limits["requests"]):
             yield observe(
                 device.name, {"took": (write.await_ms, "ms"), "writes": (write.ios, "requests/s")}

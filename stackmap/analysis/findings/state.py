@@ -20,7 +20,7 @@ BROKEN = (
 @Rule(
     "SM301",
     Severity.CRITICAL,
-    sentence="{device} is {state}. Faulty below it: {below}.",
+    sentence="{device} is {state}. Failed members: {failed}.",
     caveat="stackmap read the state once, at the start.",
     advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
     "RAID4/5/6 reads all other members in place of the missing one.",
@@ -35,7 +35,7 @@ def broken(context: Context, _: Limits) -> Iterator[Observation]:
             continue
         below = (topology[edge.below] for edge in topology.below(device.name))
         faulty = [f"{d.title} {d.state}" for d in below if d.state not in (None, "active")]
-        words = {"state": device.state or "", "below": ", ".join(faulty) or "nothing still present"}
+        words = {"state": device.state or "", "failed": ", ".join(faulty) or "none is present"}
         yield observe(device.name, words=words)
 
 
@@ -63,8 +63,8 @@ def background_work(context: Context, _: Limits) -> Iterator[Observation]:
 @Rule(
     "SM303",
     Severity.WARNING,
-    sentence="A sync or check of {device} runs or ran: its load does not explain {unasked} of reads. "
-    "Its members are read at {members}, {device} itself at {asked}.",
+    sentence="The members of {device} read {members}; its load explains at most {explained}. The other "
+    "{unasked} come from a sync or check.",
     caveat="A program may read the members directly; run `stackmap blame` on them.",
     advice="Do not judge the layout yet: check `stackmap tree` and measure again afterwards.",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
@@ -115,8 +115,8 @@ def _explained(raid: Device, load: Load) -> float | None:
 @Rule(
     "SM304",
     Severity.WARNING,
-    sentence="{device} was created with --nosync: its parity may be wrong, and small writes with "
-    "{data} data chunks per stripe keep it wrong. If a disk fails, the array may return wrong data.",
+    sentence="{device} was created with --nosync: its parity may be wrong. Read-modify-write, which "
+    "this array uses, preserves wrong parity. If a disk fails, the array may return wrong data.",
     caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
     advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`, then "
     "`lvchange --syncaction check`.",

@@ -13,8 +13,8 @@ from typing import Literal
 
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
+from stackmap.analysis.whatif.predicted_stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.analysis.whatif.quantities import NO_REQUESTS, Band, Stream, exact
-from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.units import SECTOR

@@ -20,7 +20,7 @@ from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.bitmap_rate import BitSets, bit_sets
 from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.stripe_cost import Cost, run_of, scattered, sequential
+from stackmap.analysis.whatif.predicted_stripe_cost import Cost, run_of, scattered, sequential
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 

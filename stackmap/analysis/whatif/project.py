@@ -26,6 +26,7 @@ from stackmap.analysis.whatif.metadata import (
     regions,
 )
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
+from stackmap.analysis.whatif.predicted_stripe_cost import Cost
 from stackmap.analysis.whatif.projection import (
     SINGLE_DEVICE,
     Added,
@@ -34,7 +35,6 @@ from stackmap.analysis.whatif.projection import (
     Projection,
 )
 from stackmap.analysis.whatif.quantities import Band, Levels, Stream, exact, levels, spanning
-from stackmap.analysis.whatif.stripe_cost import Cost
 from stackmap.analysis.whatif.unmodelled import unmodelled
 from stackmap.analysis.whatif.volume_context import (
     VolumeContext,

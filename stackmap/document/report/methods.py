@@ -170,7 +170,7 @@ def _caveats(report: Report) -> Iterator[str]:
             if figures.share.reason:
                 yield f"{where}: not divided: {figures.share.reason}."
             if figures.background:
-                yield f"{where}: not rated: {figures.background}."
+                yield f"{where}: no ratios: {figures.background}."
             if figures.diagnosis:
                 yield f"{where}: requests not accounted for: {figures.diagnosis}."
         if stack.parity is not None and stack.parity.reason:

@@ -1,5 +1,5 @@
 # Rows of RAID5 and RAID6 with K of their data pages written, for every K, on a cold stripe cache: what
-# md reads and writes for one (KERNEL 2.3). For test_rows.py.
+# md reads and writes for one (stackmap-kernel(7), RAID write paths). For test_rows.py.
 . /lab/guest.sh
 set -e
 rm -f measured.txt

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.whatif.stripe_cost import Cost, cold_reads, run_of, scattered, sequential
+from stackmap.analysis.whatif.predicted_stripe_cost import (
+    Cost,
+    cold_reads,
+    run_of,
+    scattered,
+    sequential,
+)
 
 # (data, parity): pages read for k = 1, 2 ... pages written, as tests/lab/test_rows.py measures them.
 READS = {
