@@ -25,7 +25,7 @@ EXTREMES = "extremes of each column separately, not of one instant"
 
 
 @dataclass(slots=True)
-class Report:
+class TextReport:
     """One report as far as it has been read."""
 
     stamp: str = ""
@@ -84,9 +84,9 @@ class ReportBuilder:
     def __init__(self) -> None:
         self.done: list[Interval] = []
         self.begun = 0
-        self.current: Report | None = None
+        self.current: TextReport | None = None
         self._sar = False
-        self._summaries: dict[str, Report] = {}  # sar's averages, by their word for it
+        self._summaries: dict[str, TextReport] = {}  # sar's averages, by their word for it
         self._tables: set[tuple[str, ...]] = set()  # the headings this report has had
         self._seen: set[str] = set()  # the devices the last of them has had
         self._before: tuple[str, ...] = ()  # sar's time in the last row
@@ -108,7 +108,7 @@ class ReportBuilder:
         self._tables.add(heading.layout.names)
         self._seen.clear()
 
-    def row(self, row: Row, load: Load, heading: Heading) -> Report:
+    def row(self, row: Row, load: Load, heading: Heading) -> TextReport:
         """Take a row under *heading* with its load; return its report."""
         name, report = row.name, self.current
         if heading.sar:
@@ -171,9 +171,9 @@ class ReportBuilder:
         done, self.done = self.done, []
         return done
 
-    def _begin(self, heading: Heading, stamp: str | None = None) -> Report:
+    def _begin(self, heading: Heading, stamp: str | None = None) -> TextReport:
         self.close()
-        report = Report(
+        report = TextReport(
             self._stamp if stamp is None else stamp, events=self._events, machine=self._machine
         )
         report.time = instant(report.stamp)
@@ -185,7 +185,7 @@ class ReportBuilder:
         self._tables, self._seen = {heading.layout.names}, set()
         return report
 
-    def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> Report:
+    def _sar_report(self, name: str, before: tuple[str, ...], heading: Heading) -> TextReport:
         """Return the report of the row's time; a time without digits is sar's own average."""
         known = self.current
         if known is not None and before == self._before and name not in known.loads:
@@ -199,13 +199,13 @@ class ReportBuilder:
         self._before = before
         return self._begin(heading, stamp)
 
-    def _summary(self, stamp: str, name: str, heading: Heading) -> Report:
+    def _summary(self, stamp: str, name: str, heading: Heading) -> TextReport:
         report = self._summaries.get(stamp)
         if report is not None and name in report.loads:
             self.end()
             report = None
         if report is None:
-            report = Report(stamp, summary=True, machine=self._machine)
+            report = TextReport(stamp, summary=True, machine=self._machine)
             report.note(heading.layout.notes)
             self._summaries[stamp] = report
         return report

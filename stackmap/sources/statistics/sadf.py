@@ -14,7 +14,7 @@ from stackmap.model.interval import Interval
 from stackmap.sources.statistics.columns import COLUMNS, layout_of_keys
 from stackmap.sources.statistics.line_types import CLOCK, instant, utc
 from stackmap.sources.statistics.numbers import parse_numbers
-from stackmap.sources.statistics.report_builder import Report
+from stackmap.sources.statistics.report_builder import TextReport
 from stackmap.sources.statistics.text_lines import Lines
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")
@@ -128,7 +128,7 @@ class ReportParser:
     """The current report, device by device."""
 
     def __init__(self) -> None:
-        self._report: Report | None = None
+        self._report: TextReport | None = None
         self._device = ""
         self._metrics: dict[str, str] = {}  # of the device, a line each (sadf -p)
         self._events: list[str] = []
@@ -140,12 +140,12 @@ class ReportParser:
         yield from self.end()
         time = utc(stamp.removesuffix(" UTC")) if stamp.endswith(" UTC") else instant(stamp)
         length = float(seconds) if seconds.isdecimal() and seconds != "0" else None
-        self._report = Report(stamp, time, length, events=self._events)
+        self._report = TextReport(stamp, time, length, events=self._events)
         self._events = []
 
     def add(self, name: str, columns: tuple[str, ...], words: list[str]) -> None:
         """Take a device's row."""
-        report = self._report = self._report or Report()
+        report = self._report = self._report or TextReport()
         layout = layout_of_keys(columns)
         row = parse_numbers(words, layout.columns)
         if name and row is not None:

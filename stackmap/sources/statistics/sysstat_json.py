@@ -16,7 +16,7 @@ from stackmap.model.interval import Interval
 from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.sources.statistics.columns import TableLayout, layout_of_keys
 from stackmap.sources.statistics.line_types import instant, utc
-from stackmap.sources.statistics.report_builder import Report
+from stackmap.sources.statistics.report_builder import TextReport
 from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
 from stackmap.sources.statistics.unit_correction import MISLABELLED, PERHAPS_SECTORS, Row, find_unit
 
@@ -68,7 +68,7 @@ class JsonReader:
         self._size = 0
         self._depth = 0
         self._machine = UNKNOWN_MACHINE
-        self._report = Report()
+        self._report = TextReport()
         self._devices: list[Device] = []
         self._first = False
         self._unit: int | None = None  # bytes per unit of sizes, if the keys are wrong
@@ -145,7 +145,7 @@ class JsonReader:
         report, devices = self._report, self._devices
         if not devices:
             return
-        self._report, self._devices = Report(), []
+        self._report, self._devices = TextReport(), []
         report.machine = self._machine
         report.since_boot, self._first = self._first and NAMES[0] in devices[0], False
         rows = [(_name(device), _layout(device), _row(device)) for device in devices]
@@ -156,7 +156,7 @@ class JsonReader:
             report.note(layout.notes)
         yield report.interval()
 
-    def _check_unit(self, report: Report, rows: list[tuple[TableLayout, Row]]) -> None:
+    def _check_unit(self, report: TextReport, rows: list[tuple[TableLayout, Row]]) -> None:
         """Find the unit of sizes; it is the same in the whole text, but an idle report does not show it."""
         found = find_unit(rows)
         if found is not None:

@@ -17,7 +17,7 @@ from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.headings import Heading, Row, heading, join_wrapped, without_quotes
 from stackmap.sources.statistics.numbers import is_number
 from stackmap.sources.statistics.paragraph_cache import ParagraphCache, ParsedParagraph
-from stackmap.sources.statistics.report_builder import Report, ReportBuilder
+from stackmap.sources.statistics.report_builder import ReportBuilder, TextReport
 from stackmap.sources.statistics.text_lines import Lines
 from stackmap.sources.statistics.wrapped_rows import WrappedRow
 
@@ -125,7 +125,7 @@ class TableReader:
             report.loads_shared = True
             self._cache_paragraph(paragraph, report)
 
-    def _cache_paragraph(self, paragraph: str, report: Report | None) -> None:
+    def _cache_paragraph(self, paragraph: str, report: TextReport | None) -> None:
         told = ParsedParagraph(
             paragraph.count("\n") + 2,
             self.heading,
