@@ -7,6 +7,8 @@ a bug and keeps its traceback.
 
 from typing import ClassVar
 
+NO_DIRECTIONS = "the input has no separate read and write rates; use `iostat -x`"
+
 
 class StackmapError(Exception):
     """An expected failure; the message is one line that says what to do."""

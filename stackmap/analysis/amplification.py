@@ -111,11 +111,16 @@ class LayerFigures:
         return {d: account.ratio for d, account in self._accounts.items()}
 
     @cached_property
+    def unbalanced(self) -> str:
+        """The direction in which ``accounted`` is not 1; "" if there is none."""
+        return mismatch(self._accounts)
+
+    @cached_property
     def diagnosis(self) -> str:
         """Why ``accounted`` is not 1; "" where it is."""
-        wrong = mismatch(self._accounts)
-        if wrong is None:
+        if not self.unbalanced:
             return ""
+        wrong = self._accounts[self.unbalanced]
         return diagnosis(wrong, _in_flight(self.ledger, self.layer), self.ledger.seconds)
 
     @cached_property

@@ -78,4 +78,6 @@ def command(
         out.flush()
     out.write(annotator.finish())
     out.flush()
+    if not annotator.found_table:
+        tell(f"{text.name}: no device table found; nothing annotated")
     tell_unknown_names(annotator.unresolved, tell, "unchanged")

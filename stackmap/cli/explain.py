@@ -78,7 +78,9 @@ def command(
             click.echo(json.dumps(explain_json(topology, found, context.interval)))
         else:
             gap = "\n" if number else ""
-            blocks = explain_document(topology, found, context.interval)
+            blocks = explain_document(
+                topology, found, context.interval, has_baseline=context.baseline is not None
+            )
             click.echo(gap + write(blocks), nl=False)
         severities += [each.severity for each in found]
     if exit_code:

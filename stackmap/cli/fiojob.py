@@ -13,7 +13,7 @@ from stackmap.analysis.fiojob.sizes import Sizes, parse_sizes
 from stackmap.cli.options import json_option, measuring
 from stackmap.cli.output import tell
 from stackmap.cli.target import NONE, Target, target_of
-from stackmap.errors import InputError
+from stackmap.errors import NO_DIRECTIONS, InputError
 from stackmap.render.fiojob import fiojob_json, fiojob_text
 
 if TYPE_CHECKING:
@@ -100,6 +100,9 @@ def _job(taken: LoadMeasurement, onto: Target, runtime: int | None) -> Job:
     load = taken.result()
     if load is None:
         raise InputError(f"{taken.topology[taken.name].title}: the input has no counters for it")
+    title = load.device.title
+    if not load.streams and taken.is_idle:
+        raise InputError(f"{title} was idle: there is no load to reproduce")
     if not load.streams:
-        raise InputError(f"{load.device.title} was idle: there is no load to reproduce")
+        raise InputError(f"{title}: {NO_DIRECTIONS}")
     return job_of(load, onto.path, runtime, onto.notes)

@@ -46,7 +46,9 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], float | None, 
         return tuple(names), None, None
     interval, *count = numbers
     if not 0 < float(interval) <= LONGEST * DAY:
-        raise click.UsageError(f"INTERVAL must be between 0 and {LONGEST} days, not {interval}")
+        raise click.UsageError(
+            f"INTERVAL is in seconds, above 0 and at most {LONGEST} days, not {interval}"
+        )
     if count and not _is_count(count[0]):
         raise click.UsageError(f"COUNT must be a whole number above 0, not {count[0]}")
     return tuple(names), float(interval), int(count[0]) if count else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.plan.plan_context import Mount, PlanContext, target
-from stackmap.errors import SourceError
+from stackmap.errors import SourceError, SourceMissing
 from stackmap.find import find_all
+from stackmap.host.capture import Capture
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, udev
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from stackmap.model.layout_request import LayoutRequest
     from stackmap.model.topology import Topology
     from stackmap.model.volume_group import VolumeGroup
+
+NO_LVM_REPORT = "the capture lacks LVM's report (lvm fullreport); record again as root"
 
 
 def plan_context(
@@ -65,5 +68,7 @@ def _groups(host: Host, topology: Topology) -> tuple[dict[str, VolumeGroup] | No
     numbers = {device.number: device.name for device in topology}
     try:
         return lvm_report.read(host, numbers), ""
+    except SourceMissing as error:
+        return None, NO_LVM_REPORT if isinstance(host, Capture) else str(error)
     except SourceError as error:
         return None, str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
 from stackmap.document.units import number, percent, size
+from stackmap.document.wording import REQUESTS
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 
@@ -32,7 +33,7 @@ def sentences(stack: StackFigures) -> list[str]:
     doubts = {f"not divided: {f.share.reason}": None for f in stack.layers if f.share.reason}
     doubts |= {f"no ratios: {f.background}": None for f in stack.layers if f.background}
     doubts |= {
-        f"accounted is not 1 at the {f.layer.role}: {f.diagnosis}": None
+        f"accounted is not 1 for {REQUESTS[f.unbalanced]} at the {f.layer.role}: {f.diagnosis}": None
         for f in stack.layers
         if f.diagnosis
     }

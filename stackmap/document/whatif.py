@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from stackmap.analysis.whatif.projection import DeviceLoad, Projection
 from stackmap.analysis.whatif.quantities import Band, Stream, exact
@@ -121,7 +122,7 @@ def effect(projection: Projection) -> str:
     if projection.idle:
         return f"{projection.device.title} was idle: there is no load to project."
     if now.requests is None or then.requests is None:
-        return "The disks' present load is unknown, so there is no projection for them."
+        return "The disks' present load is unknown, so the projection has no comparison."
     before, band = now.requests.likely, then.requests
     total = (
         f"The disks would serve about {short(band.likely)} requests/s (range {short(band.low)} to "
@@ -158,10 +159,12 @@ def capacity(projection: Projection) -> str:
             f"{size(now.usable)}."
         )
     disks = size(need.members * need.member_bytes)
+    larger = ceil(now.usable / then.layout.data_members)
     return (
         f"At the present member size ({each}), {level} needs {need.members} members for "
         f"{size(now.usable)}: {disks} of disks instead of "
-        f"{size(now.members.count * need.member_bytes)}. With {count} it holds {size(then.usable)}."
+        f"{size(now.members.count * need.member_bytes)}. {count} members of that "
+        f"size hold {size(then.usable)}; {count} members of {size(larger)} hold {size(now.usable)}."
     )
 
 

@@ -64,6 +64,11 @@ class Annotator:
         """Rows per unknown name."""
         return self._names.unresolved
 
+    @property
+    def found_table(self) -> bool:
+        """Whether the text had a heading of a device table or a device name."""
+        return bool(self._headings) or self._names.named_any
+
     def feed(self, chunk: bytes) -> bytes:
         """Take *chunk* and return all complete lines with names."""
         cut = chunk.rfind(b"\n") + 1

@@ -26,6 +26,11 @@ class NameTable:
         self._style = style
         self._known: dict[bytes, tuple[bytes, str]] = {}
 
+    @property
+    def named_any(self) -> bool:
+        """Whether any name was looked up."""
+        return bool(self._known or self.unresolved)
+
     def knows(self, name: bytes) -> bool:
         """Whether *name* is a device's."""
         return name in self._known or self._kernel_name(name) in self._names

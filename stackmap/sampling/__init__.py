@@ -36,22 +36,35 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
 
     ``InputError`` naming *source* if there is none.
     """
+    total = 0
+
+    def counted() -> Iterator[T]:
+        nonlocal total
+        for total, report in enumerate(reports, 1):  # noqa: B007 - the count is for the error
+            yield report
+
     if which == "all":
-        chosen: Iterable[T] = reports
+        chosen: Iterable[T] = counted()
     elif which == "last":
-        chosen = deque(reports, maxlen=1)
+        chosen = deque(counted(), maxlen=1)
     else:
-        chosen = islice(reports, int(which) - 1, int(which))
+        chosen = islice(counted(), int(which) - 1, int(which))
     empty = True
     for report in chosen:
         empty = False
         yield report
     if empty:
-        wanted = "" if which in ("all", "last") else f" number {which}"
-        raise InputError(
-            f"{source}: no interval{wanted}: need two samples to compute a rate "
-            "(--since-boot shows averages of one sample)"
-        )
+        raise InputError(f"{source}: {_none_selected(which, total)}")
+
+
+def _none_selected(which: str, total: int) -> str:
+    """Return why *which* selects none of *total* intervals, and what to do."""
+    if total:
+        return f"no interval {which}: use --report 1 to {total}"
+    return (
+        "no interval: need two samples to compute a rate "
+        "(--since-boot shows averages of one sample)"
+    )
 
 
 def _without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:

@@ -74,9 +74,9 @@ def test_a_sync_under_the_first_figures_of_raid10():
     first = during[0]
     evidence = {each["name"]: each["value"] for each in first["evidence"]}
 
-    assert (first["name"], first["device"]) == ("unexplained-reads", "dm-118")
+    assert (first["name"], first["device"]) == ("unasked-reads", "dm-118")
     assert evidence["unasked"] == pytest.approx(4 * 755.2 * 1024)
-    assert "unexplained-reads" not in dict(names(after))
+    assert "unasked-reads" not in dict(names(after))
 
 
 # Article 003: a slow disk.

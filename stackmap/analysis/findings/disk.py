@@ -59,7 +59,7 @@ def ms_per_request(load: Load) -> float | None:
     Severity.CRITICAL,
     sentence="{device} needs {service} per {size} request (await ÷ queue depth); {medium} needs at "
     "most {usual}. Queue depth was only {queue}, so the disk is slow, not overloaded.",
-    caveat="Standby, a USB bridge, a bad cable or a cap outside this machine looks the same. An "
+    caveat="Standby, a USB bridge, a bad cable or an IOPS limit of a hypervisor or cloud looks the same. An "
     "average hides whether all requests were slow or only a few.",
     advice="Move the data off first. Then check the kernel log and `smartctl -a` (pending, "
     "reallocated, CRC).",

@@ -69,7 +69,7 @@ class PeerGroup:
     "{others}) at a similar request rate ({rate}).",
     caveat="A different model, firmware, port or use also slows a member; near saturation, slightly "
     "more load is enough. Not reported when all peers are equally saturated.",
-    advice="Compare `smartctl -a` and the cable of {device} with a peer's. Requests to {array} wait "
+    advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
     "for {device}: replace it if it stays the slowest.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
     thresholds={
@@ -123,9 +123,12 @@ def _slow_observation(group: PeerGroup, slowest: Outlier, slow: int, judged: int
         "judged": (judged or None, "count"),
         **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
     }
+    topology = group.context.topology
+    leaves = (n for n in topology.with_all_below(slowest.name) if not topology.below(n))
     words = {
         "array": group.raid.title,
-        "peers": ", ".join(group.context.topology[name].title for name in slowest.peers),
+        "disks": ", ".join(topology[name].title for name in leaves),
+        "peers": ", ".join(topology[name].title for name in slowest.peers),
         "what": "request" if group.direction == "total" else group.direction,
     }
     return observe(slowest.name, figures, words, weight=slowest.ratio)

@@ -87,8 +87,8 @@ class Rule:
     """
     A condition on a device and what to report when it holds.
 
-    A rule decorates the function that looks for its condition and is named
-    after it. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
+    A rule decorates the function that looks for its condition and has its name
+    unless ``name`` is given. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
     templates. Rules of ``check`` (``needs_load`` false) say instead what is
     ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
     where all is well. ``thresholds``: value and unit by name. ``source``: where
@@ -113,7 +113,7 @@ class Rule:
 
     def __call__(self, find: Callable[[Context, Limits], Iterator[Observation]]) -> Rule:
         """Return this rule with *find* as its condition."""
-        return replace(self, find=find, name=find.__name__.replace("_", "-"))
+        return replace(self, find=find, name=self.name or find.__name__.replace("_", "-"))
 
     @property
     def limits(self) -> Limits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import medium
@@ -11,15 +11,20 @@ from stackmap.analysis.layers import counted_tops
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 
+ROSE = 1.1  # a rate this many times as high as before has risen
+# How the sentences name the two loads that are compared.
+SERIES = {"loaded": "in the busiest interval", "quiet": "at low load"}
+BASELINE = {"loaded": "now", "quiet": "in the baseline"}
+
 
 @Rule(
     "SM401",
     Severity.WARNING,
-    sentence="{device} is overloaded: await is {await} at queue depth {queue}, {ratio}× the {before} "
-    "at queue depth {before_queue}.",
-    caveat="Random requests or more writes also raise await. Throughput was {before_rate}, is {rate}.",
-    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth: latency drops "
-    "and throughput barely changes. More throughput needs more or faster disks.",
+    sentence="{device} is overloaded: {loaded} await is {await} at queue depth {queue}, {ratio}× the "
+    "{before} {quiet} (queue depth {before_queue}).",
+    caveat="Random requests or more writes also raise await. Rate: {rate}, {quiet} {before_rate}.",
+    advice="Run `stackmap blame {device}` to find the source. Lower the queue depth: {effect}. More "
+    "throughput needs more or faster disks.",
     source="P. Zaitsev, Why %util is meaningless (2014): three times the await of one thread",
     thresholds={
         "slower": (3.0, "times"),
@@ -41,7 +46,8 @@ def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
         device = context.topology[name]
         pair = _quiet_and_loaded(context, device, limits)
-        observed = None if pair is None else _slower(device, *pair, limits)
+        words = SERIES if context.baseline is None else BASELINE
+        observed = None if pair is None else _slower(device, *pair, limits, words)
         if observed is not None:
             found[name] = observed
     for name, observed in found.items():
@@ -81,7 +87,9 @@ def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:
     )
 
 
-def _slower(device: Device, before: Load, now: Load, limits: Limits) -> Observation | None:
+def _slower(
+    device: Device, before: Load, now: Load, limits: Limits, words: Mapping[str, str]
+) -> Observation | None:
     base, current = before.total.await_ms, now.total.await_ms
     if not base or current is None or now.aqu is None or before.aqu is None:
         return None
@@ -101,4 +109,6 @@ def _slower(device: Device, before: Load, now: Load, limits: Limits) -> Observat
         "rate": (now.total.ios, "requests/s"),
         "before_rate": (before.total.ios, "requests/s"),
     }
-    return observe(device.name, figures, weight=current / base)
+    rose = (now.total.ios or 0.0) > ROSE * (before.total.ios or 0.0)
+    effect = "latency drops" if rose else "latency drops and throughput barely changes"
+    return observe(device.name, figures, {**words, "effect": effect}, weight=current / base)

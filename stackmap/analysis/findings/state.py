@@ -63,13 +63,14 @@ def background_work(context: Context, _: Limits) -> Iterator[Observation]:
 @Rule(
     "SM303",
     Severity.WARNING,
-    sentence="The members of {device} read {members}; its load explains at most {explained}. The other "
-    "{unasked} come from a sync or check.",
+    sentence="Something reads the members of {device} at {unasked} beyond its own load: probably a "
+    "sync or check. Its members are read at {members}, {device} itself at {asked}.",
     caveat="A program may read the members directly; run `stackmap blame` on them.",
     advice="Do not judge the layout yet: check `stackmap tree` and measure again afterwards.",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
     thresholds={"share": (0.05, "share"), "bytes": (102400, "bytes/s")},
     superseded_by=("SM301", "SM302"),
+    name="unasked-reads",
 )
 def unexplained_reads(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose members are read more than their own reads and writes explain."""

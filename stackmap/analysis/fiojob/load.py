@@ -122,6 +122,12 @@ class LoadMeasurement:
             if flow.wait is not None:
                 self._queues[direction].append(flow.wait / 1000)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no interval had a request."""
+        whole = self._whole.result()
+        return whole is None or not whole.loads[self.name].total.ios
+
     def result(self) -> JobLoad | None:
         """Return the load; None if the device has no counters."""
         if not self._seconds:

@@ -98,13 +98,13 @@ class Accounting:
         return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
 
 
-def mismatch(accounts: Mapping[str, Account]) -> Account | None:
-    """Return the first of reads, writes and both that does not balance; None where all do."""
+def mismatch(accounts: Mapping[str, Account]) -> str:
+    """Return "read", "write" or "total", the first that does not balance; "" if all do."""
     everything = accounts["total"].arrived.arrivals
     for direction, base in (("read", everything), ("write", everything), ("total", None)):
         if not balances(accounts[direction], base):
-            return accounts[direction]
-    return None
+            return direction
+    return ""
 
 
 def balances(account: Account, base: float | None = None) -> bool:

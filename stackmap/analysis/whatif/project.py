@@ -42,7 +42,7 @@ from stackmap.analysis.whatif.volume_context import (
     require_whole_volume,
     volume_context,
 )
-from stackmap.errors import InputError
+from stackmap.errors import NO_DIRECTIONS, InputError
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
@@ -118,9 +118,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
         else measured(Ledger(topology, result.loads, result.seconds), context)
     )
     if result is None or whole is None:
-        raise InputError(
-            f"{context.device.title}: the input has no separate read and write rates; use `iostat -x`"
-        )
+        raise InputError(f"{context.device.title}: {NO_DIRECTIONS}")
     return _Window(whole, tuple(parts), tuple(counts), result.seconds, done, result.events)
 
 

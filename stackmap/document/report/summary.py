@@ -24,7 +24,7 @@ from stackmap.document.report.stack_summary import (
 )
 from stackmap.document.stack_sentences import costs
 from stackmap.document.templates import filled, shown, title, words_of
-from stackmap.document.units import number, percent, rate
+from stackmap.document.units import number, percent, rate, size
 from stackmap.document.whatif import capacity, effect
 from stackmap.document.wording import (
     REQUESTS,
@@ -194,11 +194,19 @@ def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     left = [_short(report, each) for each in grave if not proposal.mends(each)]
     sentences = [f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."]
     if left:
-        sentences.append(
-            f"It does not fix {listed(left)}: on the same disks only a lower load helps. Look at "
-            "these first."
-        )
+        sentences.append(f"It does not fix {listed(left)}. {_load_per_disk(proposal)}")
     yield Paragraph(paragraph(sentences), f"Fixes{mark}")
+
+
+def _load_per_disk(proposal: Proposal) -> str:
+    """Return how the load per disk changes; without a projection, what to do first."""
+    found = proposal.projection
+    now, then = (None, None) if found is None else (found.now.disks, found.projected.disks)
+    if now is None or then is None or now.requests is None or then.requests is None:
+        return "Look at these findings first."
+    before = now.requests.likely / max(1, now.count)
+    after = then.requests.likely / max(1, then.count)
+    return f"Requests per disk: {change(before, after, 'fewer')}; measure again afterwards."
 
 
 def _short(report: Report, finding: Finding) -> str:
@@ -213,12 +221,18 @@ def _risks(report: Report, proposal: Proposal) -> str:
         parts += [safety(plan, context), *(f"NOT CHECKED: {each}." for each in plan.unchecked)]
     if found is not None:
         space = capacity(found)
-        parts += [space, "The plan found that space." if plan is not None and space else ""]
+        parts += [space, _planned_space(found) if plan is not None and space else ""]
         parts.append("" if found.idle else NO_LATENCY)
     if methods.is_short(report):
         seconds = methods.duration(report.period.seconds or 0.0)
         parts.append(f"The measurement covers only {seconds}.")
     return paragraph(parts) or "Unknown: there is neither a plan nor a projection."
+
+
+def _planned_space(projection: Projection) -> str:
+    """Return that the plan found space for all present data."""
+    usable = projection.now.usable
+    return f"The plan found free space for {size(usable)}." if usable else ""
 
 
 def _table(report: Report) -> Table:
