@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stackmap.analysis.plan.plan_context import Mount, PlanContext, target
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.find import find_all
-from stackmap.host.capture import Capture
+from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, udev
 
@@ -69,6 +69,6 @@ def _groups(host: Host, topology: Topology) -> tuple[dict[str, VolumeGroup] | No
     try:
         return lvm_report.read(host, numbers), ""
     except SourceMissing as error:
-        return None, NO_LVM_REPORT if isinstance(host, Capture) else str(error)
+        return None, NO_LVM_REPORT if isinstance(host, CapturedHost) else str(error)
     except SourceError as error:
         return None, str(error)

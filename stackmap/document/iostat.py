@@ -8,6 +8,7 @@ from stackmap.analysis.totals import Total
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
 from stackmap.document.intervals import span
 from stackmap.document.units import rate
+from stackmap.document.wording import plural
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
@@ -35,7 +36,10 @@ def iostat_document(
         for (device, depth), name in zip(rows, names(rows), strict=True)
         if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
-    named += [(f"sum of {len(total.devices)} {total.cut}", total.load) for total in sums]
+    named += [
+        (f"sum of {plural(len(total.devices), total.cut.removesuffix('s'))}", total.load)
+        for total in sums
+    ]
     cells = tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in named)
     table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), (Rows(cells),))
     return [*([Paragraph(span(interval))] if span(interval) else []), table]

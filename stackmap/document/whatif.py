@@ -163,8 +163,8 @@ def capacity(projection: Projection) -> str:
     return (
         f"At the present member size ({each}), {level} needs {need.members} members for "
         f"{size(now.usable)}: {disks} of disks instead of "
-        f"{size(now.members.count * need.member_bytes)}. {count} members of that "
-        f"size hold {size(then.usable)}; {count} members of {size(larger)} hold {size(now.usable)}."
+        f"{size(now.members.count * need.member_bytes)}. With {count} it holds "
+        f"{size(then.usable)}; with {plural(count, 'member')} of {size(larger)}, {size(now.usable)}."
     )
 
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.analysis.fiojob.job import VARIABLE, Job, Section, random_percent
+from stackmap.document.wording import plural
 from stackmap.render.text import safe
 
 SCHEMA = "stackmap.fiojob/1"
@@ -25,7 +26,7 @@ def fiojob_text(job: Job) -> str:
 def _head(job: Job) -> Iterator[str]:
     load = job.load
     lasted = f"{load.seconds:.1f} s" if load.seconds else "unknown duration"
-    yield f"The load of {load.device.title} ({load.device.name}): {load.count} intervals, {lasted}."
+    yield f"The load of {load.device.title} ({load.device.name}): {plural(load.count, 'interval')}, {lasted}."
     if job.writes:
         yield "DESTRUCTIVE: this job overwrites its target. Use an empty test volume."
     yield from job.notes

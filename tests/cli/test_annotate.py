@@ -95,7 +95,8 @@ def test_a_line_that_is_no_devices_passes_byte_for_byte():
     """Whatever its bytes, its blanks, its end."""
     text = b"# a note \xff\xfe  with\tblanks   \r\n\n\x00\n  zzz *** Sat\nlast line without an end"
 
-    assert annotated(MEDUSA, text=text) == (text, "")
+    note = "stackmap: <stdin>: no device table found; nothing annotated\n"
+    assert annotated(MEDUSA, text=text) == (text, note)
 
 
 def test_each_report_comes_as_it_arrives():

@@ -112,7 +112,7 @@ def _section(name: str, stream: Stream, load: JobLoad, every: int | None) -> Sec
             f"sizes: the device splits requests at {(load.split_size or 0) // 1024} KiB before it counts them; those "
             "of that size may be pieces of larger ones"
         )
-    comments.append(f"{_called(stream)}: a guess; {stream.access.evidence}")
+    comments.append(f"{_called(stream)}: probably; {stream.access.evidence}")
     if stream.queue is None:
         comments.append("iodepth: a default; the input has no latencies")
     if stream.direction == "write":

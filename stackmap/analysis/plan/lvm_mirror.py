@@ -21,7 +21,7 @@ def mirror(context: PlanContext) -> Plan:
     if not context.is_lvm:
         raise PlanRefused("the target is not an LV")
     if context.volume.segtype not in MIRRORED or context.request.level not in MIRRORED:
-        raise PlanRefused("supports only linear and raid1")
+        raise PlanRefused("supports only the target layouts linear and raid1")
     require_synced(context)
     images = _images(context)
     now, count = len(images), _requested(context)

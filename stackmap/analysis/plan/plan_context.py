@@ -73,7 +73,7 @@ class PlanContext:
     def group(self) -> VolumeGroup:
         """The target's VG; refused if LVM did not report it."""
         if self.groups is None:
-            raise PlanRefused(f"free space and placement are unknown: {self.reason}")
+            raise PlanRefused(f"free space and placement are not known: {self.reason}")
         name = self.target.label.partition("/")[0]
         if name not in self.groups:
             raise PlanRefused(f"LVM does not report the VG {name}")

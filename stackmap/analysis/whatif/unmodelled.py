@@ -60,7 +60,7 @@ def _requests(
             "several requests in flight"
         )
     if measured.depth > SEVERAL and layout.copies > 1 and not layout.parity:
-        yield "whether concurrent writes share a bitmap write: the range includes both"
+        yield "whether concurrent writes share a bitmap write: the range covers both"
     if measured.metadata is None and _has_bitmap(context.present) and _has_bitmap(layout):
         if context.lvm:
             yield "how often the bitmap is written now: the input does not show it"
