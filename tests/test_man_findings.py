@@ -8,7 +8,7 @@ import string
 import pytest
 
 from stackmap.analysis.findings.rules import RULES
-from stackmap.document.rules import threshold
+from stackmap.document.findings import threshold
 from stackmap.document.templates import UNITS
 from tests.test_man import MAN, plain
 

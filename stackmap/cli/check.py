@@ -15,9 +15,9 @@ from stackmap.cli.options import exit_code_option, json_option, markdown_option
 from stackmap.cli.output import as_text
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
-from stackmap.document.check import NO_PROBLEMS, NOTHING, check_document
+from stackmap.document.findings import NO_CHECKS, NO_PROBLEMS, check_document
 from stackmap.find import find_all
-from stackmap.render.check_json import check_json
+from stackmap.render.findings_json import check_json
 from stackmap.render.markdown import render_blocks
 from stackmap.sources import mountinfo
 
@@ -63,7 +63,7 @@ def command(
         click.echo(json.dumps(check_json(chosen, found)))
     else:
         write = render_blocks if markdown else as_text
-        blocks = check_document(chosen, found, NO_PROBLEMS if problems else NOTHING)
+        blocks = check_document(chosen, found, NO_PROBLEMS if problems else NO_CHECKS)
         click.echo(write(blocks), nl=False)
     if exit_code:
         session.status = status_of(line.severity for line in found) or session.status

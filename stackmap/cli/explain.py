@@ -12,10 +12,9 @@ from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
 from stackmap.cli.output import as_text, tell
-from stackmap.document.explain import explain_document
-from stackmap.document.rules import rules_document
+from stackmap.document.findings import explain_document, rules_document
 from stackmap.measurement.baseline import read_baseline
-from stackmap.render.explain_json import explain_json
+from stackmap.render.findings_json import explain_json
 from stackmap.render.markdown import render_blocks
 from stackmap.sources import limits
 

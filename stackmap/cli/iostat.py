@@ -88,8 +88,8 @@ def _text(
 ) -> str:
     """Return a report as text: its time if wanted, its tables, its notes, a blank line."""
     from stackmap.document.blocks import Paragraph
-    from stackmap.document.intervals import end_time
     from stackmap.document.notes import notes
+    from stackmap.document.times import end_time
 
     time = [Paragraph(end_time(interval) or "-")] if looks["time"] else []
     below = notes(interval, corrections, why=looks["why"])

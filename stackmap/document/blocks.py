@@ -38,10 +38,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Items; ``ordered``: their order matters."""
+    """Sentences, one per item."""
 
     items: tuple[str, ...]
-    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

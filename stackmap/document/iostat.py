@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stackmap.analysis.totals import Total
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
-from stackmap.document.intervals import span
+from stackmap.document.times import span
 from stackmap.document.units import rate
 from stackmap.document.wording import plural
 from stackmap.model.device import Device, Kind

@@ -8,8 +8,8 @@ from dataclasses import replace
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
 from stackmap.document.describe import layout
-from stackmap.document.intervals import span
 from stackmap.document.stack_sentences import sentences
+from stackmap.document.times import span
 from stackmap.document.units import kib, number, rate
 from stackmap.document.wording import known_directions
 from stackmap.model.interval import Interval

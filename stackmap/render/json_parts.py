@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.findings.rule import Observation
 from stackmap.analysis.traffic.amounts import Traffic
-from stackmap.document.intervals import end_time
+from stackmap.document.times import end_time
 from stackmap.model.interval import Interval
 
 
@@ -26,11 +25,3 @@ def range_json(part: Traffic) -> dict[str, list[float | None]] | None:
         return None
     low, high = part.bounds
     return {"arrivals": [low.arrivals, high.arrivals], "bytes": [low.bytes, high.bytes]}
-
-
-def evidence_json(observed: Observation) -> list[dict[str, object]]:
-    """Return the evidence of a finding or check."""
-    return [
-        {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
-        for name, it in observed.evidence.items()
-    ]

@@ -82,10 +82,7 @@ def _paragraph(block: doc.Paragraph, _: int) -> list[str]:
 
 @_written.register
 def _listing(block: doc.Listing, _: int) -> list[str]:
-    marks = (f"{place}." if block.ordered else "-" for place in range(1, len(block.items) + 1))
-    return [
-        "\n".join(f"{mark} {_prose(item)}" for mark, item in zip(marks, block.items, strict=True))
-    ]
+    return ["\n".join(f"- {_prose(item)}" for item in block.items)]
 
 
 @_written.register

@@ -6,13 +6,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from itertools import groupby
 
 from stackmap.document import blocks as doc
-from stackmap.document.wording import with_band
 from stackmap.render.table import aligned
 from stackmap.render.text import WIDTH, padded_to, safe
 from stackmap.render.text import width as columns_of
-from stackmap.render.tree import render_tree
 from stackmap.render.tree_style import BOLD, RED, RESET, YELLOW
 
 HANG = "  "
@@ -63,13 +62,12 @@ def _is_separate(block: doc.Block, before: doc.Block | None) -> bool:
     """Return whether a blank line precedes *block*."""
     if isinstance(block, doc.Table):
         return not isinstance(before, doc.Headline | doc.Paragraph | doc.Terms)
-    parts = doc.Headline | doc.Card | doc.Part | doc.Folded | doc.Stack | doc.Chart
+    parts = doc.Headline | doc.Card | doc.Part | doc.Folded
     return isinstance(block, parts) or isinstance(before, doc.Card | doc.Part)
 
 
-def _indented(blocks: Iterable[doc.Block], style: Style, indent: str = HANG) -> list[str]:
-    room = replace(style, width=max(NARROWEST, style.width - len(indent)))
-    return [indent + line if line else "" for line in _lines(blocks, room)]
+def _narrower(style: Style, indent: str) -> Style:
+    return replace(style, width=max(NARROWEST, style.width - len(indent)))
 
 
 def _wrapped(text: str, style: Style, first: str = "", rest: str = "") -> list[str]:
@@ -98,15 +96,15 @@ def _paragraph(block: doc.Paragraph, style: Style) -> list[str]:
     return _wrapped(block.text, style, lead, HANG if lead else "")
 
 
-def _aligned(paragraphs: Sequence[doc.Paragraph], style: Style) -> list[str]:
-    """Return paragraphs with their texts aligned after the widest lead."""
-    leads = [safe(each.lead) for each in paragraphs]
-    space = max((columns_of(lead) for lead in leads), default=0)
+def _aligned(pairs: Sequence[tuple[str, str]], style: Style) -> list[str]:
+    """Return texts aligned after the widest of the words before them."""
+    leads = [safe(lead) for lead, _ in pairs]
+    space = max(map(columns_of, leads), default=0)
     return [
         line
-        for each, lead in zip(paragraphs, leads, strict=True)
+        for lead, (_, text) in zip(leads, pairs, strict=True)
         for line in _wrapped(
-            each.text, style, padded_to(space, lead, right=False) + " ", " " * (space + 1)
+            text, style, padded_to(space, lead, right=False) + " ", " " * (space + 1)
         )
     ]
 
@@ -118,17 +116,12 @@ def _command(block: doc.Command, _: Style) -> list[str]:
 
 @_lines_of.register
 def _listing(block: doc.Listing, style: Style) -> list[str]:
-    marks = [f"{number}. " if block.ordered else "" for number in range(1, len(block.items) + 1)]
-    return [
-        line
-        for mark, item in zip(marks, block.items, strict=True)
-        for line in _wrapped(item, style, mark, " " * len(mark) if mark else HANG)
-    ]
+    return [line for item in block.items for line in _wrapped(item, style, "", HANG)]
 
 
 @_lines_of.register
 def _terms(block: doc.Terms, style: Style) -> list[str]:
-    return _aligned([doc.Paragraph(meaning, word) for word, meaning in block.pairs], style)
+    return _aligned(block.pairs, style)
 
 
 @_lines_of.register
@@ -147,35 +140,6 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
     text = aligned(rows, words=block.words, columns=len(headings), width=style.width)
     return [*caption, *text, *legend]
-
-
-@_lines_of.register
-def _code(block: doc.Code, _: Style) -> list[str]:
-    return [safe(line) for line in block.text.rstrip("\n").split("\n")]
-
-
-@_lines_of.register
-def _stack(block: doc.Stack, style: Style) -> list[str]:
-    return [*_wrapped(block.title, style), *_code(doc.Code(render_tree(block.topology)), style)]
-
-
-@_lines_of.register
-def _chart(block: doc.Chart, style: Style) -> list[str]:
-    return [*_wrapped(f"{block.title}, {block.unit}", style), *_wrapped(block.words, style)]
-
-
-@_lines_of.register
-def _bars(block: doc.Bars, style: Style) -> list[str]:
-    pairs = tuple((bar.label, with_band(block.unit, bar)) for bar in block.bars)
-    return [*_wrapped(f"{block.title}, {block.unit}", style), *_terms(doc.Terms(pairs), style)]
-
-
-@_lines_of.register
-def _tiles(block: doc.Tiles, style: Style) -> list[str]:
-    rows = tuple((tile.label, tile.value, tile.beside) for tile in block.tiles)
-    return _table(
-        doc.Table("", ("", "", ""), (doc.Rows(rows),), words=3), replace(style, headings=False)
-    )
 
 
 @_lines_of.register
@@ -204,27 +168,25 @@ def _checklist(block: doc.Checklist, style: Style) -> list[str]:
 
 def _card_blocks(card: doc.Card, style: Style, indent: str) -> list[str]:
     """Return a card's blocks, the texts after its leads aligned; evidence is not for a terminal."""
-    shown = [block for block in card.blocks if not isinstance(block, doc.Folded)]
-    room = replace(style, width=max(NARROWEST, style.width - len(indent)))
+    room = _narrower(style, indent)
     lines: list[str] = []
-    leads: list[doc.Paragraph] = []
-    for block in shown:
-        if isinstance(block, doc.Paragraph) and block.lead:
-            leads.append(block)
+    shown = [block for block in card.blocks if not isinstance(block, doc.Folded)]
+    for has_lead, group in groupby(shown, key=lambda each: bool(getattr(each, "lead", ""))):
+        if has_lead:
+            pairs = [(each.lead, each.text) for each in group if isinstance(each, doc.Paragraph)]
+            lines += _aligned(pairs, room)
         else:
-            lines += [*_aligned(leads, room), *_lines([block], room)]
-            leads = []
-    return [indent + line for line in (*lines, *_aligned(leads, room))]
+            lines += _lines(group, room)
+    return [indent + line for line in lines]
 
 
-@_lines_of.register
-def _part(block: doc.Part, style: Style) -> list[str]:
-    return [*_wrapped(block.title, style, "", HANG), *_indented(block.blocks, style)]
-
-
-@_lines_of.register
-def _folded(block: doc.Folded, style: Style) -> list[str]:
-    return _part(doc.Part(block.title, block.blocks), style)
+@_lines_of.register(doc.Part)
+@_lines_of.register(doc.Folded)
+def _part(block: doc.Part | doc.Folded, style: Style) -> list[str]:
+    """Return the title, and the blocks indented below it."""
+    room = _narrower(style, HANG)
+    lines = [HANG + line if line else "" for line in _lines(block.blocks, room)]
+    return [*_wrapped(block.title, style, "", HANG), *lines]
 
 
 def _painted(text: str, tone: str, style: Style) -> str:

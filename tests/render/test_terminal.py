@@ -45,10 +45,10 @@ def test_text_fills_the_width_and_no_more(width):
     assert all(len(line) > width - 12 for line in lines if line.startswith("stackmap"))
 
 
-def test_lines_after_the_first_hang_below_a_lead_or_a_mark():
-    text = render_text([Paragraph(WORDS, "note:"), Listing((WORDS, WORDS), ordered=True)])
+def test_lines_after_the_first_hang_below_a_lead_or_an_item():
+    text = render_text([Paragraph(WORDS, "note:"), Listing((WORDS, WORDS))])
 
-    assert [line[:3] for line in text.splitlines() if line[0] != " "] == ["not", "1. ", "2. "]
+    assert [line[:3] for line in text.splitlines() if line[0] != " "] == ["not", "sta", "sta"]
 
 
 def test_terms_are_aligned_after_the_longest():

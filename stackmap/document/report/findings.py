@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Paragraph, Section
-from stackmap.document.cards import finding_card
+from stackmap.document.findings import finding_card
 
 NOTHING = (
     "No rule found a problem in the measured interval. This does not prove that all is well: the "

@@ -12,25 +12,24 @@ from stackmap.document.report import (
     load_over_time,
     methods,
     per_layer,
-    plan,
-    projection,
+    proposals,
     raw_numbers,
     request_sizes,
     summary,
 )
 
 
-def page_of(report: Report, proposals: tuple[Proposal, ...], data: tuple[Block, ...]) -> Page:
+def page_of(report: Report, proposed: tuple[Proposal, ...], data: tuple[Block, ...]) -> Page:
     """Return the page; *data* is the machine-readable part of its last section."""
     sections = (
-        summary.section(report, proposals),
+        summary.section(report, proposed),
         drawings.section(report),
         per_layer.section(report),
         findings.section(report),
         load_over_time.section(report),
         request_sizes.section(report),
-        projection.section(report, proposals),
-        plan.section(report, proposals),
+        proposals.projection_section(report, proposed),
+        proposals.plan_section(report, proposed),
         methods.section(report),
         raw_numbers.section(report, data),
     )

@@ -13,7 +13,7 @@ from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
-from stackmap.document.report.projection import proposed_layout
+from stackmap.document.report.proposals import proposed_layout
 from stackmap.document.report.stack_summary import (
     at_disks,
     awaits,

@@ -72,8 +72,7 @@ def _prose(words: str) -> list[str]:
 
 @draw.register
 def _listing(block: doc.Listing, _: int) -> Markup:
-    items = [tag("li", *_prose(item)) for item in block.items]
-    return tag("ol" if block.ordered else "ul", joined(*items))
+    return tag("ul", joined(*(tag("li", *_prose(item)) for item in block.items)))
 
 
 @draw.register

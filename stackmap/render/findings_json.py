@@ -1,0 +1,79 @@
+"""The objects of ``explain -J`` and ``check -J``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stackmap.analysis.findings.rule import Finding, Severity
+from stackmap.document.templates import filled, words_of
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Topology
+from stackmap.render.json_parts import interval_json
+from stackmap.render.text import safe
+
+
+def explain_json(
+    topology: Topology, found: Iterable[Finding], interval: Interval
+) -> dict[str, object]:
+    """Return the findings of *interval* as one object."""
+    return {
+        "schema": "stackmap.explain/1",
+        **interval_json(interval),
+        "findings": [
+            {
+                **_finding(topology, each),
+                **_texts(topology, each, {"sentence": each.rule.sentence}),
+                "evidence": _evidence(each),
+                **_texts(topology, each, {"against": each.rule.caveat, "advice": each.rule.advice}),
+                "source": each.rule.source,
+            }
+            for each in found
+        ],
+    }
+
+
+def check_json(topology: Topology, found: Iterable[Finding]) -> dict[str, object]:
+    """Return the checks *found* as one object."""
+    return {
+        "schema": "stackmap.check/1",
+        "checks": [
+            {
+                **_finding(topology, each),
+                **_texts(
+                    topology,
+                    each,
+                    {
+                        "is": each.rule.sentence,
+                        "should": each.rule.expected,
+                        "why": each.rule.reason,
+                        "advice": each.rule.advice,
+                    },
+                ),
+                "evidence": _evidence(each),
+            }
+            for each in found
+        ],
+    }
+
+
+def _finding(topology: Topology, finding: Finding) -> dict[str, object]:
+    severity, device = finding.severity, finding.device
+    return {
+        "id": finding.rule.id,
+        "name": finding.rule.name,
+        "severity": "ok" if severity is Severity.GOOD else str(severity),
+        "device": device,
+        "label": topology[device].title if device in topology else device,
+    }
+
+
+def _texts(topology: Topology, finding: Finding, templates: dict[str, str]) -> dict[str, str]:
+    words = words_of(topology, finding.observed)
+    return {key: safe(filled(template, words)) for key, template in templates.items()}
+
+
+def _evidence(finding: Finding) -> list[dict[str, object]]:
+    return [
+        {"name": name, "device": it.device, "value": it.value, "unit": it.unit}
+        for name, it in finding.observed.evidence.items()
+    ]
