@@ -48,7 +48,8 @@ def users(device: Device, most: int = 2) -> str:
 
 def _disk(device: Device) -> str:
     kind = {True: "hdd", False: "ssd", None: "disk"}[device.rotational]
-    return _words("removable" if device.removable else kind, device.model, device.serial)
+    words = ("removable" if device.removable else kind, device.model, device.serial)
+    return " ".join(word for word in words if word)
 
 
 def _mapped(device: Device) -> str:
@@ -90,10 +91,6 @@ def _used(word: str, key: str, verb: str) -> Callable[[Device], str]:
         return f"{word}, {device.facts[key]} {verb}" if key in device.facts else word
 
     return describe
-
-
-def _words(*words: str | None) -> str:
-    return " ".join(word for word in words if word)
 
 
 DESCRIPTIONS: dict[Kind, Callable[[Device], str]] = {

@@ -13,7 +13,7 @@ from stackmap.document import describe
 from stackmap.document.titles import kernel, title
 from stackmap.document.units import size
 from stackmap.document.walk import Row, rows
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Topology
 
 # Fill per kind, light enough for black text.
@@ -83,16 +83,14 @@ def picture(topology: Topology, *, expand: bool = False, suspects: Collection[st
 
 def _lines(row: Row) -> tuple[str, ...]:
     count = f"{len(row.devices)} × " if len(row.devices) > 1 else ""
-    lines = [title(row._replace(above=())), count + describe.what(row.device), _small(row)]
-    state = describe.states(row.devices)
-    lines += [] if _is_fine(row) else [state]
-    users = describe.users(row.device)
-    return tuple(line for line in (*lines, users) if line)
-
-
-def _small(row: Row) -> str:
-    """Return the kernel names and the size on one line."""
-    return ", ".join(word for word in (kernel(row), size(row.device.size)) if word)
+    lines = (
+        title(row._replace(above=())),
+        count + describe.what(row.device),
+        ", ".join(filter(None, (kernel(row), size(row.device.size)))),
+        "" if _is_fine(row) else describe.states(row.devices),
+        describe.users(row.device),
+    )
+    return tuple(filter(None, lines))
 
 
 def _is_fine(row: Row) -> bool:
@@ -100,6 +98,5 @@ def _is_fine(row: Row) -> bool:
 
 
 def _fill(row: Row, suspects: Collection[str]) -> str:
-    first: Device = row.device
     fine = _is_fine(row) and not any(device.name in suspects for device in row.devices)
-    return FILLS.get(first.kind, PLAIN) if fine else TROUBLE
+    return FILLS.get(row.device.kind, PLAIN) if fine else TROUBLE

@@ -40,7 +40,13 @@ def blocks(
     for number, step in enumerate(plan.steps, 1):
         yield _card(step, number, key)
     if others:
-        yield Folded("Other ways", (Listing(tuple(_other(each, context) for each in others)),))
+        ways = (
+            f"{each.strategy.name}: not possible: {each.refused}."
+            if each.plan is None
+            else f"{each.strategy.name}: {_way(each, each.plan, context)}"
+            for each in others
+        )
+        yield Folded("Other ways", (Listing(tuple(ways)),))
 
 
 def unchanged(context: PlanContext) -> str:
@@ -64,13 +70,6 @@ def _layout(layout: Layout | None) -> str:
 def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
     """Return what a way does, in how many steps, and how safe it is."""
     return f"{outcome.strategy.summary}, {plural(len(plan.steps), 'step')}. {safety(plan, context)}"
-
-
-def _other(outcome: Outcome, context: PlanContext) -> str:
-    """Return one line about a way that was not chosen."""
-    if outcome.plan is None:
-        return f"{outcome.strategy.name}: not possible: {outcome.refused}."
-    return f"{outcome.strategy.name}: {_way(outcome, outcome.plan, context)}"
 
 
 def safety(plan: Plan, context: PlanContext) -> str:
@@ -114,20 +113,8 @@ def _card(step: Step, number: int, key: str) -> Card:
         blocks.append(Paragraph(step.risks, "Risk:"))
     if step.undo != NOTHING:
         blocks.append(Paragraph(step.undo, "Roll back:"))
-    marks = ", ".join(_marks(step)) or "online"
-    return Card(_tone(step), step.does, tuple(blocks), f"{key}-{number}", f"{number}. {marks}")
-
-
-def _tone(step: Step) -> str:
-    if step.is_final:
-        return "critical"
-    return "info" if step.online and step.redundant else "warning"
-
-
-def _marks(step: Step) -> Iterator[str]:
-    if not step.online:
-        yield "offline"
-    if not step.redundant:
-        yield "no redundancy"
-    if step.later:
-        yield "days later"
+    marks = {"offline": not step.online, "no redundancy": not step.redundant}
+    tone = "critical" if step.is_final else "warning" if any(marks.values()) else "info"
+    marks["days later"] = step.later
+    label = ", ".join(mark for mark, holds in marks.items() if holds) or "online"
+    return Card(tone, step.does, tuple(blocks), f"{key}-{number}", f"{number}. {label}")

@@ -55,7 +55,8 @@ Next = Callable[[Sequence[Device]], Edges]
 def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> Iterator[Row]:
     """Yield the rows of *topology*; *inverse* from the disks up, *expand* with every hidden LV."""
     following = _upwards(topology, expand=expand) if inverse else _downwards(topology)
-    starts = _roots(topology) if inverse else topology.tops
+    disks = [device for device in topology.devices.values() if not topology.below(device.name)]
+    starts = disks if inverse else topology.tops
     drawn: set[str] = set()
     todo = [Row((device,)) for device in reversed(starts)]
     while todo:
@@ -66,11 +67,6 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
         if not again:
             drawn.update([device.name for device in row.devices])
             todo.extend(reversed(_children(topology, row, following, drawn, expand=expand)))
-
-
-def _roots(topology: Topology) -> list[Device]:
-    """Return the disks."""
-    return [device for device in topology.devices.values() if not topology.below(device.name)]
 
 
 def _children(

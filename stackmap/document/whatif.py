@@ -21,7 +21,9 @@ NARROW = 0.005  # a band narrower than this has no visible width
 
 def document(projection: Projection) -> Iterator[Block]:
     """Yield what ``whatif`` prints for one volume."""
-    yield Headline((projection.device.full_title, _measured(projection)))
+    seconds = f"{projection.seconds:.1f} s in " if projection.seconds else ""
+    measured = f"{seconds}{plural(projection.intervals, 'interval')}"
+    yield Headline((projection.device.full_title, measured))
     yield from blocks(projection, "projection")
 
 
@@ -40,11 +42,6 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
         if projection.intervals > 1:
             yield percentile_table(projection, f"{key}-percentiles")
         yield Listing(tuple(_caveats(projection)))
-
-
-def _measured(projection: Projection) -> str:
-    seconds = f"{projection.seconds:.1f} s in " if projection.seconds else ""
-    return f"{seconds}{plural(projection.intervals, 'interval')}"
 
 
 def _layout(layout: Layout | None) -> str:
@@ -81,7 +78,9 @@ def _rows(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, .
         yield _row(" of the bitmap", _bitmap_requests(now), _bitmap_requests(then))
     yield _row(" requests", before, after)
     yield _row(" each of them", _per_device(before, now), _per_device(after, then))
-    yield _row(" KiB", _kib(moved), _kib(moving))
+    yield _row(
+        " KiB", *(None if value is None else exact(value / KIB) for value in (moved, moving))
+    )
 
 
 def _bitmap_requests(devices: DeviceLoad) -> Band | None:
@@ -90,10 +89,6 @@ def _bitmap_requests(devices: DeviceLoad) -> Band | None:
 
 def _per_device(requests: Band | None, devices: DeviceLoad) -> Band | None:
     return None if requests is None else requests.scaled(1 / max(1, devices.count))
-
-
-def _kib(value: float | None) -> Band | None:
-    return None if value is None else exact(value / KIB)
 
 
 def _row(title: str, now: Band | None, then: Band | None) -> tuple[str, ...]:

@@ -172,23 +172,16 @@ class Annotator:
         else:
             new = line
         usual = self._style.only is None and self._style.order is None and self._names.knows(name)
-        if usual and not start and not sar:
-            self._remember(line, name, label)
+        prefix, width = line[:IOSTAT_WIDTH], self._widths[0]
+        padded = width and prefix == name.ljust(IOSTAT_WIDTH)
+        if usual and padded and not start and not sar:  # for the fast path
+            self._prefixes[prefix] = label.ljust(width)
         time = words[: len(words) - self._heading.columns - 1] if self._heading.sar else []
         before = self._sorted_rows() if time != self._time else []
         self._time = time
-        return [*before, *self._emit(new, self._rank_of(device))]
-
-    def _remember(self, line: bytes, name: bytes, label: bytes) -> None:
-        """Keep the new first columns of this device's rows for the fast path."""
-        prefix = line[:IOSTAT_WIDTH]
-        width = self._widths[0]
-        if width and prefix == name.ljust(IOSTAT_WIDTH):
-            self._prefixes[prefix] = label.ljust(width)
-
-    def _rank_of(self, device: str) -> float:
         order = self._style.order
-        return 0.0 if order is None else order.get(device, LAST)
+        rank = 0.0 if order is None else order.get(device, LAST)
+        return [*before, *self._emit(new, rank)]
 
     def _emit(self, line: bytes, rank: float) -> list[bytes]:
         """Return the row, or nothing if it is hidden or waits to be sorted."""

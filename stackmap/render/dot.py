@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.document.picture import Arrow, Box, Picture
+from stackmap.document.picture import Picture
 from stackmap.render.text import safe
 
 _HEAD = """\
@@ -15,17 +15,13 @@ digraph stackmap {
 
 def render_dot(shown: Picture) -> str:
     """Return *shown* as a digraph, from the tops on the left to the disks on the right."""
-    lines = [*map(_node, shown.boxes), *map(_edge, shown.arrows)]
+    lines = [
+        f'{box.key} [label="{_quoted(box.lines)}", fillcolor="{box.fill}"];' for box in shown.boxes
+    ]
+    for arrow in shown.arrows:
+        style = f' [label="{arrow.role}", style=dashed]' if arrow.role else ""
+        lines.append(f"{arrow.above} -> {arrow.below}{style};")
     return _HEAD + "".join(f"  {line}\n" for line in map(safe, lines)) + "}\n"
-
-
-def _node(box: Box) -> str:
-    return f'{box.key} [label="{_quoted(box.lines)}", fillcolor="{box.fill}"];'
-
-
-def _edge(arrow: Arrow) -> str:
-    style = f' [label="{arrow.role}", style=dashed]' if arrow.role else ""
-    return f"{arrow.above} -> {arrow.below}{style};"
 
 
 def _quoted(lines: tuple[str, ...]) -> str:

@@ -39,6 +39,7 @@ def check_json(topology: Topology, found: Iterable[Finding]) -> dict[str, object
         "checks": [
             {
                 **_finding(topology, each),
+                **({"severity": "ok"} if each.severity is Severity.GOOD else {}),
                 **_texts(
                     topology,
                     each,
@@ -57,11 +58,11 @@ def check_json(topology: Topology, found: Iterable[Finding]) -> dict[str, object
 
 
 def _finding(topology: Topology, finding: Finding) -> dict[str, object]:
-    severity, device = finding.severity, finding.device
+    device = finding.device
     return {
         "id": finding.rule.id,
         "name": finding.rule.name,
-        "severity": "ok" if severity is Severity.GOOD else str(severity),
+        "severity": str(finding.severity),
         "device": device,
         "label": topology[device].title if device in topology else device,
     }

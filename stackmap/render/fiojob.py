@@ -18,7 +18,10 @@ def fiojob_text(job: Job) -> str:
     parts = [
         "\n".join(_comments(_head(job))),
         "\n".join(["[global]", *_options(job.options)]),
-        *map(_section, job.sections),
+        *(
+            "\n".join([f"[{each.name}]", *_comments(each.comments), *_options(each.options)])
+            for each in job.sections
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -41,12 +44,6 @@ def _head(job: Job) -> Iterator[str]:
         "the test measures."
     )
     yield from (f"corrected: {what}" for what in load.corrections)
-
-
-def _section(section: Section) -> str:
-    return "\n".join(
-        [f"[{section.name}]", *_comments(section.comments), *_options(section.options)]
-    )
 
 
 def _comments(sentences: Iterable[str]) -> Iterator[str]:

@@ -31,14 +31,12 @@ def render_raw(
 ) -> str:
     r"""Return a line per device, values separated by a space; a space inside is ``\x20``, "" is ``-``."""
     lines = [[column.name for column in columns]] if heading else []
-    lines += [[_word(c.of_device(device, exact=exact)) for c in columns] for device in topology]
+    for device in topology:
+        values = (safe(column.of_device(device, exact=exact)) for column in columns)
+        lines.append([value.replace(" ", r"\x20") or "-" for value in values])
     return "".join(" ".join(line) + "\n" for line in lines)
 
 
 def _quoted(text: str) -> str:
     """Return *text* without characters that a shell would interpret."""
     return _UNQUOTED.sub(lambda found: f"\\x{ord(found[0]):02x}", safe(text))
-
-
-def _word(text: str) -> str:
-    return safe(text).replace(" ", r"\x20") or "-"

@@ -10,7 +10,7 @@ from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
 from stackmap.analysis.expected import Expected
 from stackmap.document.stack_sentences import sentences
 from stackmap.model.interval import Interval
-from stackmap.model.load import DIRECTIONS, Flow
+from stackmap.model.load import DIRECTIONS
 from stackmap.render.json import layout_json
 from stackmap.render.json_parts import interval_json, range_json
 
@@ -62,7 +62,11 @@ def _layer(figures: LayerFigures) -> dict[str, object]:
         "devices": list(figures.layer.devices),
         "metadata": list(figures.layer.metadata),
         **{d: _flow(figures, d) for d in DIRECTIONS},
-        "metadata_io": {d: _plain(figures.metadata[d]) for d in DIRECTIONS},
+        "metadata_io": {
+            d: {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
+            for d in DIRECTIONS
+            for flow in [figures.metadata[d]]
+        },
         "aqu": figures.aqu,
         "amplification": {
             "iops": _ratios(figures.iops_amplification),
@@ -99,10 +103,6 @@ def _flow(figures: LayerFigures, direction: str) -> dict[str, object]:
         "merged": own.merges,
         "range": range_json(flow),
     }
-
-
-def _plain(flow: Flow) -> dict[str, object]:
-    return {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
 
 
 def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, object] | None:

@@ -20,12 +20,8 @@ def render_markdown(page: doc.Page) -> str:
     """Return *page* as Markdown."""
     parts = [f"# {_text(page.title)}", *map(_text, page.about)]
     for section in page.sections:
-        parts += _section(section)
+        parts += [f"## {_text(section.title)}", *_all(section.blocks, 3)]
     return "\n\n".join(parts) + "\n"
-
-
-def _section(section: doc.Section) -> list[str]:
-    return [f"## {_text(section.title)}", *_all(section.blocks, 3)]
 
 
 def _all(blocks: Iterable[doc.Block], level: int) -> list[str]:
@@ -98,23 +94,18 @@ def _table(block: doc.Table, _: int) -> list[str]:
         + "|".join("---" if n < block.words else "--:" for n in range(len(block.headings)))
         + "|",
     ]
-    for rows in block.groups:
-        lines += _rows(rows, len(block.headings))
+    for group in block.groups:
+        if group.title:
+            cells = [f"**{_text(group.title)}**", *[""] * (len(block.headings) - 1)]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines += map(_row, group.rows)
     caption = [_text(block.caption)] if block.caption else []
     legend = [_text(block.legend)] if block.legend else []
     return [*caption, "\n".join(lines), *legend]
 
 
-def _rows(rows: doc.Rows, columns: int) -> list[str]:
-    heading = [_row((rows.title, *[""] * (columns - 1)), strong=True)] if rows.title else []
-    return [*heading, *(_row(cells) for cells in rows.rows)]
-
-
-def _row(cells: Iterable[str], *, strong: bool = False) -> str:
-    shown = [_text(cell) for cell in cells]
-    if strong:
-        shown[0] = f"**{shown[0]}**"
-    return f"| {' | '.join(shown)} |"
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(map(_text, cells))} |"
 
 
 @_written.register
@@ -161,7 +152,7 @@ def _compared(block: doc.Bars, _: int) -> list[str]:
 
 @_written.register
 def _tiles(block: doc.Tiles, _: int) -> list[str]:
-    rows = [_row(("", "", ""), strong=False), "|---|--:|---|"]
+    rows = [_row(("", "", "")), "|---|--:|---|"]
     rows += [_row((tile.label, tile.value, tile.beside)) for tile in block.tiles]
     return ["\n".join(rows)]
 

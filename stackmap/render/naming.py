@@ -43,7 +43,9 @@ class NameTable:
         device = self._kernel_name(name)
         label = self._names.get(device)
         if label is None:
-            self._count(name.decode(errors="surrogateescape"))
+            text = name.decode(errors="surrogateescape")
+            if text in self.unresolved or len(self.unresolved) < MAX_UNRESOLVED:
+                self.unresolved[text] = self.unresolved.get(text, 0) + 1
             return name, device
         known = self._known[name] = self._labelled(_bytes(label), name), device
         return known
@@ -76,10 +78,6 @@ class NameTable:
         if number is None:
             return text.removeprefix("/dev/")
         return self._numbers.get(f"{int(number[1])}:{int(number[2])}", text)
-
-    def _count(self, name: str) -> None:
-        if name in self.unresolved or len(self.unresolved) < MAX_UNRESOLVED:
-            self.unresolved[name] = self.unresolved.get(name, 0) + 1
 
 
 def _bytes(text: str) -> bytes:

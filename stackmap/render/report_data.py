@@ -33,15 +33,15 @@ def report_data(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block,
         parts.append(("The load over time, CSV", "course.csv", _series(report)))
     parts.append(("Each layer, JSON", "layers.json", json.dumps(layers, indent=1)))
     parts += [
-        (f"The projection on {each.wish}, JSON", f"whatif-{n}.json", _json(each))
+        (
+            f"The projection on {each.wish}, JSON",
+            f"whatif-{n}.json",
+            json.dumps(whatif_json(each.projection), indent=1),
+        )
         for n, each in enumerate(proposals)
         if each.projection is not None
     ]
     return tuple(Folded(title, (Code(text, name),)) for title, name, text in parts)
-
-
-def _json(proposal: Proposal) -> str:
-    return json.dumps(proposal.projection and whatif_json(proposal.projection), indent=1)
 
 
 def _layers(report: Report) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Block, Paragraph, Section, Stack
 from stackmap.document.picture import picture
@@ -17,13 +16,10 @@ INTRO = (
 
 def section(report: Report) -> Section:
     """Return one drawing per stack."""
-    return Section(
-        "stack", "The stack", (Paragraph(INTRO), *(_drawing(report, s) for s in report.stacks))
-    )
-
-
-def _drawing(report: Report, stack: StackFigures) -> Block:
-    part = report.topology.subset(report.topology.with_all_below(stack.top.name))
+    blocks: list[Block] = [Paragraph(INTRO)]
     suspects = {each.device for each in report.findings if each.is_grave}
-    title = description(report.topology, stack)
-    return Stack(picture(part, suspects=suspects), part, title)
+    for stack in report.stacks:
+        part = report.topology.subset(report.topology.with_all_below(stack.top.name))
+        title = description(report.topology, stack)
+        blocks.append(Stack(picture(part, suspects=suspects), part, title))
+    return Section("stack", "The stack", tuple(blocks))

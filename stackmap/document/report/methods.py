@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.corrections import RULES
-from stackmap.analysis.parity import Parity
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Listing, Part, Section, Terms
 from stackmap.document.times import instant
@@ -150,16 +149,15 @@ def _estimates(report: Report) -> Iterator[str]:
                 f"{name}: its part at the {' and the '.join(loose)} is known within a range. The JSON "
                 "under Raw numbers has its ends."
             )
-        if stack.parity is not None and _is_range(stack.parity):
+        parity = stack.parity
+        low = high = None
+        if parity is not None:
+            low, high = parity.full_stripe_low, parity.full_stripe_high
+        if low is not None and high is not None and high - low > ENDS:
             yield (
                 f"{name}: counters give only a range for the share of full-stripe writes. The cost of "
                 "parity is exact."
             )
-
-
-def _is_range(cost: Parity) -> bool:
-    low, high = cost.full_stripe_low, cost.full_stripe_high
-    return low is not None and high is not None and high - low > ENDS
 
 
 def _caveats(report: Report) -> Iterator[str]:

@@ -33,17 +33,11 @@ def page_of(report: Report, proposed: tuple[Proposal, ...], data: tuple[Block, .
         methods.section(report),
         raw_numbers.section(report, data),
     )
-    return Page(_title(report), (methods.when(report), _made(report)), sections)
-
-
-def _title(report: Report) -> str:
-    first, *others = report.stacks
-    host = f" on {report.topology.machine.host}" if report.topology.machine.host else ""
-    more = f" and {len(others)} more" if others else ""
-    return f"Storage report: {first.top.full_title}{more}{host}"
-
-
-def _made(report: Report) -> str:
     machine = report.topology.machine
+    first, *others = report.stacks
+    host = f" on {machine.host}" if machine.host else ""
+    more = f" and {len(others)} more" if others else ""
     system = f"Linux {machine.kernel}. " if machine.kernel else ""
-    return f"{system}Made by stackmap {__version__}, which only reads."
+    made = f"{system}Made by stackmap {__version__}, which only reads."
+    title = f"Storage report: {first.top.full_title}{more}{host}"
+    return Page(title, (methods.when(report), made), sections)

@@ -51,18 +51,16 @@ NOTHING_WRONG = "No rule found a problem in the measured interval."
 def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
     """Return the first stack in full, and a row for each other one."""
     first, *others = report.stacks
-    blocks = [*_about(report, first, proposals), *_wrong(report), *_proposed(report, proposals)]
-    if others or report.others:
-        blocks.append(_table(report))
-    return Section("summary", "Summary", tuple(blocks))
-
-
-def _about(report: Report, stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
-    tiles = (*_tiles(stack), *_projected(stack, proposals))
-    if tiles:
-        yield Tiles(tiles)
-    yield Paragraph(description(report.topology, stack), "Device:")
-    yield Paragraph(paragraph((load(stack), *map(sentence, costs(stack)))), "Load:")
+    tiles = (*_tiles(first), *_projected(first, proposals))
+    blocks = (
+        *([Tiles(tiles)] if tiles else []),
+        Paragraph(description(report.topology, first), "Device:"),
+        Paragraph(paragraph((load(first), *map(sentence, costs(first)))), "Load:"),
+        *_wrong(report),
+        *_proposed(report, proposals),
+        *([_table(report)] if others or report.others else []),
+    )
+    return Section("summary", "Summary", blocks)
 
 
 def _tiles(stack: StackFigures) -> Iterator[Tile]:
@@ -139,24 +137,19 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
             present = f"{proposed_layout(each)} is the present layout of {name}."
             yield Paragraph(present, f"Proposal{mark}")
             continue
-        proposed = f"{name} as {proposed_layout(each)}. {_way(each)}"
-        yield Paragraph(proposed, f"Proposal{mark}")
-        yield Paragraph(_effect(report, each), f"Effect{mark}")
+        way = "There is no plan for it: see How to get there."
+        if each.chosen is not None and each.plan is not None:
+            count = plural(len(each.plan.steps), "step")
+            way = f"The plan has {count}: {each.chosen.strategy.summary}."
+        yield Paragraph(f"{name} as {proposed_layout(each)}. {way}", f"Proposal{mark}")
+        effects = f"No projection: {each.unprojected}."
+        if each.projection is not None:
+            effects = paragraph(
+                (effect(each.projection), _on_shared_disks(report, each.projection))
+            )
+        yield Paragraph(effects, f"Effect{mark}")
         yield from _fixes(report, each, mark)
         yield Paragraph(_risks(report, each), f"Risks{mark}")
-
-
-def _way(proposal: Proposal) -> str:
-    chosen, plan = proposal.chosen, proposal.plan
-    if chosen is None or plan is None:
-        return "There is no plan for it: see How to get there."
-    return f"The plan has {plural(len(plan.steps), 'step')}: {chosen.strategy.summary}."
-
-
-def _effect(report: Report, proposal: Proposal) -> str:
-    if proposal.projection is None:
-        return f"No projection: {proposal.unprojected}."
-    return paragraph((effect(proposal.projection), _on_shared_disks(report, proposal.projection)))
 
 
 def _on_shared_disks(report: Report, projection: Projection) -> str:

@@ -35,18 +35,14 @@ def render_html(page: Page, assets: Assets) -> str:
         tag("title", page.title),
         *(Markup(f"<style>{style}</style>") for style in assets.styles),
     )
+    links = [tag("a", section.title, href=f"#{section.key}") for section in page.sections]
     body = joined(
         tag("header", joined(tag("h1", page.title), *(tag("p", line) for line in page.about))),
-        _contents(page),
+        tag("nav", joined(*links), aria_label="Contents"),
         tag("main", joined(*map(draw_section, page.sections))),
         *(Markup(f"<script>{script}</script>") for script in assets.scripts),
     )
     return f"<!DOCTYPE html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
-
-
-def _contents(page: Page) -> Markup:
-    links = [tag("a", section.title, href=f"#{section.key}") for section in page.sections]
-    return tag("nav", joined(*links), aria_label="Contents")
 
 
 def _policy(assets: Assets) -> str:
