@@ -8,7 +8,7 @@ chart means unknown and leaves a gap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from stackmap.document.picture import Picture
 from stackmap.model.topology import Topology
@@ -234,4 +234,4 @@ class Page:
 
     title: str
     about: tuple[str, ...]
-    sections: Sequence[Section] = field(default_factory=tuple)
+    sections: tuple[Section, ...] = ()

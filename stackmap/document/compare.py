@@ -84,7 +84,6 @@ def _left_out(unmatched: Sequence[Unmatched]) -> str:
 
 
 def _title(stack: StackComparison) -> tuple[str, ...]:
-    """Return the names, kernel names and layouts of a volume before and after."""
     before, after = stack.before.top, stack.after.top
     names = list(dict.fromkeys(filter(None, (before.title, after.title))))
     devices = list(dict.fromkeys((before.name, after.name)))

@@ -37,13 +37,10 @@ def states(devices: Sequence[Device]) -> str:
     return devices[0].state or "-"
 
 
-def users(device: Device, most: int = 2) -> str:
-    """Return the users of *device*, at most *most* by name."""
-    if not device.uses:
-        return ""
+def users(device: Device) -> str:
+    """Return the users of *device*, two by name and the others counted; "" for none."""
     names = [use.name for use in device.uses]
-    more = f" (+{len(names) - most})" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:2]) + (f" (+{len(names) - 2})" if len(names) > 2 else "")
 
 
 def _disk(device: Device) -> str:

@@ -8,17 +8,7 @@ from itertools import groupby
 
 from stackmap.analysis.device_names import of_another
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
-from stackmap.document.blocks import (
-    Block,
-    Card,
-    Checklist,
-    Folded,
-    Headline,
-    Paragraph,
-    Part,
-    Rows,
-    Table,
-)
+from stackmap.document import blocks as doc
 from stackmap.document.notes import notes
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.times import span
@@ -40,7 +30,7 @@ CHECK_LABELS = {
 
 def explain_document(
     topology: Topology, found: Sequence[Finding], interval: Interval, *, has_baseline: bool
-) -> list[Block]:
+) -> list[doc.Block]:
     """Return the number of findings per severity, then a card per finding, the worst first."""
     counts = Counter(each.severity for each in found)
     summary = ", ".join(f"{counts[each]} {each}" for each in Severity if counts[each])
@@ -50,20 +40,20 @@ def explain_document(
     unjudged = not has_baseline and not any(each.is_grave for each in found)
     return [
         *_foreign(topology, interval),
-        Headline((summary, span(interval))),
-        *([Paragraph(NOT_JUDGED)] if unjudged else []),
+        doc.Headline((summary, span(interval))),
+        *([doc.Paragraph(NOT_JUDGED)] if unjudged else []),
         *cards,
         *notes(interval, (), why=False),
     ]
 
 
-def _foreign(topology: Topology, interval: Interval) -> list[Block]:
+def _foreign(topology: Topology, interval: Interval) -> list[doc.Block]:
     """Return a warning if the figures are from another machine than the topology."""
     difference = of_another(topology.machine, interval.machine)
     if not difference:
         return []
     return [
-        Paragraph(
+        doc.Paragraph(
             f"The figures are from {difference}. The findings use the devices of "
             f"{topology.machine.host or 'this machine'}: check that the names mean the same disks.",
             "Warning:",
@@ -71,26 +61,26 @@ def _foreign(topology: Topology, interval: Interval) -> list[Block]:
     ]
 
 
-def check_document(topology: Topology, found: Sequence[Finding], nothing: str) -> list[Block]:
+def check_document(topology: Topology, found: Sequence[Finding], nothing: str) -> list[doc.Block]:
     """Return the checks by device; the sentence *nothing* for none."""
     groups = tuple(
         (title(topology, name), tuple(_check_card(topology, each) for each in group))
         for name, group in groupby(found, key=lambda each: each.device)
     )
-    return [Checklist(groups) if groups else Paragraph(nothing)]
+    return [doc.Checklist(groups) if groups else doc.Paragraph(nothing)]
 
 
-def rules_document(rules: Iterable[Rule]) -> list[Part]:
+def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
     """Return a part per rule: its thresholds and its source."""
     return [
-        Part(
+        doc.Part(
             f"{rule.id} {rule.name}: {rule.severity}",
             (
-                Paragraph(
+                doc.Paragraph(
                     ", ".join(threshold(rule, name) for name in rule.thresholds) or "none",
                     "thresholds:",
                 ),
-                Paragraph(rule.source, "source:"),
+                doc.Paragraph(rule.source, "source:"),
             ),
         )
         for rule in rules
@@ -102,47 +92,49 @@ def threshold(rule: Rule, name: str) -> str:
     return f"{name.replace('_', ' ')} {_figure(*rule.thresholds[name])}"
 
 
-def finding_card(topology: Topology, finding: Finding, number: int) -> Card:
+def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
     """Return the card of *finding*: what, the caveat, the advice, the evidence; *number*: its anchor."""
     rule, tone = finding.rule, str(finding.severity)
     leads = (("But:", rule.caveat), ("Do:", rule.advice))
-    blocks: list[Block] = [*_texts(topology, finding, leads)]
+    blocks: list[doc.Block] = [*_texts(topology, finding, leads)]
     if finding.observed.evidence:
-        blocks.append(Folded("Evidence", (_evidence(topology, finding, number),)))
+        blocks.append(doc.Folded("Evidence", (_evidence(topology, finding, number),)))
     heading = f"{rule.name} ({rule.id}), {title(topology, finding.device)}"
-    return Card(tone, heading, tuple(blocks), f"finding-{number}", tone)
+    return doc.Card(tone, heading, tuple(blocks), f"finding-{number}", tone)
 
 
-def _check_card(topology: Topology, finding: Finding) -> Card:
+def _check_card(topology: Topology, finding: Finding) -> doc.Card:
     """Return the card of a check; only a problem has a reason and advice."""
     rule = finding.rule
     leads = (("should be:", rule.expected), ("why:", rule.reason), ("do:", rule.advice))
     sentence, *details = _texts(topology, finding, leads)
     label = CHECK_LABELS[finding.severity]
-    return Card(str(finding.severity), f"{sentence.text} ({rule.id})", tuple(details), label=label)
+    return doc.Card(
+        str(finding.severity), f"{sentence.text} ({rule.id})", tuple(details), label=label
+    )
 
 
 def _texts(
     topology: Topology, finding: Finding, details: tuple[tuple[str, str], ...]
-) -> list[Paragraph]:
+) -> list[doc.Paragraph]:
     """Return the sentence of *finding*, then its *details* by lead unless it is good."""
     words = words_of(topology, finding.observed)
     shown_details = () if finding.severity is Severity.GOOD else details
     return [
-        Paragraph(filled(finding.sentence, words)),
-        *(Paragraph(filled(text, words), lead) for lead, text in shown_details),
+        doc.Paragraph(filled(finding.sentence, words)),
+        *(doc.Paragraph(filled(text, words), lead) for lead, text in shown_details),
     ]
 
 
-def _evidence(topology: Topology, finding: Finding, number: int) -> Table:
+def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
     rows = tuple(
         (name, title(topology, it.device), _figure(it.value, it.unit))
         for name, it in finding.observed.evidence.items()
     )
-    return Table(
+    return doc.Table(
         f"evidence-{number}",
         ("evidence", "device", "value"),
-        (Rows(rows),),
+        (doc.Rows(rows),),
         words=2,
         caption=f"Source of the rule: {finding.rule.source}",
     )

@@ -42,7 +42,8 @@ def iostat_document(
     ]
     cells = tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in named)
     table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), (Rows(cells),))
-    return [*([Paragraph(span(interval))] if span(interval) else []), table]
+    when = span(interval)
+    return [Paragraph(when), table] if when else [table]
 
 
 def names(rows: Sequence[tuple[Device, int]]) -> list[str]:

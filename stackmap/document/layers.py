@@ -13,7 +13,6 @@ from stackmap.document.times import span
 from stackmap.document.units import kib, number, rate
 from stackmap.document.wording import known_directions
 from stackmap.model.interval import Interval
-from stackmap.model.load import Flow
 from stackmap.model.metrics import LAYER_METRICS
 from stackmap.model.raid import Layout
 
@@ -63,8 +62,9 @@ def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:
     for figures in stack.layers:
         rows.append(_row(figures, direction))
         if figures.layer.metadata and figures.metadata[direction].ios:
-            count = len(figures.layer.metadata)
-            rows.append((f" {count} metadata", *_flow(figures.metadata[direction]), *[""] * 5))
+            flow, count = figures.metadata[direction], len(figures.layer.metadata)
+            cells = (rate(flow.ios), kib(flow.bytes), kib(flow.size), rate(flow.await_ms))
+            rows.append((f" {count} metadata", *cells, *[""] * 5))
     return tuple(rows)
 
 
@@ -83,10 +83,6 @@ def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
         number(figures.coalescing.get(direction), 2),
         number(figures.accounted.get(direction), 3),
     )
-
-
-def _flow(flow: Flow) -> tuple[str, ...]:
-    return rate(flow.ios), kib(flow.bytes), kib(flow.size), rate(flow.await_ms)
 
 
 def _layout(shape: Layout | None) -> str:

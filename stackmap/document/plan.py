@@ -68,7 +68,6 @@ def _layout(layout: Layout | None) -> str:
 
 
 def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
-    """Return what a way does, in how many steps, and how safe it is."""
     return f"{outcome.strategy.summary}, {plural(len(plan.steps), 'step')}. {safety(plan, context)}"
 
 

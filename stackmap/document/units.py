@@ -34,14 +34,14 @@ def number(value: float | None, digits: int = 1) -> str:
     return UNKNOWN if value is None else f"{value:.{digits}f}"
 
 
-def kib(value: float | None, digits: int = 1) -> str:
+def kib(value: float | None) -> str:
     """
     Return bytes as a number of KiB.
 
-    >>> kib(65536, 0)
-    '64'
+    >>> kib(65536)
+    '64.0'
     """
-    return number(None if value is None else value / KIB, digits)
+    return number(None if value is None else value / KIB)
 
 
 def percent(share: float | None, digits: int = 1) -> str:

@@ -72,7 +72,6 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
 def _children(
     topology: Topology, row: Row, following: Next, drawn: set[str], *, expand: bool
 ) -> list[Row]:
-    """Return the rows one level below *row*, in the order of roles."""
     groups: dict[tuple[Role, str], list[Device]] = {}
     for role, name in dict.fromkeys(following(row.devices)):
         device = topology[name]

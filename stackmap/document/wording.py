@@ -92,11 +92,11 @@ def listed(words: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def plural(count: float, one: str, many: str = "") -> str:
+def plural(count: float, one: str) -> str:
     """
     Return a count with its noun.
 
     >>> plural(1, "interval"), plural(5, "interval")
     ('1 interval', '5 intervals')
     """
-    return f"{count:g} {one if count == 1 else many or one + 's'}"
+    return f"{count:g} {one if count == 1 else one + 's'}"

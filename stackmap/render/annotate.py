@@ -119,7 +119,6 @@ class Annotator:
         return b"\n".join(out)
 
     def _line(self, line: bytes, words: list[bytes]) -> list[bytes]:
-        """Return the lines to write for any line."""
         if b"\x1b" in line:
             words = ESCAPES.sub(b"", line).split()
         index = self._name_index(words) if words else None

@@ -56,7 +56,6 @@ def literal(text: str) -> str:
 
 @singledispatch
 def _written(block: object, level: int) -> list[str]:
-    """Return the paragraphs of one block."""
     raise TypeError(block, level)
 
 

@@ -25,13 +25,16 @@ def ends(
     places: Layered, highs: Mapping[str, float]
 ) -> tuple[dict[Arrow, float], dict[Arrow, float]]:
     """Return where along the layer each arrow leaves its box and reaches the one below."""
-    leaving: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
-    reaching: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
-    for arrow in places.bends:
-        way = _way(places, arrow)
-        leaving[arrow[0]].append((places.across[way[1]], arrow))
-        reaching[arrow[1]].append((places.across[way[-2]], arrow))
-    return _spread_all(places, highs, leaving), _spread_all(places, highs, reaching)
+    leaves: dict[Arrow, float] = {}
+    reaches: dict[Arrow, float] = {}
+    for found, end, neighbour in ((leaves, 0, 1), (reaches, 1, -2)):
+        sides: defaultdict[str, list[tuple[float, Arrow]]] = defaultdict(list)
+        for arrow in places.bends:
+            towards = places.across[_way(places, arrow)[neighbour]]
+            sides[arrow[end]].append((towards, arrow))
+        for box, arrows in sides.items():
+            found.update(_spread(places.across[box], highs[box], arrows))
+    return leaves, reaches
 
 
 def channels(places: Layered) -> list[float]:
@@ -51,15 +54,6 @@ def channels(places: Layered) -> list[float]:
 def _way(places: Layered, arrow: Arrow) -> tuple[str, ...]:
     """Return the keys that *arrow* passes, its ends included."""
     return (arrow[0], *places.bends[arrow], arrow[1])
-
-
-def _spread_all(
-    places: Layered, highs: Mapping[str, float], sides: Mapping[str, list[tuple[float, Arrow]]]
-) -> dict[Arrow, float]:
-    found: dict[Arrow, float] = {}
-    for box, towards in sides.items():
-        found |= _spread(places.across[box], highs[box], towards)
-    return found
 
 
 def _spread(middle: float, high: float, towards: list[tuple[float, Arrow]]) -> dict[Arrow, float]:

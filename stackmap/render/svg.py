@@ -39,24 +39,20 @@ def render_svg(shown: Picture, *, embedded: bool = False) -> str:
     places = layered(extents, arrows, BEND)
     boxes = {box.key: box for box in shown.boxes}
     left, widths, whole = _lanes(places, boxes)
-    leaves, reaches = ends(places, {box.key: _high(box) for box in shown.boxes})
+    leaves, reaches = ends(places, {key: _high(box) for key, box in boxes.items()})
     high = max((places.across[key] + extent / 2 for key, extent in extents.items()), default=0.0)
-    parts = [
-        _arrow(arrow, places, left, widths, (leaves[key], reaches[key]))
-        for arrow in shown.arrows
-        for key in [(arrow.above, arrow.below)]
-    ]
+    parts = []
+    for arrow in shown.arrows:
+        key = arrow.above, arrow.below
+        parts.append(_arrow(arrow, places, left, widths, (leaves[key], reaches[key])))
     parts += [
         _box(boxes[key], left[key], widths[key], places.across[key])
         for layer in places.layers
         for key in layer
         if key in boxes
     ]
-    look = (
-        ""
-        if embedded
-        else f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff" stroke="none"/>'
-    )
+    style = f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff" stroke="none"/>'
+    look = "" if embedded else style
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.0f}" height="{high + GAP:.0f}" '
         f'viewBox="0 0 {whole:.0f} {high + GAP:.0f}">{look}\n' + "\n".join(parts) + "\n</svg>\n"
@@ -75,16 +71,13 @@ def _lanes(
     widths: dict[str, float] = {}
     x: float = GAP
     for layer, channel in zip(reversed(places.layers), reversed(channels(places)), strict=True):
-        lane = max((_wide(boxes[key]) for key in layer if key in boxes), default=0.0)
-        for key in layer:
-            left[key] = x
-            widths[key] = lane
+        lines = [line for key in layer if key in boxes for line in boxes[key].lines]
+        columns = min(WIDEST, max((width(safe(line)) for line in lines), default=0))
+        lane = columns * LETTER + 2 * PADDING if lines else 0.0
+        left |= dict.fromkeys(layer, x)
+        widths |= dict.fromkeys(layer, lane)
         x += lane + channel
     return left, widths, x + GAP
-
-
-def _wide(box: Box) -> float:
-    return min(WIDEST, max(width(safe(line)) for line in box.lines)) * LETTER + 2 * PADDING
 
 
 def _box(box: Box, x: float, wide: float, middle: float) -> str:

@@ -42,7 +42,6 @@ def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
 
 @singledispatch
 def _lines_of(block: object, style: Style) -> list[str]:
-    """Return the lines of one block."""
     raise TypeError(block, style)
 
 
@@ -59,7 +58,6 @@ def _lines(blocks: Iterable[doc.Block], style: Style) -> list[str]:
 
 
 def _is_separate(block: doc.Block, before: doc.Block | None) -> bool:
-    """Return whether a blank line precedes *block*."""
     if isinstance(block, doc.Table):
         return not isinstance(before, doc.Headline | doc.Paragraph | doc.Terms)
     parts = doc.Headline | doc.Card | doc.Part | doc.Folded

@@ -72,7 +72,6 @@ def fitted(
 
 
 def _cells(row: Row, columns: Sequence[Column], look: Look, *, exact: bool) -> list[str]:
-    """Return the cells of *row*."""
     cells = [
         title(row) if column.name == TREE
         else "" if row.again and not column.again

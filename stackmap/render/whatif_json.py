@@ -57,8 +57,6 @@ def _stream(stream: Stream) -> Json:
 
 
 def _side(side: LayoutLoad, *, projected: bool) -> Json:
-    members = _at(side.members, banded=False)
-    disks = _at(side.disks, banded=projected)
     data, every = side.members.data, side.disks.requests
     return {
         "layout": layout_json(side.layout),
@@ -68,13 +66,13 @@ def _side(side: LayoutLoad, *, projected: bool) -> Json:
             **({"low": data.low, "high": data.high} if projected and data is not None else {}),
             "bytes": side.members.data_bytes,
             "per_disk": None if data is None else data.likely / max(1, side.members.count),
-            **members,
+            **_at(side.members, banded=False),
         },
         "disks": {
             "iops": _band(every, banded=projected),
             "bytes": side.disks.bytes,
             "per_disk": _band(every, banded=projected, part=1 / max(1, side.disks.count)),
-            **disks,
+            **_at(side.disks, banded=projected),
         },
     }
 

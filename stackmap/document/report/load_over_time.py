@@ -46,7 +46,6 @@ def _at_disks(report: Report) -> list[tuple[Share, ...]]:
 
 
 def _resolution(report: Report) -> str:
-    """Return what one point of the charts covers."""
     course, period = report.course, report.period
     if len(course) < 2:
         return "Nothing to plot: only one interval. The tables have its figures."

@@ -171,7 +171,6 @@ def _chart(block: doc.Chart, _: int) -> Markup:
 
 
 def _values(block: doc.Chart) -> dict[str, object]:
-    """Return the values of a chart for the page's script."""
     scale = scale_of(block)
 
     def shown(values: Iterable[float | None]) -> list[float | None]:

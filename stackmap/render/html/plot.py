@@ -67,9 +67,8 @@ def _line(line: Line, number: int, xs: Sequence[float], y: Place, _: int) -> Mar
     paths = []
     for run in _runs(known):
         if line.high:
-            edge = [(xs[at], line.high[at]) for at in run] + [
-                (xs[at], line.low[at]) for at in reversed(run)
-            ]
+            edge = [(xs[at], line.high[at]) for at in run]
+            edge += [(xs[at], line.low[at]) for at in reversed(run)]
             paths.append(tag("path", klass=f"range s{number}", d=_path(edge, y) + "Z"))
         paths.append(
             tag("path", klass=f"line s{number}", d=_path([(xs[a], line.values[a]) for a in run], y))
@@ -89,7 +88,6 @@ def _line(line: Line, number: int, xs: Sequence[float], y: Place, _: int) -> Mar
 
 
 def _runs(known: Sequence[int]) -> list[list[int]]:
-    """Return runs of consecutive places."""
     return [
         [place for _, place in run]
         for _, run in groupby(enumerate(known), key=lambda pair: pair[1] - pair[0])
