@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 
 from stackmap.discover import discover
-from stackmap.sampling.changes import topology_events
+from stackmap.model.device import Device, Kind
+from stackmap.sampling.changes import identity, topology_events
 from stackmap.sampling.snapshots import only_same_devices
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -216,6 +217,19 @@ def test_without_a_diskseq_what_was_told_decides():
         for path, text in machine.files.items()
     }
     assert [set(rates) for _, rates, _ in watched(machine, 4)][1:3] == [set(), set()]
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"diskseq": "7", "uuid": "LVM-a", "wwn": "0x5"}, "8:0 7"),
+        ({"uuid": "LVM-a", "wwn": "0x5"}, "8:0 LVM-a"),
+        ({"wwn": "0x5"}, "8:0 0x5"),
+    ],
+)
+def test_a_device_is_identified_by_the_best_that_is_known(known, expected):
+    """The kernel's diskseq never repeats; a uuid or WWN stays when the same disk comes back."""
+    assert identity(Device("sda", Kind.DISK, "8:0", **known)) == expected
 
 
 def test_a_source_that_does_not_answer_changes_nothing():
