@@ -42,7 +42,8 @@ def not_found(topology: Topology, names: Sequence[str]) -> str:
     """Return the message that none of *names* is found, with the most similar name there is."""
     message = "no device named " + " or ".join(f"'{name}'" for name in names)
     similar = next(filter(None, (_similar(topology, name) for name in names)), "")
-    return f"{message}; did you mean '{similar}'?" if similar else message
+    advice = f"did you mean '{similar}'?" if similar else "run `stackmap tree` to list names"
+    return f"{message}; {advice}"
 
 
 def _similar(topology: Topology, name: str) -> str:

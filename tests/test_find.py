@@ -72,8 +72,9 @@ def test_no_names_is_no_wish():
     [("home-dir", "home-dirs"), ("VG-MD", "vg-md"), ("/SRV", "/srv"), ("xyz", "")],
 )
 def test_a_similar_name_is_suggested(name, similar):
-    """In any case; nothing where nothing is like it."""
+    """In any case; the command that lists all names if none is similar."""
     message = not_found(TOPOLOGY, [name])
 
     assert message.partition("; ")[0] == f"no device named '{name}'"
-    assert message.partition("; ")[2] == (f"did you mean '{similar}'?" if similar else "")
+    advice = f"did you mean '{similar}'?" if similar else "run `stackmap tree` to list names"
+    assert message.partition("; ")[2] == advice

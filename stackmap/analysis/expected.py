@@ -95,8 +95,7 @@ def _of_layout(layout: Layout) -> Expected:
     return Expected(
         (1.0, None),
         (layout.ideal_write, 1.0 + layout.parity),
-        f"writes: full stripes {layout.ideal_write:.2f}, single pages {1 + layout.parity:.2f}, "
-        "and these read as well",
+        f"full stripes {layout.ideal_write:.2f}, single pages {1 + layout.parity:.2f} plus parity reads",
     )
 
 

@@ -37,7 +37,7 @@ def disk_blocks(topology: Topology, blame: Blame, interval: Interval) -> list[Bl
     return [
         Headline((device.title, span(interval))),
         Table(f"blame-{device.name}", DISK_COLUMNS, (Rows(rows),), words=2),
-        Paragraph(accounted, "accounted:"),
+        *([Paragraph(accounted, "accounted:")] if blame.accounted is not None else []),
     ]
 
 

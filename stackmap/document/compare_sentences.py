@@ -135,7 +135,7 @@ def value_of(each: FigureComparison, estimate: Estimate | None) -> str:
         return UNKNOWN
     if each.figure.unit in ("B", "B/s"):
         return kib(estimate.value)
-    if each.figure.unit in ("/s", "ms"):
+    if each.figure.unit in ("/s", "ms") or each.figure.key == "queue":
         return rate(estimate.value)
     return number(estimate.value, 3)
 

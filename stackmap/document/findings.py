@@ -11,7 +11,9 @@ from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.document import blocks as doc
 from stackmap.document.notes import notes
 from stackmap.document.templates import filled, shown, title, words_of
+from stackmap.document.templates import label as evidence_label
 from stackmap.document.times import span
+from stackmap.document.wording import plural
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
@@ -67,7 +69,16 @@ def check_document(topology: Topology, found: Sequence[Finding], nothing: str) -
         (title(topology, name), tuple(_check_card(topology, each) for each in group))
         for name, group in groupby(found, key=lambda each: each.device)
     )
-    return [doc.Checklist(groups) if groups else doc.Paragraph(nothing)]
+    if not groups:
+        return [doc.Paragraph(nothing)]
+    problems = sum(each.severity is not Severity.GOOD for each in found)
+    checks = plural(len(found), "check")
+    summary = (
+        f"{plural(problems, 'problem')} in {checks}."
+        if problems
+        else f"No problems: {checks} passed."
+    )
+    return [doc.Paragraph(summary), doc.Checklist(groups)]
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
@@ -128,7 +139,7 @@ def _texts(
 
 def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
     rows = tuple(
-        (name, title(topology, it.device), _figure(it.value, it.unit))
+        (evidence_label(name), title(topology, it.device), _figure(it.value, it.unit))
         for name, it in finding.observed.evidence.items()
     )
     return doc.Table(

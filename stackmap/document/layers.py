@@ -18,8 +18,10 @@ from stackmap.model.raid import Layout
 
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
 LEGEND = (
-    "× top: times that of the top layer; coalescing: arrived ÷ completed; accounted: arrived ÷ "
-    "sent by the layer above; ~ estimate"
+    "IOPS × top: requests arriving here (before merging) ÷ requests at the top; shrink: request "
+    "size at the top ÷ size on arrival here; size and IOPS: after merging; coalescing: arrived ÷ "
+    "completed; accounted: arrived ÷ sent by the layer above; ~ estimate; - unknown; empty: does "
+    "not apply"
 )
 IDLE = "no I/O in this interval"
 

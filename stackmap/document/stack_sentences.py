@@ -49,7 +49,9 @@ def costs(stack: StackFigures) -> list[str]:
 
 
 def _expectation(stack: StackFigures) -> str:
-    """Return the bytes per byte written that the layouts imply; "" where that is 1."""
+    """Return the bytes per byte written that the layouts imply; "" if that is 1 or nothing is written."""
+    if stack.layers[0].share.write.ios == 0:
+        return ""
     for layer in stack.layers[1:]:
         expected = layer.expected
         if expected is not None and expected.write != (1.0, 1.0):
@@ -113,7 +115,7 @@ def _step(layer: LayerFigures, direction: str, done: float) -> str:
         return f"{_two_digits(after)} {where} after merging{mark}"
     each = arrivals / done
     if coalescing is None:
-        where += ", before merging"
+        where += " (before merging)"
     if caused is None or caused.arrivals is None:
         return f"{each:.2f} {where}"
     reads = caused.arrivals / done
@@ -177,6 +179,8 @@ def _pages(stack: StackFigures) -> str:
     if members is None or stack.layers[0].layer == stack.layers[-1].layer:
         return ""
     top, below = stack.layers[0].share.total.size, members.share.total.size
+    if stack.layers[0].share.write.ios == 0:
+        return ""
     if not below or not top or below > PAGE * MERGED or top <= PAGE * MERGED:
         return ""
     last = stack.layers[-1].share.total.size

@@ -19,6 +19,29 @@ UNITS: dict[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:g}",
 }
 
+# How a table of evidence shows a key that JSON keeps; others with spaces for "_".
+LABELS = {
+    "took": "await",
+    "others": "median of its peers",
+    "others_bytes": "median bytes of its peers",
+    "slow": "slow intervals",
+    "judged": "intervals judged",
+    "asked": "read from the array",
+    "unasked": "read without a cause",
+    "explained": "explained reads",
+    "usual": "usual at most",
+}
+
+
+def label(key: str) -> str:
+    """
+    Return how a table of evidence shows *key*.
+
+    >>> label("took"), label("disk_rate")
+    ('await', 'disk rate')
+    """
+    return LABELS.get(key) or key.replace("_", " ")
+
 
 def shown(value: float, unit: str) -> str:
     """

@@ -51,8 +51,12 @@ def _layout(layout: Layout | None) -> str:
 def _load(projection: Projection) -> str:
     parts = [_stream(projection.read, "reads"), _stream(projection.write, "writes")]
     if projection.flushes is None or round(projection.flushes, 2):
-        parts.append(f"{rate(projection.flushes)} flushes/s")
+        parts.append(_flushes(projection.flushes))
     return ", ".join(parts)
+
+
+def _flushes(flushes: float | None) -> str:
+    return "flushes unknown" if flushes is None else f"{rate(flushes)} flushes/s"
 
 
 def _stream(stream: Stream, name: str) -> str:
@@ -75,11 +79,11 @@ def _rows(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, .
     yield _row(f"{name}: reads", now.read, then.read)
     yield _row(" writes", now.write, then.write)
     if disks:
-        yield _row(" of the bitmap", _bitmap_requests(now), _bitmap_requests(then))
+        yield _row(" bitmap writes", _bitmap_requests(now), _bitmap_requests(then))
     yield _row(" requests", before, after)
-    yield _row(" each of them", _per_device(before, now), _per_device(after, then))
+    yield _row(f" per {name.removesuffix('s')}", _per_device(before, now), _per_device(after, then))
     yield _row(
-        " KiB", *(None if value is None else exact(value / KIB) for value in (moved, moving))
+        " KiB/s", *(None if value is None else exact(value / KIB) for value in (moved, moving))
     )
 
 

@@ -369,7 +369,7 @@ def test_a_proposal_for_what_a_text_says():
     assert "No projection: vghdd/vm-disk1: the input has no separate read and write rates" in told
     assert "It fixes partial-stripe (vghdd/vm-disk1 (dm-89))." in told
     assert (
-        "One request causes 3.84 requests at the members, 3.84 requests at the disks, before merging."
+        "One request causes 3.84 requests at the members, 3.84 requests at the disks (before merging)."
         in told
     )
     assert "Parity of vghdd/vm-disk1: 3.12 disk bytes per byte written" in told

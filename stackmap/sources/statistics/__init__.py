@@ -104,7 +104,7 @@ class UnusedLines:
         if self._stranger:
             return self._stranger
         if not self._lines.number:
-            return "empty"
+            return "empty; give iostat -x or sar -d output"
         if self.rows:
             return "device rows without a heading, and their figures do not identify the columns"
         return (
