@@ -131,7 +131,7 @@ class ForeignText:
         what = "" if self._noted else of_another(self._ours, theirs)
         if what:
             self._noted = True
-            self._note(f"names may mean other devices: the text is of {what}")
+            self._note(f"device names may mean other devices: the text is from {what}")
 
 
 def tell_unknown_names(rows: Mapping[str, int], note: Note, outcome: str = "skipped") -> None:

@@ -40,7 +40,7 @@ def test_a_text_of_another_machine_is_warned_of_once(command):
 
     told = said(command, text + text)
 
-    assert told.count("the text is of host web1, not lab; kernel 6.12.3, not 6.1.0-56-amd64") == 1
+    assert told.count("the text is from host web1, not lab; kernel 6.12.3, not 6.1.0-56-amd64") == 1
     assert "1 device name in the text is unknown here" in told
     assert "vdx" in told
 
