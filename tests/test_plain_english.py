@@ -137,21 +137,6 @@ def help_of(name):
 
 TEXTS = texts()
 
-# Files, and folders, that may still have such phrases: shorten this list.
-NOT_YET = (
-    "man/stackmap-findings.7",
-    "stackmap/analysis/blame.py",
-    "stackmap/analysis/traffic/accounting.py",
-    "stackmap/analysis/traffic/amounts.py",
-    "stackmap/analysis/traffic/division.py",
-    "stackmap/analysis/traffic/sent.py",
-    "stackmap/discover/",
-    "stackmap/host/",
-    "stackmap/model/",
-    "stackmap/sampling/",
-    "stackmap/sources/",
-)
-
 
 def phrases_in(text):
     """Return each phrase that *text* has, with what to write instead."""
@@ -162,7 +147,7 @@ def phrases_in(text):
     }
 
 
-@pytest.mark.parametrize("path", [path for path in sorted(TEXTS) if not path.startswith(NOT_YET)])
+@pytest.mark.parametrize("path", sorted(TEXTS))
 def test_no_private_idiom(path):
     """A text has none of the phrases; the message has what to write instead."""
     assert phrases_in(TEXTS[path]) == {}

@@ -52,7 +52,7 @@ class Loader:
 
     @property
     def estimated(self) -> bool:
-        """Whether some of it is a range: one table divided it over several devices, or it may be a bitmap's."""
+        """Whether a part is a range: divided over several devices by one table, or perhaps bitmap writes."""
         return any(part.is_range for part in self.parts.values())
 
     @property

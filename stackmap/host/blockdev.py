@@ -2,7 +2,7 @@
 LVM's and md's own metadata, through libblockdev's GObject introspection.
 
 Optional: no edge of the topology depends on it, because the plugins need root
-and libblockdev 2.x knows no segments. Versions 2.x and 3.x are told apart by
+and libblockdev 2.x knows no segments. Versions 2.x and 3.x are distinguished by
 their functions, never by number. Pitfalls, each seen on a real system:
 
 - ``lvm_lvs`` and ``lvm_lvs_tree`` over all VGs drop or merge LVs of the same

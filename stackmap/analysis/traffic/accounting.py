@@ -63,9 +63,9 @@ class Accounting:
         """
         Return the account of the devices *names* together.
 
-        ``UNKNOWN`` where a device above makes requests of its own, so nothing
-        tells what it sent, or divides its traffic over other devices too: the
-        estimate is made from what arrived and cannot confirm it.
+        ``UNKNOWN`` where a device above makes requests of its own, so
+        what it sent is unknown, or divides its traffic over other devices too: that
+        estimate is made from the arrivals and cannot confirm them.
         """
         accounts = [self._account(name, direction) for name in names]
         arrived = sum((each.arrived for each in accounts), start=ZERO)

@@ -139,7 +139,7 @@ class Share:
 
 
 def share_of_all(load: Load) -> Share:
-    """Return *load* as the share of an owner that nobody shares the device with."""
+    """Return *load* as the share of the device's only owner."""
     return Share({direction: all_of(load.flow(direction)) for direction in DIRECTIONS})
 
 

@@ -4,7 +4,7 @@ How a device that maps onto several devices divides its traffic among them.
 No counter tells. The estimate follows the lengths of the segments, within
 bounds: a device below cannot have received more than arrived there beyond
 what others sent, nor less than the other devices had no room for. The bounds
-meet where nobody else uses the devices below. The estimates sum to the whole.
+meet where the devices below have no other user. The estimates sum to the whole.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Sent:
         return part_down(self.topology, edge, mine, whole, limits)
 
     def _all_sent(self, name: str, direction: str) -> Traffic | None:
-        """Return all that *name* sent; None where it makes requests of its own or nothing tells."""
+        """Return all that *name* sent; None where it makes requests of its own or no counter shows them."""
         if not is_passthrough(self.topology[name]):
             return None
         if name in self.loads:
