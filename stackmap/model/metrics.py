@@ -59,10 +59,10 @@ def on_one_line(heading: str) -> str:
     r"""
     Return a heading of two lines as one.
 
-    >>> on_one_line("size\nKiB"), on_one_line("ac-\ncounted")
-    ('size KiB', 'accounted')
+    >>> on_one_line("size\nKiB")
+    'size KiB'
     """
-    return heading.replace("-\n", "").replace("\n", " ")
+    return heading.replace("\n", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class LayerMetric:
     """
     A column of the per-layer table; ``key`` as in JSON.
 
-    ``heading``: a line break splits it on a terminal, a hyphen before it goes elsewhere.
+    ``heading``: a line break splits it on a terminal.
     """
 
     key: str
@@ -98,9 +98,9 @@ LAYER_METRICS = (
         "Mean request size at the top ÷ mean size of the requests arriving here. "
         "IOPS × top = bytes × top × shrink.",
     ),
-    LayerMetric("coalescing", "coales-\ncing", "Requests arriving here ÷ requests completed here; 1 means nothing was merged."),
+    LayerMetric("coalescing", "coalescing", "Requests arriving here ÷ requests completed here; 1 means nothing was merged."),
     LayerMetric(
-        "closure", "ac-\ncounted",
+        "closure", "accounted",
         "Requests arriving here ÷ requests that the layer above sent; 1.000 means that all of them are accounted for.",
     ),
 )  # fmt: skip
