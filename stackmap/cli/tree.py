@@ -119,14 +119,9 @@ def command(
 
 def _ahead(session: Session) -> None:
     """Start the dmsetup commands, which run while the modules that read their output are imported."""
-    if not session.live:
-        return
-    from stackmap.host.live import LiveHost
-    from stackmap.sources.dm_commands import INFO, TABLE
+    from stackmap.sources import dm_commands
 
-    if isinstance(session.host, LiveHost):
-        session.host.start(*TABLE)
-        session.host.start(*INFO)
+    dm_commands.start(session.host)
 
 
 Looks = dict[str, bool]

@@ -47,6 +47,9 @@ class Host(Protocol):
     def link(self, path: str) -> str:
         """Return the target of the symbolic link at *path*, unresolved."""
 
+    def start(self, *command: str) -> None:
+        """Start *command* for a later ``run``, if this host can; ``run`` raises its errors."""
+
     def run(self, *command: str) -> str:
         """
         Return the output of *command*.

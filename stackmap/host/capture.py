@@ -112,6 +112,9 @@ class CapturedHost:
             or self._tree.link(path)
         )
 
+    def start(self, *command: str) -> None:
+        """Do nothing: the output is recorded."""
+
     def run(self, *command: str) -> str:
         """Return the recorded output of *command*."""
         printed = self._newest_answer("run " + " ".join(command), command_file(command))

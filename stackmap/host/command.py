@@ -24,29 +24,35 @@ class Command:
     """A running command; ``SourceMissing`` if there is no such program."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
-        program = _program(words[0])
         self.words = words
         self._out, out = os.pipe()
         self._err, err = os.pipe()
         try:
-            self._pid = os.posix_spawn(
-                program,
-                words,
-                ENVIRONMENT,
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, out, 1),
-                    (os.POSIX_SPAWN_DUP2, err, 2),
-                ],
-                setsigdef=[signal.SIGPIPE],  # Python ignores it, and a child would inherit that
-                setsigmask=[],  # a child would inherit the signals blocked in this thread
-            )
+            self._pid = self._started(out, err)
         except OSError as error:
             self._close()
             raise SourceError(f"{words[0]}: {error.strerror}") from error
+        except SourceError:
+            self._close()
+            raise
         finally:
             os.close(out)
             os.close(err)
+
+    def _started(self, out: int, err: int) -> int:
+        """Start the command with these as its output; return its process."""
+        return os.posix_spawn(
+            _program(self.words[0]),
+            self.words,
+            ENVIRONMENT,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, out, 1),
+                (os.POSIX_SPAWN_DUP2, err, 2),
+            ],
+            setsigdef=[signal.SIGPIPE],  # Python ignores it, and a child would inherit that
+            setsigmask=[],  # a child would inherit the signals blocked in this thread
+        )
 
     def answer(self, seconds: float) -> tuple[int, bytes, bytes]:
         """

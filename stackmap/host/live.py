@@ -23,6 +23,7 @@ from stackmap.host.udev_record import parse_udev
 
 if TYPE_CHECKING:
     from stackmap.host.command import Command
+    from stackmap.host.mapper import Mapper
     from stackmap.host.uevents import UeventListener
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class LiveHost:
 
     def __init__(self) -> None:
         self._begun: dict[tuple[str, ...], Command] = {}
+        self._asked_mapper: Mapper | None = None
         self._listener: UeventListener | None = None
 
     def read(self, path: str) -> str:
@@ -82,15 +84,41 @@ class LiveHost:
     def start(self, *command: str) -> None:
         """Start *command* now for a later ``run``, which also raises its errors."""
         with contextlib.suppress(SourceError):
-            self._begun[command] = _started(command)
+            if command[0] == "dmsetup":
+                self._mapper().start(command[1])
+            else:
+                self._begun[command] = _started(command)
 
     def run(self, *command: str) -> str:
         """Return the output of *command* in the C locale, within its time limit (``COMMAND_TIMEOUTS``)."""
+        if command[0] == "dmsetup":
+            from stackmap.host.mapper import without_integrity_keys
+
+            answer = self._mapper().answer(command[1], DEFAULT_TIMEOUT)
+            # None: the kernel has another interface, which dmsetup may know.
+            return decoded(
+                without_integrity_keys(self._output(command) if answer is None else answer)
+            )
+        return decoded(self._output(command))
+
+    def _mapper(self) -> Mapper:
+        """Return device-mapper; refuse without it or without root, before its modules are imported."""
+        if not os.path.exists(CONTROL):
+            raise SourceMissing("dmsetup: this kernel has no device-mapper loaded")
+        if not os.access(CONTROL, os.R_OK | os.W_OK):
+            raise SourceDenied(f"dmsetup: {CONTROL} needs root")
+        if self._asked_mapper is None:
+            from stackmap.host.mapper import Mapper
+
+            self._asked_mapper = Mapper()
+        return self._asked_mapper
+
+    def _output(self, command: tuple[str, ...]) -> bytes:
         process = self._begun.pop(command, None) or _started(command)
         status, out, complaint = process.answer(COMMAND_TIMEOUTS.get(command[0], DEFAULT_TIMEOUT))
         if status:
             raise _failure(command, decoded(complaint))
-        return decoded(out)
+        return out
 
     def udev(self, number: str) -> dict[str, str]:
         """Return udev's recorded properties, {} if there are none."""
@@ -148,11 +176,6 @@ class LiveHost:
 
 
 def _started(command: tuple[str, ...]) -> Command:
-    # Refuse where dmsetup would, without the cost of running it.
-    if command[0] == "dmsetup" and not os.path.exists(CONTROL):
-        raise SourceMissing("dmsetup: this kernel has no device-mapper loaded")
-    if command[0] == "dmsetup" and not os.access(CONTROL, os.R_OK | os.W_OK):
-        raise SourceDenied(f"dmsetup: {CONTROL} needs root")
     from stackmap.host.command import Command  # 2 ms, not needed without root or dm
 
     return Command(command)

@@ -43,6 +43,10 @@ class InterceptingHost:
         """Return the link's target."""
         return self._ask(LINK + path, None, lambda: self._host.link(path), str)
 
+    def start(self, *command: str) -> None:
+        """Start *command* for a later ``run``, which is recorded."""
+        self._host.start(*command)
+
     def run(self, *command: str) -> str:
         """Return the output of *command*."""
         question = "run " + " ".join(command)

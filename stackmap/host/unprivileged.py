@@ -27,6 +27,9 @@ class UnprivilegedHost(InterceptingHost):
         """Ask in the background, equally unprivileged."""
         return self._host.in_background(lambda host: ask(UnprivilegedHost(host)))
 
+    def start(self, *command: str) -> None:
+        """Do nothing: ``run`` refuses."""
+
     def run(self, *command: str) -> NoReturn:
         """Refuse: every command that stackmap runs needs root."""
         raise SourceDenied(f"{' '.join(command[:2])}: needs root")

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Kind, Role
-from stackmap.sources import lvm_names
-from stackmap.sources.dm_commands import INFO
+from stackmap.sources import dm_commands, lvm_names
 from stackmap.sources.sysfs import Block, attribute, read_only
 
 # Target and kind by the beginning of the uuid, longer beginnings first.
@@ -82,8 +81,9 @@ def read(host: Host, blocks: Iterable[Block]) -> dict[str, MappedDevice]:
     wanted = [block for block in blocks if "dm" in block.entries]
     info: dict[str, DmInfo] = {}
     if wanted:
+        dm_commands.start(host)
         with suppress(SourceError):  # sysfs has the same
-            info = parse(host.run(*INFO))
+            info = parse(host.run(*dm_commands.INFO))
     return {
         block.name: _mapped(block, info.get(block.number) or _from_sysfs(host, block))
         for block in wanted

@@ -6,6 +6,10 @@ their metadata, which causes I/O (dm-thin.c: ``pool_status`` without DM_STATUS_N
 ``--noflush`` is always given.
 """
 
+from __future__ import annotations
+
+from stackmap.host import Host
+
 TABLE = ("dmsetup", "table")
 STATUS = ("dmsetup", "status", "--noflush")
 
@@ -14,3 +18,9 @@ INFO = (
     "dmsetup", "info", "--columns", "--noheadings", "--separator=|",
     "--options=name,major,minor,attr,uuid",
 )  # fmt: skip
+
+
+def start(host: Host) -> None:
+    """Start the two commands that every look at a stack needs."""
+    host.start(*INFO)
+    host.start(*TABLE)

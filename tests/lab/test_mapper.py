@@ -1,0 +1,51 @@
+"""Device-mapper by ioctl: what dmsetup prints, of every kind of device, and never a key."""
+
+from __future__ import annotations
+
+import tarfile
+
+import pytest
+
+from stackmap.sources.lvm_names import unmangle
+
+pytestmark = pytest.mark.lab("all")
+
+KEYS = ("c0ffee", "6b6b6b6b")  # of dm-crypt, and of dm-integrity: 32 times "k"
+INTEGRITY_KEY = ":" + "6b" * 32
+
+
+@pytest.fixture(scope="module", params=["6.1", "6.12"])
+def out(lab, request):
+    return lab("mapper", kernel=request.param, disks=5, timeout=600)
+
+
+def lines(path):
+    """Return the lines with plain names: dmsetup prints "a b" where sysfs and the ioctl have "a\\x20b"."""
+    return sorted(unmangle(line) for line in path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("question", ["table", "status", "info"])
+@pytest.mark.parametrize("asked", ["ioctl", "again"])
+def test_the_text_is_dmsetups(out, question, asked):
+    """But for the keys of dm-integrity, which dmsetup prints."""
+    expected = [line.replace(INTEGRITY_KEY, ":-") for line in lines(out / f"dmsetup.{question}")]
+
+    assert expected == lines(out / f"{asked}.{question}")
+    assert (out / f"{asked}.by-ioctl").read_text() == "True"
+
+
+def test_no_key_is_recorded(out):
+    assert INTEGRITY_KEY in (out / "dmsetup.table").read_text()
+    with tarfile.open(out / "rec.tar") as recorded:
+        files = [recorded.extractfile(member) for member in recorded if member.isfile()]
+        texts = [file.read().decode(errors="replace") for file in files if file]
+    texts += [
+        file.read_text() for file in out.glob("*.*") if file.name[:7] in ("ioctl.t", "again.t")
+    ]
+
+    assert any("crypt" in text for text in texts)
+    assert not [key for key in KEYS for text in texts if key in text]
+
+
+def test_no_child_is_left(out):
+    assert (out / "left-processes").read_text().strip() == "0"
