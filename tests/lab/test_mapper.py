@@ -20,7 +20,7 @@ def out(lab, request):
 
 
 def lines(path):
-    """Return the lines with plain names: dmsetup prints "a b" where sysfs and the ioctl have "a\\x20b"."""
+    r"""Return the lines with plain names: dmsetup prints "a b" where sysfs and the ioctl have "a\\x20b"."""
     return sorted(unmangle(line) for line in path.read_text().splitlines())
 
 
