@@ -4,8 +4,8 @@ Device-mapper's answers to ``dmsetup table``, ``status --noflush`` and ``info``,
 dmsetup sends two requests per device and copies 16 KiB for each. Here one DM_TABLE_STATUS per device
 returns table, name, uuid, number and state. Structures: include/uapi/linux/dm-ioctl.h. The text is dmsetup's.
 
-A table of crypt contains its key, which ``dmsetup table`` masks. So the table of a device whose maker may
-store a key is left to dmsetup, unless its status shows that no target stores one.
+The tables of crypt and integrity may contain a key, which ``dmsetup table`` masks. So such a table is left to
+dmsetup. The status, which contains no key, names the targets of a device whose maker may use them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ BUFFER, BUFFER_GROWTH = 2048, 4
 
 # The uuids of makers that store no key in a table.
 KEYLESS = (b"LVM-", b"mpath-", b"part", b"DMRAID-", b"VDO-", b"CRYPT-VERITY-")
-# The targets whose key dmsetup masks, or would have to.
-WITH_KEY = frozenset({b"crypt", b"inlinecrypt", b"default-key"})
+# The targets that may have a key in their table.
+WITH_KEY = frozenset({b"crypt", b"inlinecrypt", b"default-key", b"integrity"})
 
 # libdevmapper writes every other byte of a name as \xNN (libdm-common.c: _is_whitelisted_char).
 _MANGLED = re.compile(rb"\\x[0-9A-Fa-f]{2}|[^0-9A-Za-z#+\-.:=@_]")

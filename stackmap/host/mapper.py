@@ -8,7 +8,6 @@ killed. It is left behind then, as a dmsetup would be.
 from __future__ import annotations
 
 import os
-import re
 import signal
 
 from stackmap.errors import SourceError
@@ -17,9 +16,6 @@ from stackmap.host.command import Command
 
 TOGETHER = ("table", "info")  # one request per device answers both
 SEPARATOR = b"\0"
-
-# dmsetup does not mask the keys of dm-integrity, after an algorithm's name (dm-integrity.c: EMIT_ALG).
-_INTEGRITY_KEY = re.compile(rb"\b((?:internal_hash|journal_crypt|journal_mac):[^:\s]+):\S+")
 
 
 class Mapper:
@@ -100,13 +96,3 @@ def _masked_tables(names: list[str], seconds: float) -> bytes:
     # dmsetup leaves the name out of the lines of a single device.
     one = b"".join(f"{names[0]}: ".encode() + line for line in out.splitlines(keepends=True))
     return b"" if status else one if len(names) == 1 else out
-
-
-def without_integrity_keys(table: bytes) -> bytes:
-    """
-    Return the text of a table without the keys of dm-integrity.
-
-    >>> without_integrity_keys(b"x: 0 8 integrity 7:0 0 32 J 2 internal_hash:hmac(sha256):c0ffee meta_device:7:1")
-    b'x: 0 8 integrity 7:0 0 32 J 2 internal_hash:hmac(sha256):- meta_device:7:1'
-    """
-    return _INTEGRITY_KEY.sub(rb"\1:-", table)

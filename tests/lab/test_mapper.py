@@ -10,8 +10,7 @@ from stackmap.sources.lvm_names import unmangle
 
 pytestmark = pytest.mark.lab("all")
 
-KEYS = ("c0ffee", "6b6b6b6b")  # of dm-crypt, and of dm-integrity: 32 times "k"
-INTEGRITY_KEY = ":" + "6b" * 32
+KEYS = ("c0ffee", "6b" * 32)  # of dm-crypt, and of dm-integrity
 
 
 @pytest.fixture(scope="module", params=["6.1", "6.12"])
@@ -27,15 +26,12 @@ def lines(path):
 @pytest.mark.parametrize("question", ["table", "status", "info"])
 @pytest.mark.parametrize("asked", ["ioctl", "again"])
 def test_the_text_is_dmsetups(out, question, asked):
-    """But for the keys of dm-integrity, which dmsetup prints."""
-    expected = [line.replace(INTEGRITY_KEY, ":-") for line in lines(out / f"dmsetup.{question}")]
-
-    assert expected == lines(out / f"{asked}.{question}")
+    """Line by line; dmsetup lists by name, and the tables that it masks come last here."""
+    assert lines(out / f"dmsetup.{question}") == lines(out / f"{asked}.{question}")
     assert (out / f"{asked}.by-ioctl").read_text() == "True"
 
 
 def test_no_key_is_recorded(out):
-    assert INTEGRITY_KEY in (out / "dmsetup.table").read_text()
     with tarfile.open(out / "rec.tar") as recorded:
         files = [recorded.extractfile(member) for member in recorded if member.isfile()]
         texts = [file.read().decode(errors="replace") for file in files if file]
@@ -43,7 +39,8 @@ def test_no_key_is_recorded(out):
         file.read_text() for file in out.glob("*.*") if file.name[:7] in ("ioctl.t", "again.t")
     ]
 
-    assert any("crypt" in text for text in texts)
+    assert any(" crypt " in text for text in texts)
+    assert any("hmac(sha256)" in text for text in texts)
     assert not [key for key in KEYS for text in texts if key in text]
 
 
