@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.analysis import blame as blaming
 from stackmap.analysis.amplification import figures_of, with_shared
-from stackmap.analysis.corrections import corrected as corrected_with_notes
+from stackmap.analysis.corrections import corrected as without_errors
 from stackmap.analysis.findings import rules
 from stackmap.analysis.findings.measured import measured_context
 from stackmap.analysis.traffic.ledger import Ledger
@@ -68,7 +68,7 @@ def open(path: str, machine: Source | None = None, **part: str) -> Source:
 
 def corrected(topology: Topology, interval: Interval) -> Interval:
     """Return *interval* without the known errors of the kernel's counters; the functions below do so themselves."""
-    return corrected_with_notes(topology, interval)[0]
+    return without_errors(topology, interval)
 
 
 def layers(topology: Topology, interval: Interval, *names: str) -> list[StackFigures]:

@@ -78,7 +78,7 @@ def test_the_same_stack_is_counted(whole, taken):
     for name in ("vm-disk1", "vm-disk1-r10"):
         (top,) = find(topology, name)
         (expected,), (figures,) = (
-            layers_json([stack_figures(each, span.loads, top)], span, [])["stacks"]
+            layers_json([stack_figures(each, span.loads, top)], span)["stacks"]
             for each in (whole, topology)
         )
 

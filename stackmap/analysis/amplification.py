@@ -212,12 +212,6 @@ class StackFigures:
         return self.layers[0].share.total.ios == 0
 
 
-def layer_report(ledger: Ledger, chosen: Iterable[str] = ()) -> list[StackFigures]:
-    """Return the figures of the stacks of *chosen*; without them, of all busy tops, or of the first."""
-    busy = [top for top in ledger.tops if not ledger.load(top).idle]
-    return with_shared(figures_of(ledger, chosen or busy or ledger.tops[:1]))
-
-
 def with_shared(stacks: Iterable[StackFigures]) -> list[StackFigures]:
     """Return *stacks*, each followed by those of the devices that it shares; each stack once."""
     found = {

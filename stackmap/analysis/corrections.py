@@ -39,9 +39,9 @@ class Rule:
 
 def corrected(
     topology: Topology, interval: Interval, only: Iterable[str] | None = None
-) -> tuple[Interval, tuple[str, ...]]:
+) -> Interval:
     """
-    Return *interval* with its loads corrected, and each correction as ``rule: device``.
+    Return *interval* with its loads corrected, and the name of each correction.
 
     *only*: the devices to correct; without it all devices of the topology.
     """
@@ -56,7 +56,7 @@ def corrected(
                 loads[name] = load
                 if rule.reported:
                     done.append(f"{rule.name}: {name}")
-    return replace(interval, loads=loads), tuple(sorted(done))
+    return replace(interval, loads=loads, corrections=tuple(sorted(done)))
 
 
 def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

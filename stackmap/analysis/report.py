@@ -60,14 +60,13 @@ class Report:
     """
     A machine over a period.
 
-    ``interval``: the average, with the named ``corrections``. ``stacks``: those
+    ``interval``: the corrected average. ``stacks``: those
     with all details, the worst and busiest first. ``others``: other busy tops;
     ``idle``: tops without load. ``left_out``: what was not used, and why.
     """
 
     topology: Topology
     interval: Interval
-    corrections: tuple[str, ...]
     period: Period
     stacks: tuple[StackFigures, ...]
     findings: tuple[Finding, ...]
@@ -132,7 +131,7 @@ class Measuring:
             self._seen.update(dict.fromkeys(interval.loads))
         loads = {name: interval.loads[name] for name in self._needed}
         alone = replace(interval, loads=loads)
-        right = corrected(self.topology, alone, self._watched)[0].loads
+        right = corrected(self.topology, alone, self._watched).loads
         return {name: right[name] for name in self._watched}
 
     def _to_watch(self, loads: Mapping[str, Load]) -> tuple[str, ...]:
@@ -152,10 +151,10 @@ class Measuring:
         average = self.series.average()
         if average is None:
             return None
-        interval, done = corrected(self.topology, average)
+        interval = corrected(self.topology, average)
         stretches = tuple(self._corrected(each) for each in self.series.stretches)
         series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
-        context = Context(self.topology, interval, series, None, done, tuple(caps))
+        context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
         found = tuple(each for each in findings(context) if each.device in part)
         detailed, others, idle = self._chosen(interval, found)
@@ -163,7 +162,6 @@ class Measuring:
         return Report(
             self.topology,
             interval,
-            done,
             self.period,
             tuple(with_shared(figures_of(ledger, detailed))),
             found,
@@ -176,7 +174,7 @@ class Measuring:
         )
 
     def _corrected(self, stretch: Stretch) -> Stretch:
-        return replace(stretch, interval=corrected(self.topology, stretch.interval)[0])
+        return replace(stretch, interval=corrected(self.topology, stretch.interval))
 
     def _chosen(
         self, interval: Interval, found: tuple[Finding, ...]

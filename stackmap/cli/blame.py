@@ -13,7 +13,7 @@ from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
 from stackmap.cli.output import as_text
 from stackmap.document.blame import disk_blocks, group_blocks, volume_blocks
-from stackmap.document.notes import notes
+from stackmap.document.interval import dated
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
 from stackmap.render.blame_json import blame_json
@@ -52,7 +52,7 @@ def command(
         after = cgroup.read(host) if host else {}
         groups = cgroup_loads(before, after, interval.seconds or 1.0)
         before = after
-        right, done = corrected(current, interval)
+        right = corrected(current, interval)
         ledger = Ledger(current, right.loads, right.seconds)
         chosen = find_existing(current, names)
         if not names:
@@ -63,9 +63,9 @@ def command(
         blamed = [blame(ledger, name) for name in disks if names or name in active]
         loading = [(top, targets(ledger, top)) for top in volumes]
         if as_json:
-            click.echo(json.dumps(blame_json(current, blamed, loading, groups, right, done)))
+            click.echo(json.dumps(blame_json(current, blamed, loading, groups, right)))
             continue
         blocks = [block for each in blamed for block in disk_blocks(current, each, right)]
         blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
-        blocks += [*group_blocks(current, chosen, groups), *notes(right, done, why=why)]
-        click.echo(as_text(blocks, heading=not no_heading))
+        blocks += group_blocks(current, chosen, groups)
+        click.echo(as_text(dated(blocks, right, why=why), heading=not no_heading))

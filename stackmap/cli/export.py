@@ -102,4 +102,4 @@ def _corrected(
         if topology is not last:
             last = topology
             part = topology.subset(find_existing(topology, names)) if names else topology
-        yield part, corrected(topology, interval)[0]
+        yield part, corrected(topology, interval)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +16,6 @@ from stackmap.find import find_existing
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.document.blocks import Block
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
@@ -66,34 +65,20 @@ def command(
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
-    from stackmap.analysis.amplification import layer_report
-    from stackmap.analysis.traffic.ledger import Ledger
+    from stackmap.analysis.layer_report import LayerReport
     from stackmap.document.layers import layers_document
     from stackmap.render.layers_json import layers_json
 
-    def show(report: Interval) -> str:
-        right, done = corrected(topology, report)
-        stacks = layer_report(Ledger(topology, right.loads, right.seconds), chosen)
-        if looks["skip_idle"]:
-            stacks = [stack for stack in stacks if not stack.idle] or stacks[:1]
+    def show(interval: Interval) -> str:
+        report = LayerReport(topology, interval, tuple(chosen), looks["skip_idle"])
         if looks["as_json"]:
-            return json.dumps(layers_json(stacks, right, done)) + "\n"
-        return _text(layers_document(stacks, right), right, done, looks)
+            return json.dumps(layers_json(report.stacks, report.interval)) + "\n"
+        blocks = layers_document(
+            report.stacks, report.interval, time=looks["time"], why=looks["why"]
+        )
+        return as_text(blocks, heading=not looks["no_heading"]) + "\n"
 
     return show
-
-
-def _text(
-    blocks: Iterable[Block], interval: Interval, corrections: Iterable[str], looks: Looks
-) -> str:
-    """Return a report as text: its time if wanted, its tables, its notes, a blank line."""
-    from stackmap.document.blocks import Paragraph
-    from stackmap.document.notes import notes
-    from stackmap.document.times import end_time
-
-    time = [Paragraph(end_time(interval) or "-")] if looks["time"] else []
-    below = notes(interval, corrections, why=looks["why"])
-    return as_text([*time, *blocks, *below], heading=not looks["no_heading"]) + "\n"
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
@@ -103,15 +88,14 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
 
     part = topology.select(chosen) if chosen else topology
     rows = list(part.rows())
+    options = {name: looks[name] for name in ("extended", "skip_idle", "time", "why")}
 
-    def show(report: Interval) -> str:
-        right, done = corrected(topology, report)
+    def show(interval: Interval) -> str:
+        right = corrected(topology, interval)
         sums = totals(part, right.loads) if looks["totals"] else ()
         if looks["as_json"]:
-            return json.dumps(iostat_json(rows, right, done, sums)) + "\n"
-        blocks = iostat_document(
-            rows, right, sums, extended=looks["extended"], skip_idle=looks["skip_idle"]
-        )
-        return _text(blocks, right, done, looks)
+            return json.dumps(iostat_json(rows, right, sums)) + "\n"
+        blocks = iostat_document(rows, right, sums, **options)
+        return as_text(blocks, heading=not looks["no_heading"]) + "\n"
 
     return show

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
-from stackmap.document.times import span
+from stackmap.document.interval import span
 from stackmap.document.units import kib, number, percent, rate
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval

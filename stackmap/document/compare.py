@@ -22,7 +22,7 @@ from stackmap.document.compare_sentences import (
     range_of,
     value_of,
 )
-from stackmap.document.times import instant
+from stackmap.document.interval import instant
 from stackmap.document.wording import plural
 
 HEADINGS = ("", "before", "after", "change", "95 % interval", "")

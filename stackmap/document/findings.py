@@ -9,10 +9,9 @@ from itertools import groupby
 from stackmap.analysis.device_names import of_another
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.document import blocks as doc
-from stackmap.document.notes import notes
+from stackmap.document.interval import notes, span
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.templates import label as evidence_label
-from stackmap.document.times import span
 from stackmap.document.wording import plural
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -45,7 +44,7 @@ def explain_document(
         doc.Headline((summary, span(interval))),
         *([doc.Paragraph(NOT_JUDGED)] if unjudged else []),
         *cards,
-        *notes(interval, (), why=False),
+        *notes(interval),
     ]
 
 

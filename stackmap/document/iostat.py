@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stackmap.analysis.totals import Total
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
-from stackmap.document.times import span
+from stackmap.document.interval import dated, span
 from stackmap.document.units import rate
 from stackmap.document.wording import plural
 from stackmap.model.device import Device, Kind
@@ -24,11 +24,14 @@ def iostat_document(
     *,
     extended: bool = False,
     skip_idle: bool = False,
+    time: bool = False,
+    why: bool = False,
 ) -> list[Block]:
     """
     Return a table with a row per device; *rows*: devices with their depth in the tree.
 
-    *sums* are further rows, each over the devices of one level of the tree.
+    *sums* are further rows, each over the devices of one level of the tree. *time*:
+    with the end of the interval. *why*: with the reasons of corrections.
     """
     metrics = [metric for metric in METRICS if extended or not metric.extended]
     named = [
@@ -43,7 +46,8 @@ def iostat_document(
     cells = tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in named)
     table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), (Rows(cells),))
     when = span(interval)
-    return [Paragraph(when), table] if when else [table]
+    blocks: list[Block] = [Paragraph(when), table] if when else [table]
+    return dated(blocks, interval, time=time, why=why)
 
 
 def names(rows: Sequence[tuple[Device, int]]) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
 from stackmap.document.describe import layout
+from stackmap.document.interval import dated, span
 from stackmap.document.stack_sentences import sentences
-from stackmap.document.times import span
 from stackmap.document.units import kib, number, rate
 from stackmap.document.wording import known_directions
 from stackmap.model.interval import Interval
@@ -26,17 +26,23 @@ LEGEND = (
 IDLE = "no I/O in this interval"
 
 
-def layers_document(stacks: Sequence[StackFigures], interval: Interval) -> list[Block]:
-    """Return the table and the sentences of each stack; the last table has the legend."""
-    blocks = [block for stack in stacks for block in _stack(stack, interval)]
+def layers_document(
+    stacks: Sequence[StackFigures], interval: Interval, *, time: bool = False, why: bool = False
+) -> list[Block]:
+    """
+    Return the table and the sentences of each stack; the last table has the legend.
+
+    *time*: with the end of the interval. *why*: with the reasons of corrections.
+    """
+    blocks = [block for stack in stacks for block in _stack(stack, span(interval))]
     last = max((n for n, each in enumerate(blocks) if isinstance(each, Table)), default=None)
     if last is not None and isinstance(table := blocks[last], Table):
         blocks[last] = replace(table, legend=LEGEND)
-    return blocks
+    return dated(blocks, interval, time=time, why=why)
 
 
-def _stack(stack: StackFigures, interval: Interval) -> list[Block]:
-    headline = Headline((stack.top.full_title, _layout(stack.top.layout), span(interval)))
+def _stack(stack: StackFigures, when: str) -> list[Block]:
+    headline = Headline((stack.top.full_title, _layout(stack.top.layout), when))
     table = layers_table(stack)
     if table is None:
         return [headline, Paragraph(IDLE)]

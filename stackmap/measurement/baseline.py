@@ -34,7 +34,7 @@ def read_baseline(topology: Topology, path: str, note: Note) -> Interval:
     another = of_another(Machine(topology.machine.host), Machine(found.machine.host))
     if another:  # another kernel may well be that of an earlier boot
         note(f"the baseline may not fit: {path} is of {another}")
-    return corrected(topology, found)[0]
+    return corrected(topology, found)
 
 
 def _of_capture(topology: Topology, path: str, note: Note) -> Iterator[Interval]:

@@ -25,6 +25,7 @@ class Interval:
     minimum or maximum, named by ``stamp`` in the text's language. ``notes``: caveats of the
     source (approximate, repaired). ``events``: devices that came, went or have no figures, and
     why. ``machine``: where it was measured, if known. ``count``: how many intervals it sums up.
+    ``corrections``: the counters that were corrected, as "rule: device".
     """
 
     loads: Mapping[str, Load]
@@ -37,3 +38,4 @@ class Interval:
     events: tuple[str, ...] = ()
     machine: Machine = UNKNOWN_MACHINE
     count: int = 1
+    corrections: tuple[str, ...] = ()

@@ -21,13 +21,12 @@ def blame_json(
     loading: Iterable[tuple[str, Sequence[Target]]],
     groups: Iterable[CgroupLoad],
     interval: Interval,
-    corrections: Sequence[str],
 ) -> dict[str, object]:
     """Return the sources of each disk's load and the disks of each volume as one object."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
-        "corrections": list(corrections),
+        "corrections": list(interval.corrections),
         "devices": [_disk(topology, each) for each in blamed],
         "groups": [
             {"group": each.group, "number": each.number, "iops": each.ios, "bytes": each.bytes}

@@ -17,14 +17,13 @@ SCHEMA = "stackmap.iostat/1"
 def iostat_json(
     rows: Sequence[tuple[Device, int]],
     interval: Interval,
-    corrections: Sequence[str],
     sums: Sequence[Total] = (),
 ) -> dict[str, object]:
     """Return the figures of each device as one object; values in the units of ``METRICS``."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
-        "corrections": list(corrections),
+        "corrections": list(interval.corrections),
         "devices": [
             {
                 "name": device.name,

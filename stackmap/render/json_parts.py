@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackmap.analysis.traffic.amounts import Traffic
-from stackmap.document.times import end_time
+from stackmap.document.interval import end_time
 from stackmap.model.interval import Interval
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -21,17 +21,13 @@ if TYPE_CHECKING:
 SCHEMA = "stackmap.layers/1"
 
 
-def layers_json(
-    stacks: Iterable[StackFigures],
-    interval: Interval,
-    corrections: Sequence[str],
-) -> dict[str, object]:
+def layers_json(stacks: Iterable[StackFigures], interval: Interval) -> dict[str, object]:
     """Return *stacks* as one object."""
     return {
         "schema": SCHEMA,
         **interval_json(interval),
         "stacks": [_stack(stack) for stack in stacks],
-        "corrections": list(corrections),
+        "corrections": list(interval.corrections),
     }
 
 

@@ -10,7 +10,7 @@ from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.time_series import FIGURES, Stretch
 from stackmap.document.blocks import Block, Code, Folded
-from stackmap.document.times import instant
+from stackmap.document.interval import instant
 from stackmap.document.wording import known_directions
 from stackmap.render.csv import Cell, csv
 from stackmap.render.layers_json import layers_json
@@ -27,7 +27,7 @@ SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")
 
 def report_data(report: Report, proposals: tuple[Proposal, ...]) -> tuple[Block, ...]:
     """Return the figures of layers, of the time series if there is one, and of the projections."""
-    layers = layers_json(report.stacks, report.interval, report.corrections)
+    layers = layers_json(report.stacks, report.interval)
     parts = [("Each layer, CSV", "layers.csv", _layers(report))]
     if len(report.course) > 1:
         parts.append(("The load over time, CSV", "course.csv", _series(report)))

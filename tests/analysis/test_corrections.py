@@ -14,8 +14,8 @@ from tests.drawn import did, disk, moved, passing, raid_volume, topology
 
 
 def mended(tree, loads):
-    interval, done = corrected(tree, Interval(loads))
-    return interval.loads, done
+    interval = corrected(tree, Interval(loads))
+    return interval.loads, interval.corrections
 
 
 @pytest.mark.parametrize(

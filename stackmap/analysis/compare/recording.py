@@ -98,17 +98,17 @@ class RecordingBuilder:
         worked = not count and at_work > 0
         kept = self._working if worked else self._clean
         right = [corrected(self.topology, each.interval) for each in kept.full]
-        seconds = [interval.seconds for interval, _ in right]
+        seconds = [interval.seconds for interval in right]
         total = None if None in seconds else sum(filter(None, seconds))
         return Recording(
             self.source,
             self.topology,
-            tuple(interval for interval, _ in right),
+            tuple(right),
             count=at_work if worked else count,
             seconds=total,
             start=start_of(self._ends[0]) if self._ends else None,
             end=self._ends[-1].time if self._ends else None,
-            corrections=tuple(sorted({what for _, done in right for what in done})),
+            corrections=tuple(sorted({what for each in right for what in each.corrections})),
             changed=self._changed,
             at_work=0 if worked else at_work,
             work=tuple(self._work),

@@ -73,8 +73,7 @@ class Context:
     def stacks(self) -> tuple[StackFigures, ...]:
         """The figures of each stack with load, and of devices that several stacks share."""
         ledger = Ledger(self.topology, self.loads, self.interval.seconds)
-        busy = (top for top in ledger.tops if not ledger.load(top).idle)
-        return tuple(with_shared(figures_of(ledger, busy)))
+        return tuple(with_shared(figures_of(ledger, ledger.busy_tops)))
 
     @cached_property
     def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:

@@ -24,6 +24,6 @@ def measured_context(
     Averages since boot count only if there is nothing else. *intervals* must not be empty.
     """
     current = [each for each in intervals if not each.since_boot] or intervals
-    whole, done = corrected(topology, next(average(current)))
-    series = tuple(corrected(topology, each)[0] for each in current) if len(current) > 1 else ()
-    return Context(topology, whole, series, baseline, done, limits)
+    whole = corrected(topology, next(average(current)))
+    series = tuple(corrected(topology, each) for each in current) if len(current) > 1 else ()
+    return Context(topology, whole, series, baseline, whole.corrections, limits)

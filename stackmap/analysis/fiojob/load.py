@@ -102,11 +102,11 @@ class LoadMeasurement:
     def add(self, interval: Interval) -> None:
         """Add one interval; only devices that matter are corrected, for there may be many."""
         near = {name: interval.loads[name] for name in self._nearby if name in interval.loads}
-        right, done = corrected(self.topology, replace(interval, loads=near))
+        right = corrected(self.topology, replace(interval, loads=near))
         load = right.loads.get(self.name)
         if load is None or load.total.ios is None:
             return
-        self._corrections.update(dict.fromkeys(done))
+        self._corrections.update(dict.fromkeys(right.corrections))
         self._whole.add(interval)
         length = right.seconds or 1.0
         self._seconds.append(right.seconds)
@@ -152,7 +152,7 @@ class LoadMeasurement:
         whole = self._whole.result()
         if whole is None:
             return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "no evidence"))
-        right, _ = corrected(self.topology, whole)
+        right = corrected(self.topology, whole)
         return access_patterns(
             self.topology, self.name, self._context, right, exclusive=not self._disturbed
         )

@@ -47,6 +47,11 @@ class Ledger:
         """The highest devices with counters, in tree order."""
         return counted_tops(self.topology, self.loads)
 
+    @cached_property
+    def busy_tops(self) -> list[str]:
+        """Those of ``tops`` that did something, or whose load is unknown."""
+        return [top for top in self.tops if not self.load(top).idle]
+
     def load(self, name: str) -> Load:
         """Return what *name* did, for whomever; all unknown if it has no counters."""
         return self.sent.load(name)

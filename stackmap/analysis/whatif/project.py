@@ -70,7 +70,7 @@ def project(
     each = capacity.member_bytes(context.size, context.present)
     return Projection(
         device=context.device,
-        seconds=window.seconds,
+        seconds=window.average.seconds,
         intervals=sum(window.counts),
         read=whole.read,
         write=whole.write,
@@ -82,8 +82,8 @@ def project(
         levels=_levels(window, model),
         regions=tuple(regions(layout, whole, context, model.pattern, data.likely)),
         unmodelled=tuple(unmodelled(whole, context, model.pattern, layout)),
-        corrections=window.corrections,
-        events=window.events,
+        corrections=window.average.corrections,
+        events=window.average.events,
     )
 
 
@@ -94,9 +94,7 @@ class _Window:
     whole: Measured
     parts: tuple[Measured, ...]
     counts: tuple[int, ...]
-    seconds: float | None
-    corrections: tuple[str, ...]
-    events: tuple[str, ...]
+    average: Interval
 
 
 def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeContext) -> _Window:
@@ -105,13 +103,13 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
     counts: list[int] = []
     for interval in intervals:
         average.add(interval)
-        right, _ = corrected(topology, interval)
+        right = corrected(topology, interval)
         part = measured(Ledger(topology, right.loads, right.seconds), context)
         if part is not None:  # one interval may tell less than all together
             parts.append(part)
             counts.append(interval.count)
     found = average.result()
-    result, done = (None, ()) if found is None else corrected(topology, found)
+    result = None if found is None else corrected(topology, found)
     whole = (
         None
         if result is None
@@ -119,7 +117,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
     )
     if result is None or whole is None:
         raise InputError(f"{context.device.title}: {NO_DIRECTIONS}")
-    return _Window(whole, tuple(parts), tuple(counts), result.seconds, done, result.events)
+    return _Window(whole, tuple(parts), tuple(counts), result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stackmap.analysis.corrections import RULES
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Listing, Part, Section, Terms
-from stackmap.document.times import instant
+from stackmap.document.interval import instant
 from stackmap.document.wording import plural, sentence
 
 ENDS = 0.02  # a narrower range is shown as one figure
@@ -126,7 +126,7 @@ def _left_out(report: Report) -> Iterator[str]:
 
 def _corrected(report: Report) -> Iterator[str]:
     reasons = {rule.name: rule.why for rule in RULES}
-    for what in report.corrections:
+    for what in report.interval.corrections:
         rule, _, name = what.partition(": ")
         device = report.topology[name].full_title if name in report.topology else name
         yield f"{device}: {rule}. {sentence(reasons[rule])}"

@@ -101,7 +101,7 @@ def test_iostat_names_a_layout_below_in_the_same_words():
     """``iostat --per-layer -J`` has the object of ``compare -J``; the top's own layout stays its own."""
     (stack,) = compare_json(found())["stacks"]
     taken = Interval({}, 1001.0, 1.0)
-    (layers,) = layers_json([stack_figures(BEFORE, {}, "dm-0")], taken, ())["stacks"]
+    (layers,) = layers_json([stack_figures(BEFORE, {}, "dm-0")], taken)["stacks"]
 
     assert layers["layout"] is None
     assert layers["layouts"] == stack["before"]["layouts"] != []

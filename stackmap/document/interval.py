@@ -1,9 +1,12 @@
-"""Instants and intervals as people read them."""
+"""Instants and intervals as people read them: when, how long, and what to know about the figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from stackmap.analysis.corrections import RULES
+from stackmap.document.blocks import Block, Paragraph
 from stackmap.model.interval import Interval
 
 LAST_INSTANT = 253402300800.0  # 10000-01-01, beyond which there is no datetime
@@ -41,3 +44,26 @@ def end_time(interval: Interval) -> str | None:
     if not is_instant(interval.time):
         return interval.stamp or None
     return datetime.fromtimestamp(interval.time or 0.0, UTC).isoformat().replace("+00:00", "Z")
+
+
+def dated(
+    tables: Iterable[Block], interval: Interval, *, time: bool = False, why: bool = False
+) -> list[Block]:
+    """Return *tables* between the end of *interval*, if *time*, and its corrections, events and notes."""
+    above = [Paragraph(end_time(interval) or "-")] if time else []
+    return [*above, *tables, *corrections(interval, why=why), *notes(interval)]
+
+
+def corrections(interval: Interval, *, why: bool = False) -> list[Paragraph]:
+    """Return a paragraph per correction; *why* adds the reason."""
+    reasons = {rule.name: f" ({rule.why})" for rule in RULES} if why else {}
+    return [
+        Paragraph(what + reasons.get(what.partition(":")[0], ""), "corrected:")
+        for what in interval.corrections
+    ]
+
+
+def notes(interval: Interval) -> list[Paragraph]:
+    """Return a paragraph per event and note."""
+    events = (Paragraph(event, "event:") for event in interval.events)
+    return [*events, *(Paragraph(note, "note:") for note in interval.notes)]
