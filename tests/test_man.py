@@ -16,9 +16,10 @@ from click.testing import CliRunner
 
 from stackmap import __version__, errors
 from stackmap.analysis.corrections import RULES
+from stackmap.analysis.layer_metrics import COLUMNS as LAYER_METRICS
 from stackmap.cli import COMMANDS, stackmap
 from stackmap.document import blame
-from stackmap.model.metrics import LAYER_METRICS, METRICS, on_one_line
+from stackmap.model.metrics import METRICS, on_one_line
 from stackmap.render.columns import ALIASES, COLUMNS
 from tests.test_readme import PROMPT, README
 

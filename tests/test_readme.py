@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap import __version__
+from stackmap.analysis.layer_metrics import COLUMNS as LAYER_METRICS
 from stackmap.cli import COMMANDS, stackmap
-from stackmap.model.metrics import LAYER_METRICS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

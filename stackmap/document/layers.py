@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.layer_metrics import COLUMNS, LayerMetric
 from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
 from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
@@ -13,7 +14,6 @@ from stackmap.document.stack_sentences import sentences
 from stackmap.document.units import kib, number, rate
 from stackmap.document.wording import known_directions
 from stackmap.model.interval import Interval
-from stackmap.model.metrics import LAYER_METRICS
 from stackmap.model.raid import Layout
 
 TITLES = {"read": "READS", "write": "WRITES", "total": "READS AND WRITES"}
@@ -57,7 +57,7 @@ def layers_table(stack: StackFigures) -> Table | None:
         for direction in known_directions(stack.layers[0])
         if (rows := _rows(stack, direction))
     ]
-    headings = ("", *(metric.heading for metric in LAYER_METRICS))
+    headings = ("", *(metric.heading for metric in COLUMNS))
     return Table(f"layers-{stack.top.name}", headings, tuple(groups)) if groups else None
 
 
@@ -78,19 +78,18 @@ def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:
 
 def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
     flow = figures.share.part(direction)
+    first, *others = (_cell(metric, metric.value(figures, direction)) for metric in COLUMNS)
     estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
     return (
         _counted(len(figures.layer.devices), figures.layer.role),
-        ("~" if estimated else "") + rate(flow.ios),
-        kib(flow.bytes),
-        kib(flow.size),
-        rate(figures.own[direction].await_ms),
-        number(figures.iops_amplification.get(direction), 2),
-        number(figures.byte_amplification.get(direction), 3),
-        number(figures.shrink.get(direction), 2),
-        number(figures.coalescing.get(direction), 2),
-        number(figures.accounted.get(direction), 3),
+        ("~" if estimated else "") + first,
+        *others,
     )
+
+
+def _cell(metric: LayerMetric, value: float | None) -> str:
+    shown = None if value is None else value / metric.divisor
+    return rate(shown) if metric.digits is None else number(shown, metric.digits)
 
 
 def _layout(shape: Layout | None) -> str:

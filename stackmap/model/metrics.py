@@ -1,5 +1,5 @@
 """
-The metrics of a device and of a layer: key, heading, unit, help and formula.
+The metrics of a device: key, heading, unit, help and formula.
 
 Tables, JSON, help and man pages take them from this module.
 """
@@ -7,13 +7,12 @@ Tables, JSON, help and man pages take them from this module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.load import Load
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """
     ``key`` in JSON, in the unit ``unit`` there; ``heading`` in tables.
 
@@ -63,44 +62,3 @@ def on_one_line(heading: str) -> str:
     'size KiB'
     """
     return heading.replace("\n", " ")
-
-
-@dataclass(frozen=True, slots=True)
-class LayerMetric:
-    """
-    A column of the per-layer table; ``key`` as in JSON.
-
-    ``heading``: a line break splits it on a terminal.
-    """
-
-    key: str
-    heading: str
-    help: str
-
-    @property
-    def title(self) -> str:
-        """The heading on one line."""
-        return on_one_line(self.heading)
-
-
-LAYER_METRICS = (
-    LayerMetric("iops", "IOPS", "Requests completed per second."),
-    LayerMetric("bytes", "KiB/s", "Data per second, in KiB of 1024 bytes."),
-    LayerMetric("size", "size\nKiB", "Mean size of a completed request."),
-    LayerMetric("await", "await\nms", "Mean time per request on these devices, queueing included, for all volumes."),
-    LayerMetric(
-        "iops_amplification", "IOPS\n× top",
-        "IOPS amplification: requests arriving here, before merging, per request completed at the top.",
-    ),
-    LayerMetric("byte_amplification", "bytes\n× top", "Byte amplification: bytes here per byte at the top."),
-    LayerMetric(
-        "shrink", "shrink",
-        "Mean request size at the top ÷ mean size of the requests arriving here. "
-        "IOPS × top = bytes × top × shrink.",
-    ),
-    LayerMetric("coalescing", "coalescing", "Requests arriving here ÷ requests completed here; 1 means nothing was merged."),
-    LayerMetric(
-        "closure", "accounted",
-        "Requests arriving here ÷ requests that the layer above sent; 1.000 means that all of them are accounted for.",
-    ),
-)  # fmt: skip

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from stackmap.analysis.amplification import LayerFigures, Ratios, StackFigures
+from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.expected import Expected
+from stackmap.analysis.layer_metrics import LAYER_METRICS
 from stackmap.document.stack_sentences import sentences
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
@@ -53,52 +54,47 @@ def layouts_json(devices: Iterable[Device]) -> list[dict[str, object]]:
 
 
 def _layer(figures: LayerFigures) -> dict[str, object]:
+    found = _metrics(figures)
     return {
         "role": figures.layer.role,
         "devices": list(figures.layer.devices),
         "metadata": list(figures.layer.metadata),
-        **{d: _flow(figures, d) for d in DIRECTIONS},
+        **{d: found[d] for d in DIRECTIONS},
         "metadata_io": {
             d: {"iops": flow.ios, "arrivals": flow.arrivals, "bytes": flow.bytes}
             for d in DIRECTIONS
             for flow in [figures.metadata[d]]
         },
         "aqu": figures.aqu,
-        "amplification": {
-            "iops": _ratios(figures.iops_amplification),
-            "bytes": _ratios(figures.byte_amplification),
-            "shrink": _ratios(figures.shrink),
-        },
+        "amplification": found["amplification"],
         "expected": _expected(figures.expected),
-        "coalescing": _ratios(figures.coalescing),
-        "closure": _ratios(figures.accounted),
+        "coalescing": found["coalescing"],
+        "closure": found["closure"],
         "doubt": figures.diagnosis or None,
         "estimated": figures.share.estimated,
         "reason": figures.share.reason or figures.background or None,
     }
 
 
-def _ratios(ratios: Ratios) -> dict[str, float | None]:
-    return {direction: ratios.get(direction) for direction in DIRECTIONS}
+def _metrics(figures: LayerFigures) -> dict[str, Any]:
+    """Return each of ``LAYER_METRICS`` in each direction, under its path; merges and ranges beside them."""
+    found: dict[str, Any] = {}
+    for direction in DIRECTIONS:
+        for metric in LAYER_METRICS:
+            *path, key = metric.path.format(direction).split(".")
+            place = found
+            for each in path:
+                place = place.setdefault(each, {})
+            place[key] = metric.value(figures, direction)
+        found[direction]["merged"] = figures.own[direction].merges
+        found[direction]["range"] = range_json(figures.share.part(direction))
+    return found
 
 
 def _expected(likely: Expected | None) -> dict[str, object] | None:
     if likely is None:
         return None
     return {"bytes": {"read": list(likely.read), "write": list(likely.write)}, "why": likely.why}
-
-
-def _flow(figures: LayerFigures, direction: str) -> dict[str, object]:
-    flow, own = figures.share.part(direction), figures.own[direction]
-    return {
-        "iops": flow.ios,
-        "arrivals": flow.arrivals,
-        "bytes": flow.bytes,
-        "size": flow.size,
-        "await": own.await_ms,
-        "merged": own.merges,
-        "range": range_json(flow),
-    }
 
 
 def _parity_json(cost: Parity | None, requests: float | None) -> Mapping[str, object] | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.layer_metrics import LAYER_METRICS
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.time_series import FIGURES, Stretch
@@ -17,11 +18,7 @@ from stackmap.render.layers_json import layers_json
 from stackmap.render.text import safe
 from stackmap.render.whatif_json import whatif_json
 
-LAYERS = (
-    "stack", "device", "layer", "devices", "direction", "requests_per_s", "arrivals_per_s",
-    "bytes_per_s", "mean_bytes", "await_ms", "iops_amplification", "byte_amplification", "shrink",
-    "coalescing", "closure",
-)  # fmt: skip
+LAYERS = ("stack", "device", "layer", "devices", "direction", *(m.key for m in LAYER_METRICS))
 SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")
 
 
@@ -55,23 +52,13 @@ def _layers(report: Report) -> str:
 
 
 def _layer(stack: StackFigures, figures: LayerFigures, direction: str) -> tuple[Cell, ...]:
-    flow = figures.share.part(direction)
     return (
         safe(stack.top.title),
         safe(stack.top.name),
         figures.layer.role,
         safe(" ".join(figures.layer.devices)),
         direction,
-        flow.ios,
-        flow.arrivals,
-        flow.bytes,
-        flow.size,
-        figures.own[direction].await_ms,
-        figures.iops_amplification.get(direction),
-        figures.byte_amplification.get(direction),
-        figures.shrink.get(direction),
-        figures.coalescing.get(direction),
-        figures.accounted.get(direction),
+        *(metric.value(figures, direction) for metric in LAYER_METRICS),
     )
 
 

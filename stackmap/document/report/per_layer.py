@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures
+from stackmap.analysis.layer_metrics import COLUMNS
 from stackmap.analysis.report import Report
 from stackmap.document import blocks as doc
 from stackmap.document.layers import layers_table
 from stackmap.document.stack_sentences import sentences
 from stackmap.document.wording import sentence
-from stackmap.model.metrics import LAYER_METRICS
 
 INTRO = (
     "One row per layer, from the top down. Each row counts only what belongs to this stack, on shared "
     "disks too. Reads that writes cause (for parity) count as reads of the layers below."
 )
 MEANINGS = (
-    *((metric.title, metric.help) for metric in LAYER_METRICS),
+    *((metric.title, metric.help) for metric in COLUMNS),
     ("~", "an estimate"),
     ("-", "unknown; it is not 0"),
 )
