@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from stackmap.analysis.doubled_counters import doubled
 from stackmap.analysis.flushes import empty_flushes
@@ -23,8 +24,7 @@ UNKNOWN = Load()
 STUCK = 0.99  # busy for this share of the time
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """
     ``correct`` returns the corrected load, or None where the rule does not apply.
 

@@ -8,7 +8,7 @@ is None where it is unlimited (a first write to a thin chunk may zero all of it)
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.layers import Layer
 from stackmap.model.device import Device
@@ -21,8 +21,7 @@ Range = tuple[float, float | None]
 ONE: Range = (1.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """Bytes below per byte read and per byte written; ``why``: what decides within the range, in words."""
 
     read: Range

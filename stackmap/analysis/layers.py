@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Load
@@ -22,8 +22,7 @@ ROLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """
     The devices of a stack at one level.
 

@@ -8,7 +8,7 @@ disk. So only devices that are not above each other may be summed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.device import Kind
 from stackmap.model.load import ZERO, Load, plus, sum_flows
@@ -18,8 +18,7 @@ from stackmap.model.topology import Topology
 NOT_DISKS = frozenset({Kind.ZRAM, Kind.LOOP, Kind.DM})
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(NamedTuple):
     """``cut``: "tops" or "disks". ``devices``: those summed. ``load``: their sum."""
 
     cut: str

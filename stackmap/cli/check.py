@@ -12,13 +12,12 @@ from stackmap.analysis.findings.rule import Severity
 from stackmap.analysis.findings.rules import checks
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option
-from stackmap.cli.output import as_text
+from stackmap.cli.output import as_markdown, as_text
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.document.findings import NO_CHECKS, NO_PROBLEMS, check_document
 from stackmap.find import find_all
 from stackmap.render.findings_json import check_json
-from stackmap.render.markdown import render_blocks
 from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def command(
     if as_json:
         click.echo(json.dumps(check_json(chosen, found)))
     else:
-        write = render_blocks if markdown else as_text
+        write = as_markdown if markdown else as_text
         blocks = check_document(chosen, found, NO_PROBLEMS if problems else NO_CHECKS)
         click.echo(write(blocks), nl=False)
     if exit_code:

@@ -11,11 +11,10 @@ from stackmap.analysis.findings.measured import measured_context
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
-from stackmap.cli.output import as_text, tell
+from stackmap.cli.output import as_markdown, as_text, tell
 from stackmap.document.findings import explain_document, rules_document
 from stackmap.measurement.baseline import read_baseline
 from stackmap.render.findings_json import explain_json
-from stackmap.render.markdown import render_blocks
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def command(
     before = None if baseline is None else read_baseline(topology, baseline, tell)
     caps = tuple(limits.read(measured.source.host, topology))
     together = options.selection.which in (None, "average")
-    write = render_blocks if markdown else as_text
+    write = as_markdown if markdown else as_text
     intervals = measured.intervals()
     # Interrupted before the end of the first interval there is none.
     judged = [list(intervals)] if together else ([each] for each in intervals)

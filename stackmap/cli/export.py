@@ -57,7 +57,7 @@ def command(
     if parquet and out is None:
         raise click.UsageError("--parquet needs a file: -o OUT")
     which = options.selection.which or "all"
-    options = replace(options, selection=replace(options.selection, which=which))
+    options = options._replace(selection=replace(options.selection, which=which))
     measured = session.measure(options)
     reports = _corrected(measured.reports(), options.names)
     if openmetrics:

@@ -70,7 +70,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
     from stackmap.render.layers_json import layers_json
 
     def show(interval: Interval) -> str:
-        report = LayerReport(topology, interval, tuple(chosen), looks["skip_idle"])
+        report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
         if looks["as_json"]:
             return json.dumps(layers_json(report.stacks, report.interval)) + "\n"
         blocks = layers_document(

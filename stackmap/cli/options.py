@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
-from stackmap.measurement.selection import IntervalSelection
+if TYPE_CHECKING:
+    from stackmap.measurement.selection import IntervalSelection
+
 
 LONGEST = 366  # days
 DAY = 86400  # seconds
 MAX_SAMPLES = 7200  # of a recording whose intervals are all examined: two hours of seconds
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuringOptions:
+class MeasuringOptions(NamedTuple):
     """The NAMEs, the intervals, and the text of ``--input``; None without it."""
 
     names: tuple[str, ...]
@@ -121,6 +121,10 @@ def measuring(command: Callable[..., None]) -> Callable[..., None]:
         since_boot: bool,
         **more: Any,
     ) -> None:
+        from stackmap.measurement.selection import (
+            IntervalSelection,  # check and tree have no intervals
+        )
+
         names, seconds, count = split_words(words)
         selection = IntervalSelection(seconds, count, report, since_boot)
         command(options=MeasuringOptions(names, selection, text), **more)

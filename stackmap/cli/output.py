@@ -40,6 +40,13 @@ def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
     return render_text(blocks, style)
 
 
+def as_markdown(blocks: Iterable[Block]) -> str:
+    """Return *blocks* as Markdown."""
+    from stackmap.render.markdown import render_blocks  # only a ticket pays for it
+
+    return render_blocks(blocks)
+
+
 def discard_output() -> None:
     """Discard what is still buffered for standard output: it cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -30,8 +29,7 @@ UNSEEN = "not known: whether another user's process writes to {path}; run as roo
 WRITTEN = "{path} has {size} bytes of data, which the job overwrites"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A path for a job, "" for the user to set, and notes on it."""
 
     path: str

@@ -8,58 +8,52 @@ chart means unknown and leaves a gap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.document.picture import Picture
-from stackmap.model.topology import Topology
+if TYPE_CHECKING:
+    from stackmap.document.picture import Picture  # only a page draws one
+    from stackmap.model.topology import Topology
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(NamedTuple):
     """The title of a document or of one of its tables; empty ``parts`` are left out."""
 
     parts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """A few sentences; ``lead``: a word before them, such as "note:", "But:" or "Do:"."""
 
     text: str
     lead: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command line to copy: writers never fold it and put nothing else on the line."""
 
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Sentences, one per item."""
 
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """Words and their meanings."""
 
     pairs: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of a table that belong together, with their heading."""
 
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """
     A table. ``headings``: a line break splits one into two lines on a terminal.
 
@@ -76,16 +70,14 @@ class Table:
     legend: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """Text to copy as it is. ``name``: a file name for it."""
 
     text: str
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(NamedTuple):
     """A drawing of *topology*, which is also shown as a tree."""
 
     picture: Picture
@@ -93,8 +85,7 @@ class Stack:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A time series of means; ``low`` and ``high``: its extremes, () for none."""
 
     label: str
@@ -103,8 +94,7 @@ class Line:
     high: tuple[float | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(NamedTuple):
     """
     ``lines`` over ``x``, in ``unit``: "requests/s", "bytes/s", "ms", "times", "share".
 
@@ -122,8 +112,7 @@ class Chart:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(NamedTuple):
     """A key figure: its name, its value, and what to compare it with."""
 
     label: str
@@ -131,15 +120,13 @@ class Tile:
     beside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
+class Tiles(NamedTuple):
     """Key figures."""
 
     tiles: tuple[Tile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """A figure to compare with others; ``low`` and ``high``: its band, None for none."""
 
     label: str
@@ -148,8 +135,7 @@ class Bar:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(NamedTuple):
     """Figures in ``unit`` to compare with the first."""
 
     title: str
@@ -157,8 +143,7 @@ class Bars:
     bars: tuple[Bar, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """
     One finding or check. ``tone``: its severity, ``label``: the word for that.
 
@@ -172,15 +157,13 @@ class Card:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Checklist:
+class Checklist(NamedTuple):
     """Cards in short form, under the title of the device that they are about."""
 
     groups: tuple[tuple[str, tuple[Card, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """Blocks under a heading of their own."""
 
     title: str
@@ -192,8 +175,7 @@ def side_by_side(parts: Sequence[Part]) -> tuple[Block, ...]:
     return parts[0].blocks if len(parts) == 1 else tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(NamedTuple):
     """Details that a reader may skip."""
 
     title: str
@@ -219,8 +201,7 @@ Block = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section of a page; ``key`` is its anchor."""
 
     key: str
@@ -228,8 +209,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A whole page; ``about``: the host, the time and the duration, below the title."""
 
     title: str

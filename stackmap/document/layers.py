@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.layer_metrics import COLUMNS, LayerMetric
@@ -37,7 +36,7 @@ def layers_document(
     blocks = [block for stack in stacks for block in _stack(stack, span(interval))]
     last = max((n for n, each in enumerate(blocks) if isinstance(each, Table)), default=None)
     if last is not None and isinstance(table := blocks[last], Table):
-        blocks[last] = replace(table, legend=LEGEND)
+        blocks[last] = table._replace(legend=LEGEND)
     return dated(blocks, interval, time=time, why=why)
 
 

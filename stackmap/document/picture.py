@@ -7,7 +7,7 @@ Each box is a row of the tree: hidden LVs of one role share a box.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.document import describe
 from stackmap.document.titles import kernel, title
@@ -37,8 +37,7 @@ PLAIN = "#ffffff"
 TROUBLE = "#f4cccc"
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """A box; ``key`` identifies it in a diagram, ``lines`` are its text."""
 
     key: str
@@ -46,8 +45,7 @@ class Box:
     fill: str
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(NamedTuple):
     """An arrow from a box to one below it; ``role``: "" for data."""
 
     above: str
@@ -55,8 +53,7 @@ class Arrow:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """Boxes in the order of the tree, and the arrows between them."""
 
     boxes: tuple[Box, ...]

@@ -8,9 +8,9 @@ and trees made by hand). Both move forwards only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
+from typing import NamedTuple
 
 from stackmap.errors import SourceMissing
 from stackmap.host.capture_paths import decoded
@@ -21,8 +21,7 @@ MAX_LATENESS = 0.2  # seconds that a sample may be late; a tenth of ``every`` if
 SKIPPED = "jumped"  # ACTION of an event: frames were skipped, and their events are unknown
 
 
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
+class TimeWindow(NamedTuple):
     """Frames from ``since`` to ``until``, both included, one per ``every`` seconds; None: no bound."""
 
     since: float | None = None

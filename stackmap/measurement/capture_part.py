@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import InputError, UsageError
 from stackmap.host.timeline import TimeWindow, utc_time
@@ -22,8 +21,7 @@ TIMES = "2026-11-21T14:30[:10][Z], 14:30, @1763732400, -1h (before the end), +1h
 Span = tuple[float, float]  # the instants of the first and the last sample
 
 
-@dataclass(frozen=True, slots=True)
-class CapturePart:
+class CapturePart(NamedTuple):
     """The samples from ``since`` to ``until``, one per ``every``; None: no bound."""
 
     since: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from stackmap.model.raid import Layout
 
@@ -45,8 +46,7 @@ class Role(StrEnum):
     PATH = "path"
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """A user of a device: ``kind`` ("mount", "swap"), ``name`` ("/srv"), ``source`` (the file that says so)."""
 
     kind: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class IoLimit:
+class IoLimit(NamedTuple):
     """
     The most that *owner* may do on *device* (a kernel name).
 

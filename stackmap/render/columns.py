@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.document import describe
 from stackmap.document.titles import kernel, listed
@@ -25,8 +26,7 @@ class Bytes:
     count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """
     One column.
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 SWEEPS = 24
 
 Arrows = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Layered:
+class Layered(NamedTuple):
     """
     The positions of boxes.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.table_headings import (
     IOSTAT_DEVICE,
@@ -28,8 +28,7 @@ TITLES = frozenset(map(str.encode, {*IOSTAT_DEVICE, SAR_DEVICE}))
 BYTES_OF_NUMBERS = frozenset(b"0123456789-")
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """
     How to show names.
 
@@ -45,8 +44,7 @@ class Style:
     order: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(NamedTuple):
     """
     The latest heading of a table. ``columns``: figures per row, 0 without a heading.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import groupby
+from typing import NamedTuple
 
 from stackmap.document import blocks as doc
 from stackmap.render.table import aligned
@@ -19,8 +19,7 @@ COLOURS = {"critical": BOLD + RED, "warning": YELLOW}  # by severity; no other t
 NARROWEST = 20  # columns for text, however deep it is indented
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """
     How to write text. ``width``: columns to fill; a command line may be wider.
 
@@ -65,7 +64,7 @@ def _is_separate(block: doc.Block, before: doc.Block | None) -> bool:
 
 
 def _narrower(style: Style, indent: str) -> Style:
-    return replace(style, width=max(NARROWEST, style.width - len(indent)))
+    return style._replace(width=max(NARROWEST, style.width - len(indent)))
 
 
 def _wrapped(text: str, style: Style, first: str = "", rest: str = "") -> list[str]:

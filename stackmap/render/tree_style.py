@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from stackmap.document.titles import ARROW
 
@@ -13,8 +13,7 @@ RESET = "\x1b[0m"
 BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """``fork``, ``last``, ``pipe``, ``gap``: the lines of a tree. ``width``: None is unlimited."""
 
     fork: str
@@ -43,7 +42,7 @@ class Look:
 
     def within(self, width: int | None, *, colour: bool) -> Look:
         """Return this look for *width* columns."""
-        return replace(self, width=width, colour=colour)
+        return self._replace(width=width, colour=colour)
 
 
 UNICODE = Look(fork="├─ ", last="└─ ", pipe="│  ", gap="   ")

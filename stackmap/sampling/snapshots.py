@@ -7,7 +7,8 @@ A rate needs the same device behind a name at both ends of an interval.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -19,8 +20,7 @@ from stackmap.sources.uevent import NO_CHANGES, UeventDelta
 IDENTITY_UNKNOWN = "devices came, went or changed; no figures until it is known which"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """
     A sample with the topology, device identities, events and uevents at that time.
 

@@ -8,8 +8,8 @@ survey after it, and the uevents in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Answer, Host
@@ -27,8 +27,7 @@ SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 Rediscover = Callable[[Host], Topology]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(NamedTuple):
     """A topology and the state at that time of md arrays (``md_attributes``), RAID LVs and mounts."""
 
     topology: Topology

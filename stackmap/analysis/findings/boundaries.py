@@ -9,7 +9,7 @@ below, shifted by its start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.device import Device, Role
 from stackmap.model.passthrough import is_passthrough
@@ -19,8 +19,7 @@ from stackmap.model.topology import Topology
 SMALLEST_PHYSICAL_SECTOR = 4096  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Boundaries:
+class Boundaries(NamedTuple):
     """Boundaries every *size* bytes, the first at *offset*: the *unit* ("chunks") of *device*."""
 
     size: int

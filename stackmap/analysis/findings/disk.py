@@ -10,7 +10,7 @@ still transfers 200 MB/s.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
@@ -18,8 +18,7 @@ from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 
 
-@dataclass(frozen=True, slots=True)
-class Medium:
+class Medium(NamedTuple):
     """A kind of storage: the most milliseconds to the first byte, and its slowest transfer rate."""
 
     name: str

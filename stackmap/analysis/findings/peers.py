@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
@@ -16,8 +16,7 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
 DIRECTIONS = ("total", "write", "read")  # total first: it has the most requests
 
 
-@dataclass(frozen=True, slots=True)
-class Outlier:
+class Outlier(NamedTuple):
     """The device with the highest *value*, and its peers' values and median."""
 
     name: str
@@ -41,8 +40,7 @@ def outlier(values: Mapping[str, float | None]) -> Outlier | None:
     return Outlier(name, value, median(known.values()), known)
 
 
-@dataclass(frozen=True, slots=True)
-class PeerGroup:
+class PeerGroup(NamedTuple):
     """Peers in one direction of their load: "total", "write" or "read"."""
 
     context: Context

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from stackmap.analysis.findings.context import Context
@@ -30,8 +30,7 @@ class Severity(StrEnum):
     GOOD = "good"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """
     A number that supports a finding, its unit and its device.
 
@@ -44,8 +43,7 @@ class Evidence:
     device: str
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """
     What a rule observed on a device.
 
@@ -124,8 +122,7 @@ class Rule:
 check = partial(Rule, needs_load=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A rule and what it observed on one device."""
 
     rule: Rule

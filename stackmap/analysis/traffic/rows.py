@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from stackmap.analysis.background_work import is_working
 from stackmap.analysis.traffic.amounts import NOTHING, Traffic
@@ -38,8 +38,7 @@ class Exactness(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """
     Traffic down *edge* that belongs to the top ``owner``; ``edge.above`` is "" for what came to the top.
 

@@ -30,8 +30,8 @@ r · e^(-r·pause) such pauses.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, exp, log
+from typing import NamedTuple
 
 from stackmap.model.raid import PAGE, Layout
 
@@ -46,8 +46,7 @@ BLOCK = 512  # the last page is written up to a logical block
 MAX_REGIONS = 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
-class Bitmap:
+class Bitmap(NamedTuple):
     """
     The bitmap of one layout. ``region``: bytes of a member per bit; ``covers``: bytes of the
     volume per bit; ``regions``: their number, None if the volume's size is not known.

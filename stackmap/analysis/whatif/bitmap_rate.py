@@ -7,8 +7,8 @@ gaps between writes (``bitmap.superblock_writes``), which no counter shows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
@@ -19,8 +19,7 @@ DEVIATIONS = 2.0
 OFFSET = 3 / 8  # of Anscombe's transform
 
 
-@dataclass(frozen=True, slots=True)
-class BitSets:
+class BitSets(NamedTuple):
     """
     Bits of the present bitmap set per second.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from stackmap.model.raid import RAID_LEVELS, Layout
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(NamedTuple):
     """
     The ``members`` of ``member_bytes`` each that hold what the volume holds now.
 

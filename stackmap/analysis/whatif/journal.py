@@ -11,14 +11,13 @@ layout. A journal writes sequentially.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.model.raid import PAGE, Layout
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(NamedTuple):
     """
     ``commits``, ``requests``, ``bytes``: per second at the volume, commits among the requests.
     ``joined``: share of all the volume's writes that merge into another of the

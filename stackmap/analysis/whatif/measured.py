@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.traffic.amounts import Traffic
@@ -17,8 +17,7 @@ from stackmap.model.raid import Layout
 DISK_FLUSHES_PER_PAGE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """
     The figures of one interval, per second; None where the counters do not tell.
 

@@ -7,9 +7,8 @@ reads and writes rows page by page; both split at the chunk; a flush goes to eve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log2
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
@@ -27,8 +26,7 @@ STRIPE_CACHE, CHUNKS_IN_CACHE = 256, 4
 End = Literal["likely", "low", "high"]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberRequests:
+class MemberRequests(NamedTuple):
     """
     Requests at the members, per second: ``read`` and ``write`` with data, ``flushes`` without.
 

@@ -10,7 +10,7 @@ cannot be separated from writes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.flushes import flushes_sent
 from stackmap.analysis.traffic.amounts import Traffic
@@ -29,8 +29,7 @@ ON_COPIES = "where every member is a copy, they cannot be separated from writes"
 UNSEEN = "the input has no figures for its members"
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(NamedTuple):
     """
     The load of the data members that is the volume's, per second; None where not known.
 

@@ -7,7 +7,7 @@ merge again and no two requests do, less where requests merge, more where pages 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif.measured import Measured
@@ -29,8 +29,7 @@ FRAGMENT_RATIOS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fragments:
+class Fragments(NamedTuple):
     """Those of reads, of parity reads and of writes; None if not known."""
 
     read: float | None
@@ -54,8 +53,7 @@ def _fragments(done: Stream | None, whole: float, flushes: float) -> float | Non
     return None if done is None else ratio(max(0.0, done.requests - flushes), whole)
 
 
-@dataclass(frozen=True, slots=True)
-class Merging:
+class Merging(NamedTuple):
     """
     How requests merge at the disks of ``layout``, by the ``fragments`` on the ``present`` one.
 

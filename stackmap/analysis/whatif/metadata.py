@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
@@ -21,8 +21,7 @@ MAX_REGION = 1 << 36  # bytes; a larger region is a whole disk
 MIN_SHARE = 0.10  # of the disks' requests: a smaller share is not reported
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """What is added at the members' metadata devices, and at the disks."""
 
     members: Added

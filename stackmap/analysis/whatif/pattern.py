@@ -10,9 +10,9 @@ how often bits of the bitmap are set. What these leave open becomes several hypo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import sqrt
+from typing import NamedTuple
 
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif import bitmap as bits
@@ -29,8 +29,7 @@ MIN_SPARED = 0.05
 BY_BITMAP = "the bitmap's bits, set {} a stream would set them"
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """
     One possible pattern: the ``sequential`` share of bytes, and the bytes of the volume over which
     the others are spread, ``span``; None if unbounded. ``part``: the share of
@@ -42,8 +41,7 @@ class Hypothesis:
     part: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """
     ``run``: bytes that arrive at once. ``run_rate``: runs per second. ``burst_rate``: instants per
     second at which writes arrive, at least: those in flight together, and those before one commit, may

@@ -13,14 +13,13 @@ runs find what the run before left there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import floor, lcm
+from typing import NamedTuple
 
 MAX_CHUNKS = 64  # longer runs are full stripes, except for their ends
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """Pages read, pages written, and row updates, each per page of data."""
 
     reads: float

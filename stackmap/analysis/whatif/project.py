@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
@@ -87,8 +87,7 @@ def project(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(NamedTuple):
     """The measured load as a whole and in parts; ``counts``: intervals that each part averages."""
 
     whole: Measured
@@ -120,8 +119,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
     return _Window(whole, tuple(parts), tuple(counts), result)
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
+class _Model(NamedTuple):
     """A layout with all that is needed to project any interval of the window on it."""
 
     context: VolumeContext

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.whatif.capacity import Need
 from stackmap.analysis.whatif.pattern import Pattern
@@ -15,8 +16,7 @@ from stackmap.model.raid import Layout
 SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(NamedTuple):
     """What the bitmap adds: requests and bytes per second."""
 
     requests: Band
@@ -65,8 +65,7 @@ class DeviceLoad:
         return self.data_bytes + self.metadata.bytes.likely
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutLoad:
+class LayoutLoad(NamedTuple):
     """A layout with the load of its members and disks; ``usable``: its bytes on members of the present size."""
 
     layout: Layout | None
@@ -75,8 +74,7 @@ class LayoutLoad:
     usable: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """What a bitmap with regions of ``bytes`` would add at the disks per second; None: no bitmap."""
 
     bytes: int | None
@@ -84,8 +82,7 @@ class Region:
     share: float  # of all the disks' requests
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(NamedTuple):
     """
     A volume now and on another layout, averaged over ``intervals`` in ``seconds``.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
+from typing import NamedTuple
 
 from stackmap.model.load import ratio
 
@@ -64,8 +65,7 @@ def spanning(values: Iterable[float], likely: float) -> Band:
     return Band(min(found), likely, max(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """The median, the 95th percentile and the peak of a quantity over the intervals."""
 
     p50: float

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from stackmap.analysis.layers import carriers, spreads
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
@@ -28,8 +27,7 @@ MANAGERS: dict[Kind, Manager] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeContext:
+class VolumeContext(NamedTuple):
     """
     A volume and its surroundings.
 

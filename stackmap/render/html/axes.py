@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from stackmap.document.blocks import Chart
 from stackmap.document.units import KIB, SIZES, size
@@ -20,8 +20,7 @@ PACES = (
 DAY = 86400
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(NamedTuple):
     """The unit that a chart shows, and its size in the chart's own unit."""
 
     unit: str

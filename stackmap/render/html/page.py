@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.document.blocks import Page
 from stackmap.render.html.draw import draw_section
 from stackmap.render.html.markup import Markup, joined, tag
 
 
-@dataclass(frozen=True, slots=True)
-class Assets:
+class Assets(NamedTuple):
     """The page's styles and scripts, ours or vendored: never escaped."""
 
     styles: tuple[str, ...]

@@ -8,7 +8,7 @@ forms are those of each target's ``.status`` function in the kernel (drivers/md/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.device import Kind, Role
 from stackmap.model.raid import Layout
@@ -43,8 +43,7 @@ def _block_at(place: int) -> Callable[[Segment], Mapping[str, str]]:
     return lambda segment: {"block": str(sectors_to_bytes(segment.words[place]))}
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Readers of a target: devices, layout and facts from its table, the rest from its status."""
 
     name: str
