@@ -22,6 +22,7 @@ LEGEND = (
     "completed; accounted: arrived ÷ sent by the layer above; ~ estimate; - unknown; empty: does "
     "not apply"
 )
+WITH_PARITY = ", parity reads included"
 IDLE = "no I/O in this interval"
 
 
@@ -52,12 +53,19 @@ def _stack(stack: StackFigures, when: str) -> list[Block]:
 def layers_table(stack: StackFigures) -> Table | None:
     """Return the table of *stack*, reads and writes in groups; None if nothing moved."""
     groups = [
-        Rows(rows, TITLES[direction])
+        Rows(rows, _title(stack, direction))
         for direction in known_directions(stack.layers[0])
         if (rows := _rows(stack, direction))
     ]
     headings = ("", *(metric.heading for metric in COLUMNS))
     return Table(f"layers-{stack.top.name}", headings, tuple(groups)) if groups else None
+
+
+def _title(stack: StackFigures, direction: str) -> str:
+    caused = direction == "read" and any(
+        f.parity_reads and f.parity_reads.ios for f in stack.layers
+    )
+    return TITLES[direction] + (WITH_PARITY if caused else "")
 
 
 def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:

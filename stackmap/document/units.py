@@ -46,13 +46,18 @@ def kib(value: float | None) -> str:
 
 def percent(share: float | None, digits: int = 1) -> str:
     """
-    Return a share 0…1 as a percentage; nothing and everything without a decimal.
+    Return a share 0…1 as a percentage; only nothing is 0 %, and only everything is 100 %.
 
-    >>> percent(0.6883), percent(0.0), percent(1.0)
-    ('68.8 %', '0 %', '100 %')
+    >>> percent(0.6883), percent(0.0), percent(1.0), percent(0.0002), percent(0.9999)
+    ('68.8 %', '0 %', '100 %', '< 0.1 %', '> 99.9 %')
     """
     if share is None:
         return UNKNOWN
+    least = 10.0**-digits / 100
+    if 0 < share < least / 2:
+        return f"< {least * 100:.{digits}f} %"
+    if 1 - least / 2 < share < 1:
+        return f"> {100 - least * 100:.{digits}f} %"
     return f"{share * 100:.{0 if share in (0.0, 1.0) else digits}f} %"
 
 

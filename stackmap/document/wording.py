@@ -8,6 +8,7 @@ from stackmap.analysis.amplification import LayerFigures
 from stackmap.document.blocks import Bar
 from stackmap.document.units import number, percent, size
 
+UNCHANGED = 0.005  # a relative change that rounds to 0 %
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
 
@@ -77,8 +78,10 @@ def change(now: float, then: float, less: str = "less") -> str:
     """
     if not now:
         return "previously 0" if then else "no change"
-    changed = percent(abs(then / now - 1), 0)
-    return "no change" if changed == "0 %" else f"{changed} {'more' if then > now else less}"
+    changed = abs(then / now - 1)
+    if changed < UNCHANGED:
+        return "no change"
+    return f"{percent(changed, 0)} {'more' if then > now else less}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from stackmap.host.text_file import is_capture, open_text
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.selection import IntervalSelection
 from stackmap.model.machine import Machine
-from stackmap.sources import statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +51,8 @@ def _of_capture(topology: Topology, path: str, note: Note) -> Iterator[Interval]
 
 
 def _of_text(topology: Topology, path: str, note: Note) -> Iterator[Interval]:
+    from stackmap.sources import statistics  # 15 ms, which only a text pays for
+
     with open_text(path) as text:
         chunks = iter(lambda: text.read(CHUNK), b"")
         for interval in average(statistics.intervals(chunks, path, note)):

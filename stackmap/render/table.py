@@ -20,9 +20,33 @@ def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: i
     *width*, columns are one space apart instead of two.
     """
     lines = _aligned(rows, words, columns, GAP)
-    if max(map(len, lines), default=0) > width:
+    if _widest(rows, lines) > width:
         return _aligned(rows, words, columns, NARROW_GAP)
     return lines
+
+
+def folded(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: int) -> list[str]:
+    """
+    Return *rows* as by ``aligned``, in parts one below the other where they exceed *width*.
+
+    Each part begins with the first *words* columns and the titles.
+    """
+    for last in range(columns, words, -1):
+        part = [row[:last] for row in rows if any(row[:last])]
+        lines = aligned(part, words=words, columns=last, width=width)
+        if last == words + 1 or _widest(part, lines) <= width:
+            break
+    if last == columns:
+        return lines
+    rest = [(*row[:words], *row[last:]) for row in rows]
+    more = folded(rest, words=words, columns=words + columns - last, width=width)
+    return [*lines, "", *more]
+
+
+def _widest(rows: Sequence[Sequence[str]], lines: Sequence[str]) -> int:
+    """Return the width of the widest line that is not a title."""
+    widths = (len(line) for row, line in zip(rows, lines, strict=True) if len(row) > 1)
+    return max(widths, default=0)
 
 
 def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:

@@ -104,6 +104,23 @@ def test_a_table_too_wide_moves_its_columns_together():
     assert render_text([TABLE], Style(26)).splitlines()[3] == "volume     1.00         -"
 
 
+def test_a_table_still_too_wide_is_shown_in_parts():
+    assert render_text([TABLE], Style(18)).splitlines() == [
+        "            IOPS",
+        "           × top",
+        "READS",
+        "volume      1.00",
+        " metadata",
+        "disk        22.5",
+        "",
+        "          accounted",
+        "READS",
+        "volume            -",
+        " metadata",
+        "disk          1.000",
+    ]
+
+
 def test_a_card_has_its_severity_first_and_its_texts_aligned():
     assert render_text([Paragraph("1 critical"), CARD]) == (
         "1 critical\n"

@@ -90,7 +90,9 @@ def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
     both = f"{rates[0] or 0:.1f} requests per second before, {rates[1] or 0:.1f} after"
     if found.shared >= MIN_SHARED:
         return f"too few intervals have similar load ({both})"
-    return f"the loads differ: {both}; {found.shared:.0%} of the intervals have similar load"
+    return (
+        f"the loads differ: {both}; {found.shared * 100:.0f} % of the intervals have similar load"
+    )
 
 
 def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float | None]:

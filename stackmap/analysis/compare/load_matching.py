@@ -84,4 +84,4 @@ def mix_difference(before: float | None, after: float | None) -> str:
     """Return how two shares of writes, 0…1, differ; "" if they are similar."""
     if before is None or after is None or math.isclose(before, after, abs_tol=MAX_MIX_DIFFERENCE):
         return ""
-    return f"{before:.0%} of the requests were writes before, {after:.0%} after"
+    return f"{before * 100:.0f} % of the requests were writes before, {after * 100:.0f} % after"
