@@ -1,20 +1,24 @@
 """
-Which devices a NAME means.
+Which devices a NAME or a shell pattern means.
 
 A name is tried in turn as a kernel name, label or device number, a path in
 /dev, an array's name, an LV, a VG, and a mount point or other user; the first
-kind that matches counts. LVs of one name in two VGs both match.
+kind that matches counts. LVs of one name in two VGs both match. A pattern
+("vg*", "dm-[0-9]") means all devices with a name that it matches.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Topology
 from stackmap.sources.lvm_names import split_name, unmangle
 
+PATTERN = re.compile(r"[*?]|\[.+\]")
 DEV = "/dev/"
 MAPPER = "mapper/"
 
@@ -27,6 +31,30 @@ def find(topology: Topology, name: str) -> list[str]:
         if kind is not None:
             found.setdefault(kind, []).append(device.name)
     return found[min(found)] if found else []
+
+
+def _matching(topology: Topology, name: str) -> list[str]:
+    """Return the devices that *name* means; if none, those that it matches as a pattern."""
+    found = find(topology, name)
+    if found or not PATTERN.search(name):
+        return found
+    pattern = name.removeprefix(DEV)
+    matching = [
+        device
+        for device in topology
+        if any(fnmatchcase(each, pattern) for each in (*_names(device), *_paths(device)))
+    ]
+    # LVM's sub-LVs are called like their volume.
+    visible = [each.name for each in matching if each.kind is not Kind.MEMBER]
+    return visible or [each.name for each in matching]
+
+
+def find_one_name(topology: Topology, name: str) -> list[str]:
+    """Return the devices that the exact *name* means; ``NameNotFound`` if none, and for a pattern."""
+    found = find(topology, name)
+    if not found and PATTERN.search(name):
+        raise NameNotFound(f"'{name}' is a pattern; give the exact name of one volume")
+    return found or find_all(topology, [name])
 
 
 def find_all(topology: Topology, names: Iterable[str]) -> list[str]:
@@ -64,12 +92,12 @@ def _names(device: Device) -> Iterator[str]:
 
 def find_existing(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return the devices that any of *names* means, each once; [] if there is none any more."""
-    return list(dict.fromkeys(found for name in names for found in find(topology, name)))
+    return list(dict.fromkeys(found for name in names for found in _matching(topology, name)))
 
 
 def unmatched(topology: Topology, names: Iterable[str]) -> list[str]:
     """Return those of *names* that no device has."""
-    return [name for name in names if not find(topology, name)]
+    return [name for name in names if not _matching(topology, name)]
 
 
 def _meanings(device: Device, name: str) -> Iterator[bool]:

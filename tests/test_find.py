@@ -3,7 +3,7 @@
 import pytest
 
 from stackmap.errors import NameNotFound
-from stackmap.find import find, find_all, not_found, unmatched
+from stackmap.find import find, find_all, find_existing, find_one_name, not_found, unmatched
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.topology import Topology
 
@@ -40,6 +40,36 @@ NAMES = {
     "/dev/": [],
     "nothing": [],
 }
+
+
+PATTERNS = {
+    "sd*": ["sda"],
+    "/dev/sd?": ["sda"],
+    "dm-[2-3]": ["dm-2"],
+    "vg-md/*": ["dm-2"],
+    "*_rimage_[0-9]": ["dm-3"],
+    "*home-dirs": ["dm-2", "dm-5"],
+    "array*": ["md127"],
+    "/sr*": ["sda"],
+    "SD*": [],
+    "x*": [],
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_what_a_pattern_matches(pattern):
+    """All devices with such a name; LVM's sub-LVs only if nothing else matches."""
+    assert sorted(PATTERNS[pattern]) == sorted(find_existing(TOPOLOGY, [pattern]))
+    assert find(TOPOLOGY, pattern) == []
+
+
+def test_an_exact_name_comes_first():
+    """[SWAP] is a user, although it looks like a pattern that matches one letter."""
+    swap = Device("sdb", Kind.DISK, "8:16", uses=(Use("swap", "[SWAP]", "swaps"),))
+    topology = Topology([swap, Device("S", Kind.DISK, "8:32")])
+
+    assert find_existing(topology, ["[SWAP]"]) == ["sdb"]
+    assert find_one_name(topology, "[SWAP]") == ["sdb"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,14 +7,17 @@ Errors are printed here and nowhere else. A closed pipe and an interrupt end a c
 from __future__ import annotations
 
 import importlib
+import re
 import sys
+from typing import NoReturn
 
 import click
 
 from stackmap import __version__
 from stackmap.cli.output import STDOUT, discard_output, tell
 from stackmap.cli.session import Session
-from stackmap.errors import StackmapError
+from stackmap.cli.usage import one_line
+from stackmap.errors import NameNotFound, StackmapError
 
 # A command's module is imported when it runs, so that each pays only for what it uses.
 COMMANDS = {
@@ -34,6 +37,12 @@ COMMANDS = {
 }
 
 
+PART = ("since", "until", "every")  # the options that choose a part of --from
+WRONG_USAGE = 2  # exit status
+CLOSE = 0.7  # similarity of a mistyped command: "iostta", but not "foo", means one
+IMPLIED = "stackmap.implied"  # in click's meta: a NAME where a command was expected
+
+
 class Commands(click.Group):
     """A group whose commands are modules of this package, each with a ``command``."""
 
@@ -48,10 +57,42 @@ class Commands(click.Group):
         command: click.Command = importlib.import_module(f"stackmap.cli.{cmd_name}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the global options; print wrong usage in one line."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            _refuse(ctx, error)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command and its arguments; ``stackmap NAME`` means ``stackmap tree NAME``."""
+        word = args[0]
+        if word in COMMANDS or word.startswith("-"):
+            return super().resolve_command(ctx, args)
+        if re.fullmatch(r"[0-9.]+", word):
+            raise click.UsageError(f"{word} is no command; run `stackmap iostat {word}`", ctx)
+        from difflib import get_close_matches
+
+        similar = get_close_matches(word.lower(), COMMANDS, 1, CLOSE)
+        if similar and not _is_device(ctx, word):
+            message = f"no command and no device named '{word}'; did you mean '{similar[0]}'?"
+            raise click.UsageError(message, ctx)
+        ctx.meta[IMPLIED] = word
+        return "tree", self.get_command(ctx, "tree"), args
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command and exit with its status: 0 after an interrupt, or if the pipe is closed."""
         try:
             super().invoke(ctx)
+        except click.UsageError as error:
+            _refuse(ctx, error)
+        except NameNotFound as error:
+            if IMPLIED not in ctx.meta:
+                raise
+            tell(f"no command and {error}")
+            ctx.exit(WRONG_USAGE)
         except KeyboardInterrupt:
             ctx.exit(0)
         except BrokenPipeError:
@@ -63,6 +104,19 @@ class Commands(click.Group):
         """Write the list without importing every command for its first line of help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _is_device(ctx: click.Context, word: str) -> bool:
+    from stackmap.discover import discover
+    from stackmap.find import find
+
+    session = Session(ctx.params["capture"], {name: ctx.params[name] for name in PART})
+    return bool(find(discover(session.host), word))
+
+
+def _refuse(ctx: click.Context, error: click.UsageError) -> NoReturn:
+    tell(one_line(error))
+    ctx.exit(WRONG_USAGE)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -82,7 +136,9 @@ class Commands(click.Group):
     show_default=True,
     help="Colour the output; auto honours NO_COLOR.",
 )
-@click.version_option(__version__, prog_name="stackmap", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__, "-V", "--version", prog_name="stackmap", message="%(prog)s %(version)s"
+)
 @click.pass_context
 def stackmap(ctx: click.Context, /, capture: str | None, color: str, **part: str | None) -> None:
     """Show what a Linux storage stack does to I/O. It only reads."""

@@ -10,7 +10,7 @@ import click
 from stackmap.analysis.fiojob.job import Job, job_of
 from stackmap.analysis.fiojob.load import DIRECTIONS, LoadMeasurement
 from stackmap.analysis.fiojob.sizes import Sizes, parse_sizes
-from stackmap.cli.options import json_option, measuring
+from stackmap.cli.options import json_option, measuring_one
 from stackmap.cli.output import tell
 from stackmap.cli.target import NONE, Target, target_of
 from stackmap.errors import NO_DIRECTIONS, InputError
@@ -38,7 +38,7 @@ def _given(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 
 
 @click.command()
-@measuring
+@measuring_one
 @click.option(
     "--target",
     metavar="PATH|NAME",
@@ -74,8 +74,6 @@ def command(
     Measures one minute, or COUNT times INTERVAL; a capture or FILE is read
     whole. Short intervals give better request sizes. Nothing is run.
     """
-    if len(options.names) != 1:
-        raise click.UsageError("fiojob needs one NAME: which volume?")
     measured = session.measure(options, each=COUNT)
     name = _one(measured, options.names[0])
     onto = NONE if target is None else target_of(session, measured, name, target)

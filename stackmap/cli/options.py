@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
+from stackmap.cli.usage import missing, one_form
+
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
 
@@ -19,11 +21,16 @@ MAX_SAMPLES = 7200  # of a recording whose intervals are all examined: two hours
 
 
 class MeasuringOptions(NamedTuple):
-    """The NAMEs, the intervals, and the text of ``--input``; None without it."""
+    """
+    The NAMEs, the intervals, and the text of ``--input``; None without it.
+
+    ``exact``: the command takes one NAME and no pattern.
+    """
 
     names: tuple[str, ...]
     selection: IntervalSelection
     text: BinaryIO | None
+    exact: bool = False
 
     @property
     def no_machine(self) -> bool:
@@ -70,7 +77,6 @@ def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> s
 
 
 OPTIONS = (
-    click.argument("words", nargs=-1, metavar="[NAME...] [INTERVAL [COUNT]]"),
     click.option(
         "--input",
         "text",
@@ -87,9 +93,13 @@ OPTIONS = (
     click.option("--since-boot", is_flag=True, help="Show averages since boot."),
 )
 
-json_option = click.option("-J", "--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option(
+    "-J", "--json", "as_json", is_flag=True, callback=one_form, help="Print JSON."
+)
 no_heading_option = click.option("-n", "--no-heading", is_flag=True, help="Print no headings.")
-markdown_option = click.option("-m", "--markdown", is_flag=True, help="Print Markdown.")
+markdown_option = click.option(
+    "-m", "--markdown", is_flag=True, callback=one_form, help="Print Markdown."
+)
 layout_option = click.option(
     "--to",
     "layout",
@@ -111,6 +121,17 @@ exit_code_option = click.option(
 
 def measuring(command: Callable[..., None]) -> Callable[..., None]:
     """Give *command* the options of what to measure, as one ``MeasuringOptions``: its argument ``options``."""
+    return _measuring(command, "[NAME...] [INTERVAL [COUNT]]")
+
+
+def measuring_one(command: Callable[..., None]) -> Callable[..., None]:
+    """Give *command* the options of what to measure on exactly one NAME."""
+    return _measuring(command, "NAME [INTERVAL [COUNT]]", exact=True)
+
+
+def _measuring(
+    command: Callable[..., None], usage: str, *, exact: bool = False
+) -> Callable[..., None]:
 
     @wraps(command)
     def run(
@@ -126,10 +147,13 @@ def measuring(command: Callable[..., None]) -> Callable[..., None]:
         )
 
         names, seconds, count = split_words(words)
+        if exact and len(names) != 1:
+            several = f"only one NAME is possible, not {' '.join(names)}"
+            raise click.UsageError(several if names else missing("NAME"))
         selection = IntervalSelection(seconds, count, report, since_boot)
-        command(options=MeasuringOptions(names, selection, text), **more)
+        command(options=MeasuringOptions(names, selection, text, exact), **more)
 
     decorated: Callable[..., None] = run
-    for option in reversed(OPTIONS):
+    for option in reversed((click.argument("words", nargs=-1, metavar=usage), *OPTIONS)):
         decorated = option(decorated)
     return decorated

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.analysis.plan.plan_context import Mount, PlanContext, target
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.find import find_all
+from stackmap.find import find_one_name
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources import lvm_report, mdraid, mountinfo, udev
@@ -27,10 +27,10 @@ def plan_context(
     host: Host, topology: Topology, name: str, wanted: LayoutRequest, onto: Iterable[str] = ()
 ) -> PlanContext:
     """Return what a plan for *name* is judged by; refused where no one device is meant."""
-    device = target(topology, find_all(topology, [name]))
+    device = target(topology, find_one_name(topology, name))
     groups, reason = _groups(host, topology)
     mounts = mountinfo.read(host)
-    named = tuple(found for each in onto for found in find_all(topology, [each]))
+    named = tuple(found for each in onto for found in find_one_name(topology, each))
     return PlanContext(
         topology,
         device,

@@ -13,6 +13,7 @@ from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
 from stackmap.cli.options import MAX_SAMPLES, measuring, onto_option
 from stackmap.cli.output import writing
+from stackmap.cli.usage import missing
 from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.host.capture_paths import encoded
@@ -72,9 +73,9 @@ def command(
     markdown = _is_markdown(out, markdown=markdown)
     _refuse(out)
     if layouts and not options.names:
-        raise click.UsageError("--to needs a NAME: which volume?")
+        raise click.UsageError(missing("NAME"))
     if onto and not layouts:
-        raise click.UsageError("--onto needs --to LAYOUT")
+        raise click.UsageError(missing("--to LAYOUT"))
     requests = {layout: parse(layout) for layout in layouts}
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
     taken = Measuring(measured.topology, tuple(measured.devices))

@@ -80,6 +80,7 @@ class Session:
 
         *each*: every interval will be examined, on this machine by default so many.
         """
+        from stackmap.find import find_one_name
         from stackmap.measurement.measurement import Measurement
 
         selection, text = options.selection, options.text
@@ -96,6 +97,8 @@ class Session:
         elif machine.step is not None:
             tell(f"long recording: one sample per {machine.step:g} s is used; see --every")
         found = Measurement(source, selection, options.names, connected=each is not None)
+        if options.exact:
+            find_one_name(found.topology, options.names[0])
         self.tell_missing(found.topology, found.missing)
         tell_unknown(found.topology)
         return found

@@ -12,12 +12,15 @@ import click
 
 from stackmap.cli.options import no_heading_option
 from stackmap.cli.output import tell, width
+from stackmap.cli.usage import one_form
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
     from stackmap.model.topology import Topology
     from stackmap.render.columns import Column
     from stackmap.render.tree_style import Look
+
+Command = Callable[..., object]
 
 
 def _list_columns(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -38,6 +41,16 @@ def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[C
         return choose(value)
     except KeyError as error:
         raise click.BadParameter(f"no column {error.args[0]}; -H lists the columns") from error
+
+
+def _form(*names: str, help: str) -> Callable[[Command], Command]:
+    """Return an option that chooses the form of the output, as the parameter ``form``."""
+
+    def choose(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+        if one_form(ctx, option, wanted):
+            ctx.params["form"] = names[-1].removeprefix("--")
+
+    return click.option(*names, is_flag=True, expose_value=False, callback=choose, help=help)
 
 
 @click.command()
@@ -62,15 +75,13 @@ def _columns(_: click.Context, __: click.Parameter, value: str | None) -> list[C
     callback=_list_columns,
     help="List the columns and exit.",
 )
-@click.option("-J", "--json", "form", flag_value="json", help="Print a JSON object.")
-@click.option(
-    "-P", "--pairs", "form", flag_value="pairs", help='Print lines of NAME="value" pairs.'
-)
-@click.option("-r", "--raw", "form", flag_value="raw", help="Print space-separated values.")
-@click.option("--dot", "form", flag_value="dot", help="Print a diagram for Graphviz.")
-@click.option("--mermaid", "form", flag_value="mermaid", help="Print a diagram for Mermaid.")
-@click.option("--svg", "form", flag_value="svg", help="Print a diagram as SVG.")
-@click.option("--graphml", "form", flag_value="graphml", help="Print the graph as GraphML.")
+@_form("-J", "--json", help="Print a JSON object.")
+@_form("-P", "--pairs", help='Print lines of NAME="value" pairs.')
+@_form("-r", "--raw", help="Print space-separated values.")
+@_form("--dot", help="Print a diagram for Graphviz.")
+@_form("--mermaid", help="Print a diagram for Mermaid.")
+@_form("--svg", help="Print a diagram as SVG.")
+@_form("--graphml", help="Print the graph as GraphML.")
 @click.option("--diff", "earlier", metavar="CAPTURE", help="Show what changed since CAPTURE.")
 @click.option("-i", "--ascii", "plain", is_flag=True, help="Draw in ASCII.")
 @no_heading_option
@@ -82,9 +93,9 @@ def command(
     names: tuple[str, ...],
     columns: list[Column],
     everything: bool,
-    form: str | None,
     earlier: str | None,
     plain: bool,
+    form: str | None = None,
     **looks: bool,
 ) -> None:
     """
@@ -93,6 +104,8 @@ def command(
     NAME is a VG, an LV, an array, a device or a mount point: all stacks that
     contain it are shown. A device is drawn once; an arrow refers back to it.
     """
+    if earlier is not None and form not in (None, "json"):
+        raise click.UsageError(f"choose one form of output: --diff or --{form}")
     _ahead(session)
     from stackmap.discover import discover
     from stackmap.find import find_all
@@ -174,13 +187,13 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
 
     from stackmap.analysis.differences import differences
     from stackmap.discover import discover
-    from stackmap.find import find
+    from stackmap.find import find_existing
     from stackmap.host.capture import CapturedHost
     from stackmap.render.differences import differences_json, render_differences
 
     before = discover(CapturedHost(earlier, tell), counters=False)
-    found = [name for each in names for name in find(before, each)]
-    changes = differences(before.select(found) if names else before, after)
+    part = before.select(find_existing(before, names)) if names else before
+    changes = differences(part, after)
     return json.dumps(differences_json(changes)) + "\n" if as_json else render_differences(changes)
 
 

@@ -13,7 +13,7 @@ from stackmap.cli.options import (
     MAX_SAMPLES,
     json_option,
     layout_option,
-    measuring,
+    measuring_one,
     no_heading_option,
 )
 from stackmap.cli.output import as_text
@@ -29,7 +29,7 @@ COUNT = 10  # intervals of a second on a live machine
 
 
 @click.command()
-@measuring
+@measuring_one
 @layout_option
 @json_option
 @no_heading_option
@@ -49,8 +49,6 @@ def command(
     whole. The result is requests, bytes and load per disk. The man page
     describes the model; the present layout checks it.
     """
-    if not options.names:
-        raise click.UsageError("missing NAME: which volume?")
     request = parse(layout)
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES)
     topology, intervals = measured.topology, measured.repeatable()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import ceil
 
 from stackmap.errors import LayoutError
@@ -120,7 +121,9 @@ def parse(text: str) -> LayoutRequest:
     """
     level, _, options = text.partition(":")
     if level not in RAID_LEVELS:
-        raise LayoutError(f"unknown layout {level}: one of {', '.join(RAID_LEVELS)}")
+        similar = get_close_matches(level.lower(), RAID_LEVELS, 1)
+        advice = f"did you mean {similar[0]}?" if similar else f"use {', '.join(RAID_LEVELS)}"
+        raise LayoutError(f"unknown layout {level}; {advice}")
     found: dict[str, int | str] = {}
     for word in filter(None, options.split(",")):
         key, equals, value = word.partition("=")

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from stackmap import __version__
+
 ROOT = Path(__file__).parent.parent.parent
 SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
 
@@ -97,6 +99,35 @@ CASES = [
     (["--from", SAMPLE, "whatif", "--to", "raid10"], 2, "missing NAME: which volume?"),
     (["--from", SAMPLE, "iostat", "VGHD"], 32, "no device named 'VGHD'; did you mean 'vghdd'?"),
     (["no-such-command"], 2, "no-such-command"),
+    (["--from", SAMPLE, "--frm", "x"], 2, "no option --frm; did you mean --from?"),
+    (["--from", SAMPLE, "iostta", "-x", "5"], 2, "did you mean 'iostat'?"),
+    (
+        ["--from", SAMPLE, "Vghdd"],
+        2,
+        "no command and no device named 'Vghdd'; did you mean 'vghdd'?",
+    ),
+    (["--from", SAMPLE, "5"], 2, "5 is no command; run `stackmap iostat 5`"),
+    (["--from", SAMPLE, "whatif", "vm-disk1"], 2, "missing --to LAYOUT: which layout"),
+    (["--from", SAMPLE, "plan", "--to", "raid10"], 2, "missing NAME: which volume?"),
+    (["--from", SAMPLE, "fiojob"], 2, "missing NAME: which volume?"),
+    (
+        ["--from", SAMPLE, "report", "--to", "raid10", "-o", "x.html"],
+        2,
+        "missing NAME: which volume?",
+    ),
+    (["--from", SAMPLE, "whatif", "a", "b", "--to", "raid10"], 2, "only one NAME is possible"),
+    (["--from", SAMPLE, "plan", "a", "b", "--to", "raid10"], 2, "unexpected argument b"),
+    (["--from", SAMPLE, "compare", SAMPLE], 2, "missing AFTER: which recording?"),
+    (["record"], 2, "missing OUT: which new directory?"),
+    (["--from", SAMPLE, "whatif", "vm-disk1", "--to", "riad10"], 2, "did you mean raid10?"),
+    (["--from", SAMPLE, "whatif", "vm-*", "--to", "raid10"], 32, "'vm-*' is a pattern"),
+    (["--from", SAMPLE, "plan", "vm-*", "--to", "raid10"], 32, "'vm-*' is a pattern"),
+    (["--from", SAMPLE, "fiojob", "vm-*"], 32, "'vm-*' is a pattern"),
+    (["--from", SAMPLE, "tree", "--json", "--svg"], 2, "one form of output: --json or --svg"),
+    (["--from", SAMPLE, "tree", "-J", "-P"], 2, "one form of output: --json or --pairs"),
+    (["--from", SAMPLE, "explain", "-m", "-J"], 2, "one form of output: --markdown or --json"),
+    (["--from", SAMPLE, "check", "-m", "-J"], 2, "one form of output: --markdown or --json"),
+    (["--from", SAMPLE, "tree", "--diff", SAMPLE, "--dot"], 2, "--diff or --dot"),
 ]
 
 
@@ -111,9 +142,23 @@ def test_bad_input_is_told_in_a_line(bad, arguments, status, said):
     assert said.format(bad=bad) in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
-    if status != 2:  # click prints the usage, too
-        assert len(result.stderr.splitlines()) == 1
-        assert result.stderr.startswith("stackmap: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("stackmap: ")
+
+
+@pytest.mark.parametrize("words", [["-V"], ["--version"]])
+def test_the_version(words):
+    assert stackmap(*words).stdout == f"stackmap {__version__}\n"
+
+
+@pytest.mark.parametrize("name", ["vghdd", "sda", "/dev/vghdd/vm-disk1", "vm-*"])
+def test_a_name_alone_means_its_tree(name):
+    """`stackmap vghdd` prints what `stackmap tree vghdd` prints; options may follow."""
+    for more in ([], ["-n"]):
+        short = stackmap("--from", SAMPLE, name, *more)
+
+        assert short.returncode == 0
+        assert short.stdout == stackmap("--from", SAMPLE, "tree", name, *more).stdout
 
 
 def test_some_names_known_and_some_not():
