@@ -75,6 +75,13 @@ def test_each_id_has_its_section(rule):
     assert rule.source in text
 
 
+@pytest.mark.parametrize("rule", RULES, ids=IDS)
+def test_each_rule_says_what_it_detects(rule):
+    """`explain --rules` has a line per rule."""
+    assert rule.detects.endswith(".")
+    assert len(rule.detects.split()) > 3
+
+
 def test_no_section_without_a_rule():
     """Sections are sorted by id."""
     assert re.findall(r"^\.SS \W?(SM\d+)", PAGE, re.MULTILINE) == sorted(IDS)

@@ -10,8 +10,16 @@ import click
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
+from stackmap.cli.options import (
+    columns_option,
+    json_option,
+    measuring,
+    no_heading_option,
+    sort_option,
+    why_option,
+)
 from stackmap.cli.output import as_text
+from stackmap.document.arrangement import Arrangement
 from stackmap.document.blame import disk_blocks, group_blocks, volume_blocks
 from stackmap.document.interval import dated
 from stackmap.find import find_existing
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
 @measuring
 @json_option
 @no_heading_option
+@columns_option
+@sort_option
 @why_option
 @click.pass_obj
 def command(
@@ -36,6 +46,8 @@ def command(
     options: MeasuringOptions,
     as_json: bool,
     no_heading: bool,
+    columns: tuple[str, ...],
+    sort: str,
     why: bool,
 ) -> None:
     """
@@ -68,4 +80,5 @@ def command(
         blocks = [block for each in blamed for block in disk_blocks(current, each, right)]
         blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
         blocks += group_blocks(current, chosen, groups)
-        click.echo(as_text(dated(blocks, right, why=why), heading=not no_heading))
+        shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
+        click.echo(as_text(shown, heading=not no_heading))

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.options import json_option, measuring, no_heading_option, why_option
+from stackmap.cli.options import (
+    columns_option,
+    json_option,
+    measuring,
+    no_heading_option,
+    sort_option,
+    why_option,
+)
 from stackmap.cli.output import as_text
+from stackmap.document.arrangement import Arrangement
 from stackmap.find import find_existing
+from stackmap.model.metrics import METRICS
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -34,14 +43,24 @@ Show = Callable[["Interval"], str]
 @json_option
 @no_heading_option
 @click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
+@columns_option
+@sort_option
 @why_option
-@click.option("-y", "skip_first", is_flag=True, help="Ignored; for iostat compatibility.")
+@click.option("-o", "form", type=click.Choice(["JSON"], case_sensitive=False), help="Same as -J.")
+@click.option(
+    *("-d", "-k", "-m", "-p", "-y", "-H", "-N", "ignored"),
+    is_flag=True,
+    help="Ignored; for iostat compatibility.",
+)
 @click.pass_obj
 def command(
     session: Session,
     /,
     options: MeasuringOptions,
-    skip_first: bool,  # noqa: ARG001 - for iostat compatibility
+    columns: tuple[str, ...],
+    sort: str,
+    form: str | None,
+    ignored: bool,  # noqa: ARG001 - for iostat compatibility
     **looks: bool,
 ) -> None:
     """
@@ -52,6 +71,12 @@ def command(
     """
     if looks["per_layer"] and (looks["extended"] or looks["totals"]):
         raise click.UsageError("--per-layer cannot be combined with --extended or --totals")
+    if looks["per_layer"] and sort:
+        raise click.UsageError(
+            "--per-layer cannot be combined with --sort: layers have their order"
+        )
+    looks["as_json"] |= form is not None
+    table = Arrangement(columns, sort, {metric.key: metric.heading for metric in METRICS})
     measured = session.measure(options)
     printer = _layers if looks["per_layer"] else _devices
     last: Topology | None = None
@@ -60,11 +85,11 @@ def command(
             last = topology
             chosen = find_existing(topology, options.names)
             shown = topology if chosen or not options.names else topology.subset(())
-            show = printer(shown, chosen, looks)
+            show = printer(shown, chosen, looks, table)
         click.echo(show(interval), nl=False)
 
 
-def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
+def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
     from stackmap.analysis.layer_report import LayerReport
     from stackmap.document.layers import layers_document
     from stackmap.render.layers_json import layers_json
@@ -76,19 +101,23 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks) -> Show:
         blocks = layers_document(
             report.stacks, report.interval, time=looks["time"], why=looks["why"]
         )
-        return as_text(blocks, heading=not looks["no_heading"]) + "\n"
+        return as_text(table.of(blocks), heading=not looks["no_heading"]) + "\n"
 
     return show
 
 
-def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
+def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
     from stackmap.analysis.totals import totals
     from stackmap.document.iostat import iostat_document
     from stackmap.render.iostat_json import iostat_json
 
     part = topology.select(chosen) if chosen else topology
-    rows = list(part.rows())
-    options = {name: looks[name] for name in ("extended", "skip_idle", "time", "why")}
+    rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]
+    if table and not table.columns:
+        shown = (m.heading for m in METRICS if looks["extended"] or not m.extended)
+        table = table._replace(columns=tuple(shown))
+    options = {name: looks[name] for name in ("skip_idle", "time", "why")}
+    options["extended"] = looks["extended"] or bool(table)
 
     def show(interval: Interval) -> str:
         right = corrected(topology, interval)
@@ -96,6 +125,6 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks) -> Show:
         if looks["as_json"]:
             return json.dumps(iostat_json(rows, right, sums)) + "\n"
         blocks = iostat_document(rows, right, sums, **options)
-        return as_text(blocks, heading=not looks["no_heading"]) + "\n"
+        return as_text(table.of(blocks), heading=not looks["no_heading"]) + "\n"
 
     return show

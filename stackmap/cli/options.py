@@ -76,6 +76,10 @@ def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> s
     raise click.BadParameter(f"must be last, average, all or a number from 1, not {value}")
 
 
+def _words(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(filter(None, value.split(",")))
+
+
 OPTIONS = (
     click.option(
         "--input",
@@ -113,6 +117,14 @@ onto_option = click.option(
     metavar="DEVICE",
     help="PV or unused disk for the layout (repeatable).",
 )
+columns_option = click.option(
+    "--columns",
+    metavar="LIST",
+    default="",
+    callback=_words,
+    help="Show these columns, comma-separated.",
+)
+sort_option = click.option("--sort", metavar="COLUMN", default="", help="Sort rows by COLUMN.")
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical."

@@ -144,9 +144,7 @@ def change_of(change: Change | None) -> str:
     """Return a change in percent, or as a factor if it is large."""
     if change is None:
         return UNKNOWN
-    if change.ratio is None:
-        return "new"
-    return "gone" if change.ratio == 0 else factor(change.ratio)
+    return "from 0" if change.ratio is None else factor(change.ratio)
 
 
 def range_of(change: Change | None) -> str:

@@ -34,7 +34,7 @@ def explain_document(
 ) -> list[doc.Block]:
     """Return the number of findings per severity, then a card per finding, the worst first."""
     counts = Counter(each.severity for each in found)
-    summary = ", ".join(f"{counts[each]} {each}" for each in Severity if counts[each])
+    summary = ", ".join(_counted(counts[each], each) for each in Severity if counts[each])
     if not counts[Severity.CRITICAL] and not counts[Severity.WARNING]:
         summary = HEALTHY if found else NO_FINDINGS
     cards = [finding_card(topology, each, number) for number, each in enumerate(found)]
@@ -46,6 +46,12 @@ def explain_document(
         *cards,
         *notes(interval),
     ]
+
+
+def _counted(count: int, severity: Severity) -> str:
+    """Return "1 critical", "3 warnings", "2 infos", "1 good"."""
+    is_noun = severity in (Severity.WARNING, Severity.INFO)
+    return plural(count, severity) if is_noun else f"{count} {severity}"
 
 
 def _foreign(topology: Topology, interval: Interval) -> list[doc.Block]:
@@ -81,11 +87,12 @@ def check_document(topology: Topology, found: Sequence[Finding], nothing: str) -
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
-    """Return a part per rule: its thresholds and its source."""
+    """Return a part per rule: what it detects, its thresholds and its source."""
     return [
         doc.Part(
             f"{rule.id} {rule.name}: {rule.severity}",
             (
+                doc.Paragraph(rule.detects, "detects:" if rule.needs_load else "checks:"),
                 doc.Paragraph(
                     ", ".join(threshold(rule, name) for name in rule.thresholds) or "none",
                     "thresholds:",

@@ -39,12 +39,15 @@ def iostat_document(
         for (device, depth), name in zip(rows, names(rows), strict=True)
         if (load := interval.loads.get(device.name)) and not (skip_idle and load.idle)
     ]
-    named += [
+    summed = [
         (f"sum of {plural(len(total.devices), total.cut.removesuffix('s'))}", total.load)
         for total in sums
     ]
-    cells = tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in named)
-    table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), (Rows(cells),))
+    groups = tuple(
+        Rows(tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in group))
+        for group in (named, summed)
+    )
+    table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), groups)
     when = span(interval)
     blocks: list[Block] = [Paragraph(when), table] if when else [table]
     return dated(blocks, interval, time=time, why=why)

@@ -35,7 +35,7 @@ def stuck_counter(context: Context, _: Limits) -> Iterator[Observation]:
     source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
 )
 def counters_corrected(context: Context, _: Limits) -> Iterator[Observation]:
-    """Yield one observation per other correction, with all its devices."""
+    """Yield each other correction of the kernel's counters, with all its devices."""
     why = {rule.name: rule.why for rule in CORRECTIONS}
     for rule, names in _corrected_devices(context).items():
         if rule != STUCK:

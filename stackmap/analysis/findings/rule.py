@@ -114,6 +114,12 @@ class Rule:
         return replace(self, find=find, name=self.name or find.__name__.replace("_", "-"))
 
     @property
+    def detects(self) -> str:
+        """What the rule looks for, in a line: the docstring of its condition."""
+        words = " ".join((self.find.__doc__ or "").split("\n\n")[0].split())
+        return words.removeprefix("Yield ")
+
+    @property
     def limits(self) -> Limits:
         """The values of the thresholds."""
         return {name: value for name, (value, _) in self.thresholds.items()}
