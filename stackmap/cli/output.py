@@ -24,12 +24,12 @@ def tell(message: str) -> None:
 
 
 def width() -> int:
-    """Return how many columns to fill: those of the terminal, ``WIDTH`` in a pipe or a file."""
-    if not sys.stdout.isatty():
+    """Return how many columns to fill: those of the terminal, in a pipe or a file ``COLUMNS`` or ``WIDTH``."""
+    if not (sys.stdout.isatty() or "COLUMNS" in os.environ):
         return WIDTH
     import shutil  # only a terminal pays for it
 
-    return shutil.get_terminal_size().columns
+    return shutil.get_terminal_size((WIDTH, 0)).columns
 
 
 def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+from stackmap.render.text import shortened, widest
+from stackmap.render.text import width as columns_of
 
 # Stands for a leading space while tabulate strips cells: the way to keep spaces
 # differs between tabulate 0.8 (a global) and 0.10 (a parameter).
 INDENT = "\x01"
 GAP, NARROW_GAP = "  ", " "
+MIN_NAME = 14  # columns for a shortened text
 
 
 def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: int) -> list[str]:
@@ -16,37 +20,65 @@ def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: i
 
     The first *words* columns are aligned to the left, the others to the right.
     Leading spaces of a cell are kept: they indent it. A row of one cell is a
-    title, which widens no column. Where a line would exceed
-    *width*, columns are one space apart instead of two.
+    title, which widens no column. Where a line would exceed *width*, columns are
+    one space apart instead of two, then texts are shortened in the middle, and
+    at last the columns are divided over several tables.
     """
-    lines = _aligned(rows, words, columns, GAP)
-    if _widest(rows, lines) > width:
-        return _aligned(rows, words, columns, NARROW_GAP)
+    lines: list[str] = []
+    for gap in (GAP, NARROW_GAP):
+        lines = _aligned(rows, words, columns, gap)
+        if max(map(columns_of, lines), default=0) <= width or columns == 1:
+            return lines
+    return _narrowed(rows, words, columns, width)
+
+
+def _narrowed(rows: Sequence[Sequence[str]], words: int, columns: int, width: int) -> list[str]:
+    """Return *rows* with shortened texts, in several tables if the figures alone are too wide."""
+    cells = [row for row in rows if len(row) > 1]
+    widths = [widest([row[n] for row in cells if n < len(row)]) for n in range(columns)]
+    texts, figures = widths[:words], widths[words:]
+    least = min(sum(texts), MIN_NAME * words)
+    most = min(sum(texts), width - words - max(figures, default=0))
+    divided = {
+        room: list(_parts(figures, width - room - words + 1))
+        for room in range(max(least, most), least - 1, -1)
+    }
+    room = min(divided, key=lambda room: len(divided[room]))  # the first: with the longest texts
+    rows = [_with_short_texts(row, _reduced(texts, room)) for row in rows]
+    lines: list[str] = []
+    for start, end in divided[room]:
+        part = [
+            row if len(row) == 1 else [*row[:words], *row[words + start : words + end]]
+            for row in rows
+        ]
+        lines += [""] * bool(lines)
+        lines += _aligned(part, words, words + end - start, NARROW_GAP)
     return lines
 
 
-def folded(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: int) -> list[str]:
-    """
-    Return *rows* as by ``aligned``, in parts one below the other where they exceed *width*.
-
-    Each part begins with the first *words* columns and the titles.
-    """
-    for last in range(columns, words, -1):
-        part = [row[:last] for row in rows if any(row[:last])]
-        lines = aligned(part, words=words, columns=last, width=width)
-        if last == words + 1 or _widest(part, lines) <= width:
-            break
-    if last == columns:
-        return lines
-    rest = [(*row[:words], *row[last:]) for row in rows]
-    more = folded(rest, words=words, columns=words + columns - last, width=width)
-    return [*lines, "", *more]
+def _with_short_texts(row: Sequence[str], rooms: Sequence[int]) -> Sequence[str]:
+    if len(row) == 1:
+        return row
+    return [*map(shortened, row, rooms), *row[len(rooms) :]]
 
 
-def _widest(rows: Sequence[Sequence[str]], lines: Sequence[str]) -> int:
-    """Return the width of the widest line that is not a title."""
-    widths = (len(line) for row, line in zip(rows, lines, strict=True) if len(row) > 1)
-    return max(widths, default=0)
+def _reduced(widths: Sequence[int], room: int) -> list[int]:
+    """Return *widths*, the largest ones reduced until all are within *room*."""
+    limit = max(widths)
+    while sum(min(each, limit) for each in widths) > room:
+        limit -= 1
+    return [min(each, limit) for each in widths]
+
+
+def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last column, exclusive, of each table that fits *room*; each has one at least."""
+    start = used = 0
+    for place, width in enumerate(widths):
+        used += width + 1
+        if used > room and place > start:
+            yield start, place
+            start, used = place, width + 1
+    yield start, len(widths)
 
 
 def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:

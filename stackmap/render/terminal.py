@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from stackmap.document import blocks as doc
-from stackmap.render.table import aligned, folded
+from stackmap.render.table import aligned
 from stackmap.render.text import WIDTH, padded_to, safe
 from stackmap.render.text import width as columns_of
 from stackmap.render.tree_style import BOLD, RED, RESET, YELLOW
@@ -135,8 +135,7 @@ def _table(block: doc.Table, style: Style) -> list[str]:
         rows += [[safe(cell) for cell in row] for row in group.rows]
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
-    lay_out = folded if style.width < WIDTH else aligned  # a pipe gets one line per row
-    text = lay_out(rows, words=block.words, columns=len(headings), width=style.width)
+    text = aligned(rows, words=block.words, columns=len(headings), width=style.width)
     return [*caption, *text, *legend]
 
 

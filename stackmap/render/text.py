@@ -10,6 +10,7 @@ from unicodedata import combining, east_asian_width
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 ELLIPSIS = "…"
+_KERNEL_NAME = re.compile(r" \([^ ()]+\)$")
 _CODE = re.compile("`([^`]+)`")
 WIDTH = 80  # columns, unless a terminal has another width
 
@@ -67,6 +68,26 @@ def padded_to(space: int, text: str, *, right: bool) -> str:
     text = cut(text, space)
     blank = " " * (space - width(text))
     return blank + text if right else text + blank
+
+
+def shortened(text: str, room: int) -> str:
+    """
+    Return *text* in at most *room* columns: without a kernel name in brackets, then with "…" in the middle.
+
+    >>> shortened("vghdd/vm-disk1 (dm-8)", 20), shortened("vghdd/vm-disk1 (dm-8)", 10)
+    ('vghdd/vm-disk1', 'vghd…disk1')
+    """
+    if width(text) <= room:
+        return text
+    text = _KERNEL_NAME.sub("", text)
+    if width(text) <= room:
+        return text
+    end = ""
+    for letter in reversed(text):
+        if width(end + letter) > room // 2:
+            break
+        end = letter + end
+    return cut(text, room - width(end)) + end
 
 
 def cut(text: str, room: int) -> str:
