@@ -144,7 +144,8 @@ def stackmap(ctx: click.Context, /, capture: str | None, color: str, **part: str
     """Show what a Linux storage stack does to I/O. It only reads."""
     if capture is None and any(part.values()):
         raise click.UsageError("--since, --until and --every need --from CAPTURE")
-    ctx.obj = Session(capture, part, color)
+    ctx.color = {"always": True, "never": False}.get(color)
+    ctx.obj = Session(capture, part)
 
 
 def main() -> None:

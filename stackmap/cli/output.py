@@ -33,10 +33,10 @@ def width() -> int:
 
 
 def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
-    """Return *blocks* as text for standard output; a terminal gets the legends of tables."""
+    """Return *blocks* as text for standard output; a terminal gets the legends of tables, and colours."""
     from stackmap.render.terminal import Style, render_text  # every command imports this module
 
-    style = Style(width=width(), headings=heading, legend=sys.stdout.isatty())
+    style = Style(width(), headings=heading, legend=sys.stdout.isatty(), colour=coloured())
     return render_text(blocks, style)
 
 
@@ -45,6 +45,14 @@ def as_markdown(blocks: Iterable[Block]) -> str:
     from stackmap.render.markdown import render_blocks  # only a ticket pays for it
 
     return render_blocks(blocks)
+
+
+def coloured() -> bool:
+    """Return whether standard output gets colours: as --color says; by default a terminal, without NO_COLOR."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.color is not None:
+        return context.color
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def discard_output() -> None:

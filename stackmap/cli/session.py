@@ -22,17 +22,14 @@ SOME_MISSING = 64  # exit status, as lsblk has it: some names are found, and som
 
 class Session:
     """
-    The options before COMMAND: *capture*, None for this machine, and the colour; None: as the terminal has it.
+    The options before COMMAND: *capture*, None for this machine, and which part of it.
 
     ``status``: the exit status of the command, if it ends without an error.
     """
 
-    def __init__(
-        self, capture: str | None, part: Mapping[str, str | None], color: str = "auto"
-    ) -> None:
+    def __init__(self, capture: str | None, part: Mapping[str, str | None]) -> None:
         self._capture = capture
         self._part = part  # since, until, every
-        self.color = {"always": True, "never": False}.get(color)
         self.status = 0
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.cli.options import no_heading_option
-from stackmap.cli.output import tell, width
+from stackmap.cli.output import coloured, tell, width
 from stackmap.cli.usage import one_form
 
 if TYPE_CHECKING:
@@ -119,14 +118,14 @@ def command(
     )
     chosen = find_all(whole, names)
     topology = whole.select(chosen) if chosen else whole
-    look = _look(session, plain=plain)
+    look = _look(plain=plain)
     if earlier is not None:
         text = look.text(_changes(earlier, names, topology, as_json=form == "json"))
     elif form:
         text = _formatted(form, topology, columns, looks)
     else:
         text = _drawn(topology, look, columns, looks)
-    click.echo(text, nl=False, color=look.colour)
+    click.echo(text, nl=False)
     session.tell_missing(whole, names)
 
 
@@ -197,14 +196,11 @@ def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: 
     return json.dumps(differences_json(changes)) + "\n" if as_json else render_differences(changes)
 
 
-def _look(session: Session, *, plain: bool) -> Look:
+def _look(*, plain: bool) -> Look:
     """Return the style for this terminal: ASCII if its encoding has no lines."""
     from stackmap.render.tree_style import ASCII, UNICODE
 
     terminal = sys.stdout.isatty()
     unicode = not plain and "utf" in (sys.stdout.encoding or "").lower()
     columns = width() if terminal else None
-    colour = terminal and not os.environ.get("NO_COLOR")
-    return (UNICODE if unicode else ASCII).within(
-        columns, colour=colour if session.color is None else session.color
-    )
+    return (UNICODE if unicode else ASCII).within(columns, colour=coloured())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from stackmap.analysis.totals import Total
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
 from stackmap.document.interval import dated, span
+from stackmap.document.tone import Toned, worst
 from stackmap.document.units import rate
 from stackmap.document.wording import plural
 from stackmap.model.device import Device, Kind
@@ -15,6 +16,7 @@ from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS, Metric
 
 INDENT = " "
+JUDGED = {"read_await", "write_await", "await", "aqu"}  # metrics whose worst value is in colour
 
 
 def iostat_document(
@@ -43,14 +45,27 @@ def iostat_document(
         (f"sum of {plural(len(total.devices), total.cut.removesuffix('s'))}", total.load)
         for total in sums
     ]
-    groups = tuple(
-        Rows(tuple((name, *(cell(metric, load) for metric in metrics)) for name, load in group))
-        for group in (named, summed)
-    )
+    groups = (Rows(_rows(named, metrics)), Rows(_rows(summed, metrics)))
     table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), groups)
     when = span(interval)
     blocks: list[Block] = [Paragraph(when), table] if when else [table]
     return dated(blocks, interval, time=time, why=why)
+
+
+def _rows(
+    named: Sequence[tuple[str, Load]], metrics: Sequence[Metric]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of a table; an await or a queue depth that stands out in its column is marked."""
+    columns = [_column([load for _, load in named], metric) for metric in metrics]
+    return tuple((name, *cells) for (name, _), *cells in zip(named, *columns, strict=True))
+
+
+def _column(loads: Sequence[Load], metric: Metric) -> list[str]:
+    cells = [cell(metric, load) for load in loads]
+    place = worst([metric.value(load) for load in loads]) if metric.key in JUDGED else None
+    if place is not None:
+        cells[place] = Toned(cells[place], "warning")
+    return cells
 
 
 def names(rows: Sequence[tuple[Device, int]]) -> list[str]:

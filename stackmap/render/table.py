@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from stackmap.document.tone import Toned
 from stackmap.render.text import shortened, widest
 from stackmap.render.text import width as columns_of
+from stackmap.render.tree_style import RESET
 
 # Stands for a leading space while tabulate strips cells: the way to keep spaces
 # differs between tabulate 0.8 (a global) and 0.10 (a parameter).
@@ -14,7 +16,14 @@ GAP, NARROW_GAP = "  ", " "
 MIN_NAME = 14  # columns for a shortened text
 
 
-def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: int) -> list[str]:
+def aligned(
+    rows: Sequence[Sequence[str]],
+    *,
+    words: int,
+    columns: int,
+    width: int,
+    colours: Mapping[str, str] | None = None,
+) -> list[str]:
     """
     Return *rows* of at most *columns* cells as aligned lines.
 
@@ -22,17 +31,42 @@ def aligned(rows: Sequence[Sequence[str]], *, words: int, columns: int, width: i
     Leading spaces of a cell are kept: they indent it. A row of one cell is a
     title, which widens no column. Where a line would exceed *width*, columns are
     one space apart instead of two, then texts are shortened in the middle, and
-    at last the columns are divided over several tables.
+    at last the columns are divided over several tables. *colours*: by tone, for
+    figures that have one.
     """
     lines: list[str] = []
     for gap in (GAP, NARROW_GAP):
         lines = _aligned(rows, words, columns, gap)
         if max(map(columns_of, lines), default=0) <= width or columns == 1:
-            return lines
-    return _narrowed(rows, words, columns, width)
+            return _coloured(lines, rows, colours or {})
+    return _narrowed(rows, words, columns, width, colours or {})
 
 
-def _narrowed(rows: Sequence[Sequence[str]], words: int, columns: int, width: int) -> list[str]:
+def _coloured(
+    lines: list[str], rows: Sequence[Sequence[str]], colours: Mapping[str, str]
+) -> list[str]:
+    """Return *lines*, one per row, with the colour of each figure that has a tone."""
+    if not colours:
+        return lines
+    return [_row_coloured(line, row, colours) for line, row in zip(lines, rows, strict=True)]
+
+
+def _row_coloured(line: str, row: Sequence[str], colours: Mapping[str, str]) -> str:
+    """Return *line* with coloured figures; cells are looked up from the right, where figures are."""
+    end = len(line)
+    for cell in reversed(row):
+        if not cell.strip():
+            continue
+        start = line.rindex(cell, 0, end)
+        if isinstance(cell, Toned) and cell.tone in colours:
+            line = f"{line[:start]}{colours[cell.tone]}{cell}{RESET}{line[start + len(cell) :]}"
+        end = start
+    return line
+
+
+def _narrowed(
+    rows: Sequence[Sequence[str]], words: int, columns: int, width: int, colours: Mapping[str, str]
+) -> list[str]:
     """Return *rows* with shortened texts, in several tables if the figures alone are too wide."""
     cells = [row for row in rows if len(row) > 1]
     widths = [widest([row[n] for row in cells if n < len(row)]) for n in range(columns)]
@@ -52,7 +86,8 @@ def _narrowed(rows: Sequence[Sequence[str]], words: int, columns: int, width: in
             for row in rows
         ]
         lines += [""] * bool(lines)
-        lines += _aligned(part, words, words + end - start, NARROW_GAP)
+        drawn = _aligned(part, words, words + end - start, NARROW_GAP)
+        lines += _coloured(drawn, part, colours)
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
@@ -16,6 +17,7 @@ from stackmap.render.tree_style import BOLD, RED, RESET, YELLOW
 
 HANG = "  "
 COLOURS = {"critical": BOLD + RED, "warning": YELLOW}  # by severity; no other text has a colour
+RISKS = re.compile("OFFLINE|WITHOUT REDUNDANCY|NO REDUNDANCY|NOT CHECKED|Risk:")
 NARROWEST = 20  # columns for text, however deep it is indented
 
 
@@ -35,7 +37,12 @@ class Style(NamedTuple):
 
 def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
     """Return *blocks* as lines, "" for none. A blank line precedes each further part."""
-    lines = _lines(blocks, style or Style())
+    style = style or Style()
+    lines = _lines(blocks, style)
+    if style.colour:
+        lines = [
+            RISKS.sub(lambda risk: _painted(risk[0], "warning", style), line) for line in lines
+        ]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -135,7 +142,10 @@ def _table(block: doc.Table, style: Style) -> list[str]:
         rows += [[safe(cell) for cell in row] for row in group.rows]
     caption = _wrapped(block.caption, style) if block.caption else []
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
-    text = aligned(rows, words=block.words, columns=len(headings), width=style.width)
+    colours = COLOURS if style.colour else {}
+    text = aligned(
+        rows, words=block.words, columns=len(headings), width=style.width, colours=colours
+    )
     return [*caption, *text, *legend]
 
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -226,10 +227,42 @@ def test_an_interrupt_ends_a_report_well(count):
     assert ("average of" in out) == bool(count)
 
 
-def test_a_pipe_gets_no_colour():
+COLOURED = [
+    ["tree"],
+    ["explain"],
+    ["check"],
+    ["iostat"],
+    ["iostat", "-x"],
+    ["plan", "vm-disk1", "--to", "raid10"],
+]
+
+
+@pytest.mark.parametrize("words", COLOURED, ids=" ".join)
+def test_a_pipe_gets_no_colour(words):
     """Nor does NO_COLOR, even where colour could be."""
     for more in ({}, {"env": {"NO_COLOR": "1"}}):
-        assert "\x1b" not in stackmap("--from", SAMPLE, "tree", **more).stdout
+        assert "\x1b" not in stackmap("--from", SAMPLE, *words, **more).stdout
+
+
+@pytest.mark.parametrize("words", COLOURED, ids=" ".join)
+def test_colours_change_no_text(words):
+    """With --color always a pipe gets them, at the same places of the same lines."""
+    plain = stackmap("--from", SAMPLE, *words).stdout
+    coloured = stackmap("--color", "always", "--from", SAMPLE, *words).stdout
+
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+    assert ("\x1b" in coloured) == (words[0] != "check")  # nothing is wrong there
+
+
+def test_the_worst_values_are_in_colour():
+    """sda's member stands out: 7.14 and 80.03 ms, its peers have 3.04 and 9.76 at most."""
+    text = stackmap("--color", "always", "--from", SAMPLE, "iostat").stdout
+
+    assert re.findall(r"\x1b\[33m(\S+)\x1b\[0m", text) == ["7.14", "80.03", "24.97"]
+
+
+def test_no_colour_on_a_terminal_with_no_color():
+    assert "\x1b" not in on_a_terminal(80, "explain")
 
 
 def on_a_terminal(columns, *arguments):
