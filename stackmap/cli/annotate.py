@@ -48,9 +48,9 @@ def command(
     tree: bool,
 ) -> None:
     """
-    Add LV names to iostat, sar or sadf output: iostat -x 5 | stackmap annotate.
+    Add LV names to iostat, sar or sadf output.
 
-    Each report is printed as it arrives. Lines without a device are not
+    Use it in a pipe: iostat -x 5 | stackmap annotate. Each report is printed as it arrives. Lines without a device are not
     changed. Devices such as dev253-89 of sar are found by their number.
     """
     topology = discover(session.host)

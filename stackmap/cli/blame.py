@@ -13,6 +13,7 @@ from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import (
     columns_option,
     json_option,
+    legend_option,
     measuring,
     no_heading_option,
     sort_option,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @no_heading_option
 @columns_option
 @sort_option
+@legend_option
 @why_option
 @click.pass_obj
 def command(
@@ -51,10 +53,10 @@ def command(
     why: bool,
 ) -> None:
     """
-    Show which volumes load a disk: their shares of its requests and bytes.
+    Show which volumes load a disk.
 
-    For a disk, show the volumes that load it. For any other device, show the
-    disks that it loads. Without NAME, show all disks.
+    For a disk, show each volume's share of its requests and bytes. For any
+    other device, show the disks that it loads. Without NAME, show all disks.
     """
     names = options.names
     measured = session.measure(options)

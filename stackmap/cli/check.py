@@ -41,7 +41,7 @@ def command(
     exit_code: bool,
 ) -> None:
     """
-    Check alignment, chunks, stripes and sector sizes between layers.
+    Check alignment, chunks, stripes and sector sizes.
 
     No device is opened: sysfs, device-mapper tables and mount options are read.
     """

@@ -15,7 +15,7 @@ from stackmap.analysis.compare.compare import compare
 from stackmap.analysis.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
 from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
 from stackmap.analysis.layers import counted_tops
-from stackmap.cli.options import json_option, no_heading_option
+from stackmap.cli.options import json_option, legend_option, no_heading_option
 from stackmap.cli.output import as_text, tell
 from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.document.compare import document
@@ -71,6 +71,7 @@ class Side:
 )
 @json_option
 @no_heading_option
+@legend_option
 @click.pass_obj
 def command(
     session: Session,
@@ -83,7 +84,7 @@ def command(
     no_heading: bool,
 ) -> None:
     """
-    Compare two recordings of a volume: the ratios of its layers, and latencies.
+    Compare two recordings of a volume at similar load.
 
     BEFORE and AFTER are captures, CAPTURE@SINCE..UNTIL for a part of one, or
     texts as --input reads them. Volumes are matched by name, then by mount point. Without NAME, all volumes with I/O are compared.

@@ -50,7 +50,7 @@ def command(
     exit_code: bool,
 ) -> None:
     """
-    Find what is slow and why: the workload, the layout or a disk.
+    Find what is slow: workload, layout or a sick disk.
 
     Measures ten seconds, or COUNT times INTERVAL. Findings are printed worst
     first, each with its evidence, its caveats and what to do next.

@@ -47,10 +47,10 @@ def command(
     out: str | None,
 ) -> None:
     """
-    Write the figures of each device over time.
+    Export figures over time as OpenMetrics or Parquet.
 
-    A capture or FILE is read whole. On this machine one second is measured, or
-    COUNT times INTERVAL.
+    Measures one second, or COUNT times INTERVAL; a capture or FILE is read
+    completely.
     """
     if openmetrics == parquet:
         raise click.UsageError("choose one format: --openmetrics or --parquet")

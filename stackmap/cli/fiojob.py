@@ -69,10 +69,10 @@ def command(
     as_json: bool,
 ) -> None:
     """
-    Print the measured load of NAME as a fio job for a test volume.
+    Print the measured load as a fio job.
 
-    Measures one minute, or COUNT times INTERVAL; a capture or FILE is read
-    whole. Short intervals give better request sizes. Nothing is run.
+    Nothing is run. Measures one minute, or COUNT times INTERVAL; a capture or
+    FILE is read completely. Short intervals give better request sizes.
     """
     measured = session.measure(options, each=COUNT)
     name = _one(measured, options.names[0])

@@ -12,6 +12,7 @@ from stackmap.analysis.corrections import corrected
 from stackmap.cli.options import (
     columns_option,
     json_option,
+    legend_option,
     measuring,
     no_heading_option,
     sort_option,
@@ -45,6 +46,7 @@ Show = Callable[["Interval"], str]
 @click.option("--totals", is_flag=True, help="Add totals at the tops and at the disks.")
 @columns_option
 @sort_option
+@legend_option
 @why_option
 @click.option("-o", "form", type=click.Choice(["JSON"], case_sensitive=False), help="Same as -J.")
 @click.option(
@@ -64,7 +66,7 @@ def command(
     **looks: bool,
 ) -> None:
     """
-    Show I/O statistics per device, or per layer of a stack.
+    Show I/O statistics per device or per layer.
 
     NAME is a VG, an LV, a device or a mount point. Without INTERVAL, one second
     is measured. With INTERVAL, reports repeat COUNT times or until interrupted.

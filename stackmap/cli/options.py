@@ -76,6 +76,15 @@ def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> s
     raise click.BadParameter(f"must be last, average, all or a number from 1, not {value}")
 
 
+def _print_legend(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from stackmap.cli.output import as_text
+        from stackmap.document.legend import legend
+
+        click.echo(as_text(legend(str(ctx.info_name))), nl=False)
+        ctx.exit()
+
+
 def _words(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
     return tuple(filter(None, value.split(",")))
 
@@ -125,6 +134,14 @@ columns_option = click.option(
     help="Show these columns, comma-separated.",
 )
 sort_option = click.option("--sort", metavar="COLUMN", default="", help="Sort rows by COLUMN.")
+legend_option = click.option(
+    "--legend",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_legend,
+    help="Explain columns and words, and exit.",
+)
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical."

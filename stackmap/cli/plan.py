@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stackmap.cli.session import Session
 
 
-@click.command()
+@click.command(options_metavar="--to LAYOUT [OPTIONS]")
 @click.argument("name")
 @layout_option
 @onto_option
@@ -40,10 +40,11 @@ def command(
     as_json: bool,
 ) -> None:
     """
-    Print the commands that convert NAME to another layout; run none of them.
+    Print the commands that convert a volume.
 
-    Each command comes with its effect, its risk and how to undo it. A way that
-    is not known to be safe for this stack is refused, with the reason.
+    Nothing is run. Each command comes with its effect, its risk and how to undo
+    it. A way that is not known to be safe for this stack is refused, with the
+    reason.
     """
     request = parse(layout)
     context = plan_context(session.host, discover(session.host), name, request, onto)

@@ -35,12 +35,14 @@ UNREAD = "devices changed shortly before the end; their new state is not recorde
 
 @click.command()
 @click.argument("out", type=click.Path())
-@click.argument("interval", type=click.FloatRange(min=0, min_open=True), default=1.0)
-@click.argument("count", type=click.IntRange(min=1), required=False)
+@click.argument(
+    "interval", metavar="[INTERVAL", type=click.FloatRange(min=0, min_open=True), default=1.0
+)
+@click.argument("count", metavar="[COUNT]]", type=click.IntRange(min=1), required=False)
 @click.pass_obj
 def command(session: Session, out: str, interval: float, count: int | None) -> None:
     """
-    Record topology and counters of this machine into a capture.
+    Record topology and counters into a capture.
 
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
     interrupted. OUT is a new directory; stackmap --from OUT reads it.

@@ -33,7 +33,7 @@ MARKDOWN = (".md", ".markdown")
 HTML = (".html", ".htm")
 
 
-@click.command()
+@click.command(options_metavar="-o FILE [OPTIONS]")
 @measuring
 @click.option(
     "-o",
@@ -63,7 +63,7 @@ def command(
     markdown: bool,
 ) -> None:
     """
-    Write one page for a change request: the stack, the findings and the figures.
+    Write an HTML or Markdown page for a change request.
 
     Measures one minute, or COUNT times INTERVAL. Without NAME, volumes with
     findings and the busiest ones are included. With --to, the page adds the

@@ -98,7 +98,7 @@ def command(
     **looks: bool,
 ) -> None:
     """
-    Show the storage stacks, from LVs and arrays down to disks.
+    Show the storage stacks, from volumes down to disks.
 
     NAME is a VG, an LV, an array, a device or a mount point: all stacks that
     contain it are shown. A device is drawn once; an arrow refers back to it.

@@ -13,6 +13,7 @@ from stackmap.cli.options import (
     MAX_SAMPLES,
     json_option,
     layout_option,
+    legend_option,
     measuring_one,
     no_heading_option,
 )
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 COUNT = 10  # intervals of a second on a live machine
 
 
-@click.command()
+@click.command(options_metavar="--to LAYOUT [OPTIONS]")
 @measuring_one
 @layout_option
 @json_option
 @no_heading_option
+@legend_option
 @click.pass_obj
 def command(
     session: Session,
@@ -43,11 +45,11 @@ def command(
     no_heading: bool,
 ) -> None:
     """
-    Project the measured load of NAME on another layout.
+    Project the measured load on another layout.
 
     Measures ten seconds, or COUNT times INTERVAL; a capture or FILE is read
-    whole. The result is requests, bytes and load per disk. The man page
-    describes the model; the present layout checks it.
+    completely. Prints requests, bytes and load per disk. The present layout
+    compares the model with the measurement.
     """
     request = parse(layout)
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from stackmap.errors import CaptureError, SourceDenied, SourceMissing
+from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceDenied, SourceMissing
 
 if TYPE_CHECKING:
     import tarfile
@@ -110,7 +110,9 @@ class ArchiveTree:
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error
         except (tarfile.TarError, EOFError, zlib.error, LZMAError) as error:
-            raise CaptureError(f"{path}: not a capture, or damaged: {error}") from error
+            raise CaptureError(
+                f"{path}: not a capture, or damaged: {error}; {WHAT_A_CAPTURE_IS}"
+            ) from error
         except OSError as error:
             raise CaptureError(f"{path}: {error.strerror or error}") from error
 

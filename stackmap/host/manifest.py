@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from stackmap.errors import CaptureError, SourceMissing
+from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import FOLDER
@@ -33,7 +33,7 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
         if _has(tree.read, "/proc/diskstats") or _has(tree.names, "/sys/block"):
             return {}
         raise CaptureError(
-            f"{path}: not a capture: no capture.json, sys/block or proc/diskstats in it"
+            f"{path}: not a capture: no capture.json, sys/block or proc/diskstats in it; {WHAT_A_CAPTURE_IS}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise CaptureError(f"{path}: capture.json is damaged: {error}") from error

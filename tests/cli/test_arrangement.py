@@ -7,7 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from stackmap.cli import stackmap
+from stackmap.cli import COMMANDS, stackmap
+from stackmap.document import blame
+from stackmap.model.metrics import LAYER_METRICS, METRICS, on_one_line
 from tests.test_man import SAMPLES
 
 
@@ -35,7 +37,7 @@ def test_rows_are_sorted_by_the_figures(column):
     key = {"w_await": "write_await"}.get(column, column)
     devices = json.loads(run("iostat", "-J").stdout)["devices"]
     by_label = {each["label"]: each for each in devices}
-    printed = [row[0] for row in rows("iostat", "--sort", column)[1:]]
+    printed = [row[0] for row in rows("iostat", "--sort", column, "--columns", column)[1:]]
     values = [by_label[name][key] for name in printed]
     known = [value for value in values if value is not None]
 
@@ -74,6 +76,37 @@ def test_an_unknown_column(words):
 
     assert "no column 'foo'; columns: " in str(error)
     assert error.exit_code == 2
+
+
+HEADINGS = {
+    "iostat": [*(m.heading for m in METRICS), *(m.title for m in LAYER_METRICS)],
+    "blame": [
+        *map(on_one_line, (*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS, *blame.GROUP_COLUMNS))
+    ],
+    "whatif": ["members", "disks"],
+    "compare": ["change", "95 % interval"],
+}
+
+
+@pytest.mark.parametrize("command", HEADINGS)
+def test_the_legend_explains_columns_and_words(command):
+    """Each heading, and the terms that the sentences use; nothing is measured."""
+    result = run(command, "--legend")
+    explained = {line.strip() for line in result.stdout.splitlines()}
+
+    assert result.exit_code == 0
+    for word in (*HEADINGS[command], "stripe cache", "row", "read-modify-write"):
+        assert any(line.startswith(f"{word} ") for line in explained), word
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_begins_with_the_words_of_the_list_of_commands(name):
+    """One sentence, the same everywhere; the usage names what is required."""
+    text = CliRunner().invoke(stackmap, [name, "--help"]).stdout
+    usage, _, first = text.splitlines()[:3]
+
+    assert first.strip() == f"{COMMANDS[name]}."
+    assert len(usage) <= 80
 
 
 def test_options_of_iostat():

@@ -64,6 +64,8 @@ CASES = [
     (["--from", "{bad}/none", "tree"], 1, "no such file"),
     (["--from", "{bad}/empty", "tree"], 1, "{bad}/empty"),
     (["--from", "{bad}/words", "tree"], 1, "not a capture"),
+    (["--from", "{bad}/words", "tree"], 1, "; a capture is what `stackmap record OUT` writes"),
+    (["--from", "{bad}/folder", "tree"], 1, "; a capture is what `stackmap record OUT` writes"),
     (["--from", "{bad}/folder", "tree"], 1, "not a capture"),
     (["--from", "{bad}/hostile.tgz", "tree"], 1, "refused"),
     (["--from", "{bad}/cut.tgz", "tree"], 1, "damaged"),
