@@ -17,6 +17,7 @@ from stackmap.analysis.compare.volume_pairs import Pairs, Unmatched, by_title, p
 from stackmap.analysis.layers import counted_tops
 from stackmap.cli.options import json_option, legend_option, no_heading_option
 from stackmap.cli.output import as_text, tell
+from stackmap.cli.progress import Progress
 from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
 from stackmap.document.compare import document
 from stackmap.errors import InputError, NameNotFound
@@ -118,7 +119,8 @@ def command(
 
 
 def _side(name: str, source: Source) -> Side:
-    measured = Measurement(source, IntervalSelection(which="all"))
+    progress = Progress(f"reading {source.name}")
+    measured = Measurement(source, IntervalSelection(which="all"), progress=progress)
     tell_unknown(measured.topology)
     reports = measured.reports()
     first = next(reports)

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from stackmap.document.blocks import Block
 
 STDOUT = "standard output"
+CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 
 def tell(message: str) -> None:
     """Print *message* on stderr, in one line that cannot control a terminal."""
-    click.echo(f"stackmap: {safe(message)}", err=True)
+    clear = CLEAR if sys.stderr.isatty() else ""
+    click.echo(f"{clear}stackmap: {safe(message)}", err=True)
 
 
 def width() -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.cli.output import tell
+from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
@@ -98,9 +98,10 @@ def _everything(host: Host) -> Topology:
 def _progress(out: str, times: list[float], samples: int) -> None:
     if sys.stderr.isatty():
         spent = times[-1] - times[0]
-        click.echo(f"\r{safe(out)}: {samples + 1} samples, {spent:.0f} s\x1b[K", err=True, nl=False)
+        line = f"{CLEAR}{safe(out)}: {samples + 1} samples, {spent:.0f} s"
+        click.echo(line, err=True, nl=False)
 
 
 def _clear() -> None:
     if sys.stderr.isatty():
-        click.echo("\r\x1b[K", err=True, nl=False)
+        click.echo(CLEAR, err=True, nl=False)

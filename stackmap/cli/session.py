@@ -7,13 +7,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from stackmap.cli.output import tell
+from stackmap.measurement.selection import SECONDS
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.progress import Progress
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
     from stackmap.measurement.machines import CaptureSource, LiveSource
     from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.selection import IntervalSelection
     from stackmap.measurement.source import Source
     from stackmap.model.topology import Topology
 
@@ -93,7 +96,13 @@ class Session:
             source = TextSource(text, machine, tell)
         elif machine.step is not None:
             tell(f"long recording: one sample per {machine.step:g} s is used; see --every")
-        found = Measurement(source, selection, options.names, connected=each is not None)
+        found = Measurement(
+            source,
+            selection,
+            options.names,
+            connected=each is not None,
+            progress=_progress(source, selection),
+        )
         if options.exact:
             find_one_name(found.topology, options.names[0])
         self.tell_missing(found.topology, found.missing)
@@ -115,6 +124,17 @@ class Session:
         from stackmap.host.capture import CapturedHost
 
         return CapturedHost(self._capture, tell)
+
+
+def _progress(source: Source, selection: IntervalSelection) -> Progress:
+    from stackmap.cli.progress import Progress
+
+    if not source.live:
+        return Progress(f"reading {source.name}")
+    length, count = selection.seconds or SECONDS, selection.count or 1
+    return Progress(
+        "measuring", None if selection.seconds and not selection.count else length * count
+    )
 
 
 def tell_unknown(topology: Topology) -> None:

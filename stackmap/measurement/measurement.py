@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stackmap.find import find_all, unmatched
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from stackmap.sampling.snapshots import TopologyInterval
 
 
+Progress = Callable[[Iterator[Any]], Iterator[Any]]
+
+
 class Measurement:
     """
     The intervals that *selection* has of *source*; ``devices``: what *names* mean.
 
     ``NameNotFound`` if none of *names* is found; ``missing`` has those that are
     not. *connected*: only figures of devices that share a stack with the named ones.
+    *progress*: passes the intervals on, and may show that they are waited for.
     """
 
     def __init__(
@@ -32,6 +36,7 @@ class Measurement:
         names: Iterable[str] = (),
         *,
         connected: bool = False,
+        progress: Progress = iter,
     ) -> None:
         names = list(names)
         self.source = source
@@ -41,14 +46,15 @@ class Measurement:
         if connected and names:
             selection = replace(selection, devices=self.topology.connected(self.devices))
         self._selection = selection
+        self._progress = progress
 
     def reports(self) -> Iterator[TopologyInterval]:
         """Yield each interval with the topology of its time."""
-        return self.source.select(self._selection)
+        return self._progress(self.source.select(self._selection))
 
     def intervals(self) -> Iterator[Interval]:
         """Yield the intervals, with figures only for devices that are still those of ``topology``."""
-        return self.source.select_steady(self._selection)
+        return self._progress(self.source.select_steady(self._selection))
 
     def repeatable(self) -> Callable[[], Iterable[Interval]]:
         """Return a function that gives the intervals as often as it is called: a recording is read again, not held."""
