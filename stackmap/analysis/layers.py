@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import UNUSED, Device, Kind, Role
 from stackmap.model.load import Load
 from stackmap.model.topology import Edge, Topology, natural_key
 
@@ -72,7 +72,7 @@ def carriers(topology: Topology, top: str) -> frozenset[str]:
 
 def carries_data(edge: Edge) -> bool:
     """Whether *edge* leads to data rather than to metadata or a spare."""
-    return edge.role not in ASIDE and edge.role is not Role.SPARE
+    return edge.role not in ASIDE | UNUSED
 
 
 def counted_tops(topology: Topology, loads: Mapping[str, Load]) -> list[str]:

@@ -139,7 +139,7 @@ def _texts(
     shown_details = () if finding.severity is Severity.GOOD else details
     return [
         doc.Paragraph(filled(finding.sentence, words)),
-        *(doc.Paragraph(filled(text, words), lead) for lead, text in shown_details),
+        *(doc.Paragraph(filled(text, words), lead) for lead, text in shown_details if text),
     ]
 
 

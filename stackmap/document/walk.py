@@ -23,7 +23,9 @@ ORDER = (
     Role.COW,
     Role.JOURNAL,
     Role.METADATA,
+    Role.REPLACEMENT,
     Role.SPARE,
+    Role.FAILED,
 )
 
 

@@ -43,7 +43,13 @@ class Role(StrEnum):
     ORIGIN = "origin"
     COW = "cow"
     SPARE = "spare"
+    FAILED = "failed"
+    REPLACEMENT = "replacement"
     PATH = "path"
+
+
+# The roles of members without valid data.
+UNUSED = frozenset({Role.SPARE, Role.FAILED, Role.REPLACEMENT})
 
 
 class Use(NamedTuple):

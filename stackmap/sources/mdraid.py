@@ -18,6 +18,8 @@ from stackmap.sources.progress import percent, raid_state
 from stackmap.sources.sysfs import Block, attribute, kernel_name, list_names, parse_int
 
 _MEMBER = "dev-"
+# A member's role by the first of these words in its state: a failed journal is a failed member.
+_ROLES = {"faulty": Role.FAILED, "replacement": Role.REPLACEMENT, "journal": Role.JOURNAL}
 _BUSY = ("clean", "active", "active-idle", "write-pending")
 _PARITY_LAYOUTS = {0: "la", 1: "ra", 2: "ls", 3: "rs", 4: "0", 5: "n"} | {
     8: "zr", 9: "nr", 10: "nc", 16: "la_6", 17: "ra_6", 18: "ls_6", 19: "rs_6", 20: "0_6", 21: "n_6"
@@ -49,12 +51,11 @@ class Member:
 
     @property
     def role(self) -> Role:
-        """Its role; only a device in a slot holds data."""
-        if "journal" in self.states:
-            return Role.JOURNAL
-        if self.slot is None or self.states & {"faulty", "replacement"}:
-            return Role.SPARE
-        return Role.DATA
+        """Its role; only a device in a slot that has not failed holds data."""
+        for word, role in _ROLES.items():
+            if word in self.states:
+                return role
+        return Role.SPARE if self.slot is None else Role.DATA
 
     @property
     def state(self) -> str:

@@ -172,11 +172,13 @@ RAID10 = raid_volume("vm", "raid10", 8)
         ("raid4", 5, {NEVER_SYNCED: "--nosync"}, True),
         ("raid5", 4, {NEVER_SYNCED: "--nosync"}, False),
         ("raid5", 5, {}, False),
+        ("raid6", 6, {NEVER_SYNCED: "--nosync"}, False),
+        ("raid6", 7, {NEVER_SYNCED: "--nosync"}, True),
         ("raid10", 6, {NEVER_SYNCED: "--nosync"}, False),
     ],
 )
 def test_parity_that_was_never_calculated(level, members, facts, expected):
-    """Small writes update parity only with four data chunks per stripe or more."""
+    """md writes read-modify-write only with more than p + 2 data chunks per stripe (stackmap-kernel(7))."""
     reported = ("never-synced", "vm") in found(
         [raid_volume("vm", level, 8, members, facts=facts)], {}
     )

@@ -80,7 +80,7 @@ MEMBERS = {
     "filling": {Role.DATA: 3, Role.SPARE: 1},
     "journaled": {Role.DATA: 3, Role.JOURNAL: 1},
     "gone": {Role.DATA: 2},
-    "replaced": {Role.DATA: 2, Role.SPARE: 1},
+    "replaced": {Role.DATA: 2, Role.REPLACEMENT: 1},
     "threefold": {Role.DATA: 3},
 }
 

@@ -76,8 +76,9 @@ MEMBERS = {
     "sdb": ("1", "in_sync,write_mostly", Role.DATA, "active"),
     "sdc": ("2", "spare", Role.DATA, "recovering"),
     "sdd": ("none", "spare", Role.SPARE, "spare"),
-    "sde": ("none", "faulty", Role.SPARE, "faulty"),
-    "sdf": ("2", "replacement", Role.SPARE, "replacement"),
+    "sde": ("none", "faulty", Role.FAILED, "faulty"),
+    "sdh": ("none", "faulty,journal", Role.FAILED, "faulty"),
+    "sdf": ("2", "replacement", Role.REPLACEMENT, "replacement"),
     "sdg": ("none", "journal,in_sync", Role.JOURNAL, "journal"),
 }
 

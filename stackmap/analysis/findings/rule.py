@@ -89,7 +89,8 @@ class Rule:
     unless ``name`` is given. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
     templates. Rules of ``check`` (``needs_load`` false) say instead what is
     ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
-    where all is well. ``thresholds``: value and unit by name. ``source``: where
+    where all is well. Rules of ``explain`` that judge a state (``is_state``)
+    need no interval, and ``check`` reports them too. ``thresholds``: value and unit by name. ``source``: where
     the rule comes from. ``superseded_by``: ids of rules that explain the same
     device better.
     """
@@ -105,6 +106,7 @@ class Rule:
     good_sentence: str = ""
     thresholds: Mapping[str, tuple[float, str]] = field(default_factory=dict)
     needs_load: bool = True
+    is_state: bool = False
     superseded_by: tuple[str, ...] = ()
     find: Callable[[Context, Limits], Iterator[Observation]] = _never
     name: str = ""

@@ -97,7 +97,7 @@ def checks(context: Context) -> list[Finding]:
     found = [
         Finding(rule, each)
         for rule in RULES
-        if not rule.needs_load
+        if not rule.needs_load or rule.is_state
         for each in rule.find(context, rule.limits)
     ]
     return sorted(found, key=lambda each: (place[each.device], ORDER[each.severity]))

@@ -9,6 +9,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
+from stackmap.model.topology import Topology
 
 # Words in a state that mean that data or its redundancy is at risk.
 BROKEN = (
@@ -20,27 +21,53 @@ BROKEN = (
 @Rule(
     "SM301",
     Severity.CRITICAL,
-    sentence="{device} is {state}. Failed members: {failed}.",
+    sentence="{device} is {state}; {cause}.",
     caveat="stackmap read the state once, at the start.",
     advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
     "RAID4/5/6 reads all other members in place of the missing one.",
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
+    is_state=True,
 )
 def broken(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
     topology = context.topology
     for device in topology:
-        above = (topology[edge.above] for edge in topology.above(device.name))
-        if not _is_broken(device) or any(map(_is_broken, above)):
-            continue
-        below = (topology[edge.below] for edge in topology.below(device.name))
-        faulty = [f"{d.title} {d.state}" for d in below if d.state not in (None, "active")]
-        words = {"state": device.state or "", "failed": ", ".join(faulty) or "none is present"}
-        yield observe(device.name, words=words)
+        above = [topology[edge.above] for edge in topology.above(device.name)]
+        state = _broken_state(context, device)
+        if state and not any(_broken_state(context, each) for each in above):
+            yield observe(
+                device.name, words={"state": state, "cause": _cause(topology, device, above)}
+            )
 
 
-def _is_broken(device: Device) -> bool:
-    return any(word in (device.state or "") for word in BROKEN)
+def _broken_state(context: Context, device: Device) -> str:
+    """Return the state of *device* if its data or redundancy is at risk, otherwise ""."""
+    state = device.state or ""
+    if any(word in state for word in BROKEN):
+        return state
+    journaled = device.facts.get("consistency") == "journal"
+    return (
+        "without its journal" if journaled and not context.below(device.name, Role.JOURNAL) else ""
+    )
+
+
+def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
+    """Return which members are not active, or which array *device* is a member of."""
+    edges = topology.below(device.name)
+    below = (topology[edge.below] for edge in edges if edge.role is not Role.SPARE)
+    inactive = [
+        f"{d.title} ({d.state})" for d in below if d.state not in (None, "active", "journal")
+    ]
+    if inactive:
+        return "members that are not active: " + ", ".join(inactive)
+    owners = ", ".join(each.title for each in above if each.layout is not None)
+    if owners:
+        return f"it is a member of {owners}"
+    return (
+        "a member is missing"
+        if "degraded" in (device.state or "")
+        else "no device below it has failed"
+    )
 
 
 @Rule(
@@ -50,6 +77,7 @@ def _is_broken(device: Device) -> bool:
     caveat="The counters do not separate it from the load.",
     advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
+    is_state=True,
 )
 def background_work(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield devices whose state says that they copy, check or rebuild."""
@@ -122,13 +150,17 @@ def _explained(raid: Device, load: Load) -> float | None:
     advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`, then "
     "`lvchange --syncaction check`.",
     source="stackmap-kernel(7), RAID write paths; Linux drivers/md/dm-raid.c, nosync",
-    thresholds={"data": (4, "count")},
+    thresholds={"data_over_parity": (3, "count")},
+    is_state=True,
 )
 def never_synced(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose parity was never calculated and that small writes do not correct."""
     for device in context.topology:
         layout = device.layout
-        if layout is None or not layout.parity or layout.data < limits["data"]:
+        if layout is None or not layout.parity:
+            continue
+        # md writes read-modify-write only if that reads fewer members: data > parity + 2.
+        if layout.data - layout.parity < limits["data_over_parity"]:
             continue
         if NEVER_SYNCED in device.facts:
             yield observe(device.name, {"data": (layout.data, "count")})

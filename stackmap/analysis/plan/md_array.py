@@ -10,7 +10,7 @@ from stackmap.analysis.plan.placement import disks
 from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import NO_UNDO, NO_WAY_BACK, Step, script
 from stackmap.errors import PlanRefused
-from stackmap.model.device import Device, Kind, Role
+from stackmap.model.device import UNUSED, Device, Kind
 from stackmap.model.raid import RAID_LEVELS, Layout
 
 SUITABLE = frozenset({Kind.DISK, Kind.PARTITION, Kind.MULTIPATH, Kind.CRYPT})
@@ -166,7 +166,7 @@ def show_config(path: str) -> Step:
 
 def member_paths(context: PlanContext) -> tuple[str, ...]:
     """Return the paths of the target's members, its spares last."""
-    edges = sorted(context.topology.below(context.target.name), key=lambda e: e.role is Role.SPARE)
+    edges = sorted(context.topology.below(context.target.name), key=lambda e: e.role in UNUSED)
     return tuple(path_of(context.topology[edge.below]) for edge in edges)
 
 
