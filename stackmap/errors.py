@@ -45,6 +45,10 @@ class InputError(StackmapError):
     """An input file holds nothing usable."""
 
 
+class NoInterval(InputError):
+    """A source has no interval at all: a rate needs two samples."""
+
+
 class UsageError(StackmapError):
     """Options or arguments that contradict each other; the exit status is click's own."""
 

@@ -15,7 +15,7 @@ from stackmap.cli.options import exit_code_option, json_option, markdown_option
 from stackmap.cli.output import as_markdown, as_text
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
-from stackmap.document.findings import NO_CHECKS, NO_PROBLEMS, check_document
+from stackmap.document.findings import check_document
 from stackmap.find import find_all
 from stackmap.render.findings_json import check_json
 from stackmap.sources import mountinfo
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @markdown_option
 @json_option
-@click.option("-p", "--problems", is_flag=True, help="Show problems only.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also show each passed check.")
+@click.option("-p", "--problems", is_flag=True, help="Show problems only; the default.")
 @exit_code_option
 @click.pass_obj
 def command(
@@ -37,6 +38,7 @@ def command(
     names: tuple[str, ...],
     markdown: bool,
     as_json: bool,
+    everything: bool,
     problems: bool,
     exit_code: bool,
 ) -> None:
@@ -56,13 +58,15 @@ def command(
         if mount.number in numbers
     }
     found = checks(Context(chosen, mounted=mounted))
-    if problems:
-        found = [line for line in found if line.severity is not Severity.GOOD]
     if as_json:
+        if problems:
+            found = [each for each in found if each.severity is not Severity.GOOD]
         click.echo(json.dumps(check_json(chosen, found)))
     else:
         write = as_markdown if markdown else as_text
-        blocks = check_document(chosen, found, NO_PROBLEMS if problems else NO_CHECKS)
-        click.echo(write(blocks), nl=False)
+        passed = everything and not problems
+        click.echo(write(check_document(chosen, found, passed=passed)), nl=False)
     if exit_code:
-        session.status = status_of(line.severity for line in found) or session.status
+        judged = bool(found) and not topology.unknown
+        severities = (each.severity for each in found)
+        session.status = status_of(severities, judged=judged) or session.status

@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.measured import measured_context
 from stackmap.analysis.findings.rules import RULES, findings
+from stackmap.analysis.findings.unjudged import unjudged
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
 from stackmap.cli.output import as_markdown, as_text, tell
 from stackmap.document.findings import explain_document, rules_document
+from stackmap.errors import NoInterval
 from stackmap.measurement.baseline import read_baseline
+from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.findings_json import explain_json
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from stackmap.analysis.findings.rule import Severity
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
+    from stackmap.measurement.measurement import Measurement
+    from stackmap.model.interval import Interval
 
 COUNT = 10  # intervals of a second on a live machine
 MAX_SAMPLES = 1800  # of a recording: all intervals are held, 100 KB each for 200 devices
@@ -62,24 +70,50 @@ def command(
     topology = measured.topology
     part = topology.select(measured.devices) if options.names else topology
     before = None if baseline is None else read_baseline(topology, baseline, tell)
-    caps = tuple(limits.read(measured.source.host, topology))
-    together = options.selection.which in (None, "average")
+    foreign = NO_TOPOLOGY in topology.unknown
+    caps = () if foreign else tuple(limits.read(measured.source.host, topology))
     write = as_markdown if markdown else as_text
-    intervals = measured.intervals()
-    # Interrupted before the end of the first interval there is none.
-    judged = [list(intervals)] if together else ([each] for each in intervals)
     severities: list[Severity] = []
-    for number, batch in enumerate(filter(None, judged)):
-        context = measured_context(topology, batch, before, caps)
+    judged = True
+    for number, batch in enumerate(_batches(measured, options)):
+        context = (
+            measured_context(topology, batch, before, caps)
+            if batch
+            else Context(topology, limits=caps)
+        )
         found = [each for each in findings(context) if each.device in part]
+        open_questions = unjudged(context, found, part.devices)
         if as_json:
-            click.echo(json.dumps(explain_json(topology, found, context.interval)))
+            click.echo(json.dumps(explain_json(context, found, open_questions)))
         else:
             gap = "\n" if number else ""
-            blocks = explain_document(
-                topology, found, context.interval, has_baseline=context.baseline is not None
-            )
+            blocks = explain_document(context, found, open_questions, measured.source.doubt)
             click.echo(gap + write(blocks), nl=False)
         severities += [each.severity for each in found]
+        judged = judged and not open_questions
     if exit_code:
-        session.status = status_of(severities) or session.status
+        session.status = status_of(severities, judged=judged) or session.status
+
+
+def _batches(measured: Measurement, options: MeasuringOptions) -> Iterator[list[Interval]]:
+    """Yield the intervals that are judged together; an empty list if nothing was measured."""
+    together = options.selection.which in (None, "average")
+    try:
+        intervals = measured.intervals()
+        batches = [list(intervals)] if together else ([each] for each in intervals)
+        # Interrupted before the end of the first interval there is none.
+        yield from _or_empty(batches)
+    except NoInterval as error:
+        if options.text is not None:
+            raise
+        tell(str(error))
+        yield []
+
+
+def _or_empty(batches: Iterable[list[Interval]]) -> Iterator[list[Interval]]:
+    """Yield *batches*; an empty list if there are none."""
+    batch: list[Interval] | None = None
+    for batch in batches:
+        yield batch
+    if batch is None:
+        yield []

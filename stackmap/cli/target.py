@@ -12,10 +12,10 @@ from stackmap.analysis.fiojob.target import HEAD, in_use, is_source, not_a_test_
 from stackmap.analysis.plan.plan_context import path_of
 from stackmap.discover import discover
 from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
-from stackmap.discover.names_only import NO_TOPOLOGY
 from stackmap.errors import InputError, NameNotFound, TargetRefused
 from stackmap.find import find
 from stackmap.model.device import Use
+from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.text import safe
 
 if TYPE_CHECKING:

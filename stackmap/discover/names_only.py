@@ -12,16 +12,21 @@ from collections.abc import Iterable, Mapping
 
 from stackmap.model.device import Device, Kind
 from stackmap.model.machine import Machine
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
 from stackmap.sources import dm, lvm_names
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.sysfs import Block
 
-NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
-
 KERNEL_NAME = re.compile(r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+")
 PARTITION = re.compile(r"([sv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+")
+NUMBERED = re.compile(r"dev(\d{1,9})-(\d{1,9})")  # sar without -p
 ARRAY = re.compile(r"md(?:\d+|_\w+|/.+)")
+
+# Linux admin-guide/devices.txt; device-mapper's number is the highest free one when it is loaded.
+SCSI_MAJORS = frozenset({8, *range(65, 72), *range(128, 136)})
+SCSI_MINORS = 16  # per disk
+MD_MAJOR = 9
+DM_MAJORS = frozenset({252, 253, 254})
 
 
 def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
@@ -36,7 +41,7 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
             below.setdefault(above, []).append(name)
     devices, edges = [], []
     for name in names:
-        partition = PARTITION.fullmatch(name)
+        partition, numbered = PARTITION.fullmatch(name), NUMBERED.fullmatch(name)
         if name in volumes:
             members = [volumes[member] for member in below.get(name, ())]
             inferred = dm.infer_target(volumes[name], members)
@@ -47,6 +52,8 @@ def topology_from_names(printed: Iterable[str], machine: Machine) -> Topology:
         elif partition and partition[1] in names:
             devices.append(Device(name, Kind.PARTITION, "", merges=True))
             edges.append(Edge(name, partition[1], dm.default_role("")))
+        elif numbered:
+            devices.append(_numbered(name, int(numbered[1]), int(numbered[2])))
         else:
             devices.append(_other(name))
     return Topology(devices, edges, machine=machine, unknown=[NO_TOPOLOGY])
@@ -79,6 +86,16 @@ def _owner(volume: MappedDevice, by_lv_name: Mapping[tuple[str, str, str], str])
     base = lv.lv if lv.layer else lv.lv.rpartition(f"_{lv.ending}")[0]
     layers = ("tpool", "") if lv.ending in ("tdata", "tmeta") else ("",)
     return next((by_lv_name[lv.vg, base, x] for x in layers if (lv.vg, base, x) in by_lv_name), "")
+
+
+def _numbered(name: str, major: int, minor: int) -> Device:
+    """Return the device that sar names by number; its major number tells the kind."""
+    if major in SCSI_MAJORS and minor % SCSI_MINORS:
+        kind = Kind.PARTITION
+    else:
+        kind = {MD_MAJOR: Kind.ARRAY}.get(major, Kind.DM if major in DM_MAJORS else Kind.DISK)
+    number = f"{major}:{minor}"
+    return Device(name, kind, number, merges=kind in (Kind.DISK, Kind.PARTITION))
 
 
 def _other(name: str) -> Device:

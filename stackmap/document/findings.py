@@ -7,20 +7,21 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from stackmap.analysis.device_names import of_another
+from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
+from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD, Unjudged
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.templates import label as evidence_label
-from stackmap.document.wording import plural
-from stackmap.model.interval import Interval
+from stackmap.document.wording import plural, sentence
 from stackmap.model.topology import Topology
 
-NO_FINDINGS = "No findings: no rule applies to these figures."
-HEALTHY = "No rule found a problem; remarks follow."
-NOT_JUDGED = "Overload is judged only against a baseline (--baseline) or a quieter interval."
-NO_CHECKS = "Nothing to check: start, chunk and stripe of these devices are unknown."
-NO_PROBLEMS = "No problems found."
+NO_PROBLEM = "No problem found."
+NO_WARNING = "No warning"
+JUDGED = "{what} on {disks}: no warning."
+LONGEST = " The longest queue has {queue} requests ({device}), await {await}."
+NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
     Severity.WARNING: "WARNING",
@@ -30,60 +31,120 @@ CHECK_LABELS = {
 
 
 def explain_document(
-    topology: Topology, found: Sequence[Finding], interval: Interval, *, has_baseline: bool
+    context: Context,
+    found: Sequence[Finding],
+    open_questions: Sequence[Unjudged],
+    doubt: str = "",
 ) -> list[doc.Block]:
-    """Return the number of findings per severity, then a card per finding, the worst first."""
-    counts = Counter(each.severity for each in found)
-    summary = ", ".join(_counted(counts[each], each) for each in Severity if counts[each])
-    if not counts[Severity.CRITICAL] and not counts[Severity.WARNING]:
-        summary = HEALTHY if found else NO_FINDINGS
+    """
+    Return the verdict and what could not be judged, then a card per finding, the worst first.
+
+    *doubt*: why the figures may be those of another machine.
+    """
+    topology, interval = context.topology, context.interval
+    questions = [
+        *(_open_question(topology, each) for each in open_questions),
+        *_evidence_of_health(context, found, open_questions),
+    ]
     cards = [finding_card(topology, each, number) for number, each in enumerate(found)]
-    unjudged = not has_baseline and not any(each.is_grave for each in found)
+    grave = any(each.is_grave for each in found)
     return [
-        *_foreign(topology, interval),
-        doc.Headline((summary, span(interval))),
-        *([doc.Paragraph(NOT_JUDGED)] if unjudged else []),
-        *cards,
+        *_foreign(context, doubt),
+        doc.Headline((_verdict(found, open_questions), span(interval))),
+        *([*cards, *questions] if grave else [*questions, *cards]),
         *notes(interval),
     ]
+
+
+def _verdict(found: Sequence[Finding], open_questions: Sequence[Unjudged]) -> str:
+    """Return the number of findings per severity, and what could not be judged."""
+    verdict = _counts(found)
+    subjects = ", ".join(each.question.subject for each in open_questions)
+    if subjects:
+        grave = f"{verdict}. " if any(each.is_grave for each in found) else ""
+        return f"{grave}Could not judge: {subjects}."
+    if not verdict:
+        return NO_PROBLEM
+    return verdict if any(each.is_grave for each in found) else f"{NO_WARNING}; {verdict}"
+
+
+def _open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
+    """Return why a question is open, and what would answer it."""
+    question, words = unjudged.question, words_of(topology, unjudged.observed)
+    return doc.Paragraph(
+        f"{filled(question.reason, words)} {question.advice}", f"{question.subject}:"
+    )
+
+
+def _evidence_of_health(
+    context: Context, found: Sequence[Finding], open_questions: Sequence[Unjudged]
+) -> list[doc.Block]:
+    """Return what was judged and is no problem, with the disk that queues most; [] after a problem."""
+    asked = {each.question for each in open_questions}
+    disks = [d for d in context.disks if context.is_disk(d) and not context.load(d.name).idle]
+    known = [(q, d.name) for d in disks if (q := context.load(d.name).aqu) is not None]
+    if not known or asked & {LOAD, DISKS} or any(e.is_grave for e in found):
+        return []
+    queue, name = max(known)
+    words = {
+        "what": "Slow disks" if OVERLOAD in asked else "Overload and slow disks",
+        "disks": plural(len(known), "disk"),
+        "queue": shown(queue, "requests"),
+        "device": title(context.topology, name),
+        "await": shown(context.load(name).total.await_ms or 0.0, "ms"),
+    }
+    longest = "" if OVERLOAD in asked else LONGEST
+    return [doc.Paragraph(filled(JUDGED + longest, words), "judged:")]
+
+
+def _foreign(context: Context, doubt: str) -> list[doc.Block]:
+    """Return a warning if the figures are, or may be, from another machine than the topology."""
+    ours = context.topology.machine
+    difference = of_another(ours, context.interval.machine)
+    if not difference:
+        return [doc.Paragraph(sentence(doubt), "Warning:")] if doubt else []
+    return [
+        doc.Paragraph(
+            f"The figures are from {difference}. The findings use the devices of "
+            f"{ours.host or 'this machine'}: check that the names mean the same disks.",
+            "Warning:",
+        )
+    ]
+
+
+def check_document(
+    topology: Topology, found: Sequence[Finding], *, passed: bool
+) -> list[doc.Block]:
+    """Return the number of problems and the problems by device; *passed*: also what is well."""
+    if not found:
+        return [doc.Paragraph(NO_CHECKS)]
+    problems = [each for each in found if each.severity is not Severity.GOOD]
+    checks = plural(len(found) - len(problems), "check")
+    summary = (
+        f"{_counts(problems)}; {checks} passed." if problems else f"No problems: {checks} passed."
+    )
+    groups = [
+        (title(topology, name), tuple(group))
+        for name, group in groupby(found if passed else problems, key=lambda each: each.device)
+    ]
+    worst = list(Severity)
+    groups.sort(key=lambda group: min(worst.index(each.severity) for each in group[1]))
+    listed = tuple(
+        (name, tuple(_check_card(topology, each) for each in group)) for name, group in groups
+    )
+    return [doc.Paragraph(summary), *([doc.Checklist(listed)] if listed else [])]
+
+
+def _counts(found: Sequence[Finding]) -> str:
+    """Return the number of findings per severity, the worst first."""
+    counts = Counter(each.severity for each in found)
+    return ", ".join(_counted(counts[each], each) for each in Severity if counts[each])
 
 
 def _counted(count: int, severity: Severity) -> str:
     """Return "1 critical", "3 warnings", "2 infos", "1 good"."""
     is_noun = severity in (Severity.WARNING, Severity.INFO)
     return plural(count, severity) if is_noun else f"{count} {severity}"
-
-
-def _foreign(topology: Topology, interval: Interval) -> list[doc.Block]:
-    """Return a warning if the figures are from another machine than the topology."""
-    difference = of_another(topology.machine, interval.machine)
-    if not difference:
-        return []
-    return [
-        doc.Paragraph(
-            f"The figures are from {difference}. The findings use the devices of "
-            f"{topology.machine.host or 'this machine'}: check that the names mean the same disks.",
-            "Warning:",
-        )
-    ]
-
-
-def check_document(topology: Topology, found: Sequence[Finding], nothing: str) -> list[doc.Block]:
-    """Return the checks by device; the sentence *nothing* for none."""
-    groups = tuple(
-        (title(topology, name), tuple(_check_card(topology, each) for each in group))
-        for name, group in groupby(found, key=lambda each: each.device)
-    )
-    if not groups:
-        return [doc.Paragraph(nothing)]
-    problems = sum(each.severity is not Severity.GOOD for each in found)
-    checks = plural(len(found), "check")
-    summary = (
-        f"{plural(problems, 'problem')} in {checks}."
-        if problems
-        else f"No problems: {checks} passed."
-    )
-    return [doc.Paragraph(summary), doc.Checklist(groups)]
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
@@ -113,22 +174,22 @@ def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
     """Return the card of *finding*: what, the caveat, the advice, the evidence; *number*: its anchor."""
     rule, tone = finding.rule, str(finding.severity)
     leads = (("But:", rule.caveat), ("Do:", rule.advice))
-    blocks: list[doc.Block] = [*_texts(topology, finding, leads)]
+    first, *details = _texts(topology, finding, leads)
+    blocks: list[doc.Block] = [*details]
     if finding.observed.evidence:
         blocks.append(doc.Folded("Evidence", (_evidence(topology, finding, number),)))
-    heading = f"{rule.name} ({rule.id}), {title(topology, finding.device)}"
-    return doc.Card(tone, heading, tuple(blocks), f"finding-{number}", tone)
+    return doc.Card(
+        tone, f"{first.text} ({rule.id} {rule.name})", tuple(blocks), f"finding-{number}", tone
+    )
 
 
 def _check_card(topology: Topology, finding: Finding) -> doc.Card:
     """Return the card of a check; only a problem has a reason and advice."""
     rule = finding.rule
     leads = (("should be:", rule.expected), ("why:", rule.reason), ("do:", rule.advice))
-    sentence, *details = _texts(topology, finding, leads)
+    first, *details = _texts(topology, finding, leads)
     label = CHECK_LABELS[finding.severity]
-    return doc.Card(
-        str(finding.severity), f"{sentence.text} ({rule.id})", tuple(details), label=label
-    )
+    return doc.Card(str(finding.severity), f"{first.text} ({rule.id})", tuple(details), label=label)
 
 
 def _texts(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from stackmap.analysis.layer_metrics import LAYER_METRICS
 from stackmap.document.blocks import Part, Terms
-from stackmap.model.metrics import LAYER_METRICS, METRICS
+from stackmap.model.metrics import METRICS
 
 BLAME = {
     "SOURCE": "Volume that sent the requests.",

@@ -62,7 +62,7 @@ class Words(dict[str, str]):
 
 def words_of(topology: Topology, observed: Observation) -> Mapping[str, str]:
     """Return the names that the templates of a rule may use."""
-    words = Words(device=topology[observed.device].title)
+    words = Words(device=topology[observed.device].title if observed.device else "")
     words.update(observed.words)
     for name, figure in observed.evidence.items():
         words[name] = shown(figure.value, figure.unit)

@@ -28,11 +28,13 @@ class Source(ABC):
 
     ``name`` is for messages. ``live``: it is this machine, now. ``changes``: its
     topology may change while it is read. ``rereadable``: its intervals can be read again.
+    ``doubt``: why its figures may be those of another machine, "" if they are not.
     """
 
     live = False
     changes = True
     rereadable = False
+    doubt = ""
 
     def __init__(self, name: str, host: Host | None) -> None:
         self.name = name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 MAX_NAMED = 5  # unknown names in a note
+UNPROVEN = (
+    "nothing in the text proves that it is from this machine: its names may mean other devices"
+)
 
 
 class TextSource(Source):
@@ -48,10 +53,12 @@ class TextSource(Source):
         self._text.close()
 
     def _read_topology(self) -> Topology:
-        first = self._first_report()
+        first = self._first_reports()
         if self._machine is not None:
-            topology = self._machine.topology()
-            if first is None or not _is_foreign(topology, first, live=self._machine.live):
+            topology, live = self._machine.topology(), self._machine.live
+            if first is None or not _is_foreign(topology, first, live=live):
+                proven = first is None or _is_proven(topology, first)
+                self.doubt = UNPROVEN if live and not proven else ""
                 return topology
         return names_only.topology_from_names(
             first.loads if first else (), first.machine if first else UNKNOWN_MACHINE
@@ -81,16 +88,26 @@ class TextSource(Source):
         while chunk := self._head.pop(0) if self._head else self._read1():
             yield chunk
 
-    def _first_report(self) -> Interval | None:
-        """Return the first report with devices, and keep what was read of the text."""
-        try:
-            reports = statistics.intervals(self._read_head(), self.name)
-            return next((report for report in reports if report.loads), None)
-        except StackmapError:  # raised again when the text is read
-            return None
+    def _first_reports(self) -> Interval | None:
+        """
+        Return one interval with every name in the first chunk of reports; None without one.
 
-    def _read_head(self) -> Iterator[bytes]:
-        while sum(map(len, self._head)) < MAX_HEAD and (chunk := self._read1()):
+        What was read of the text is kept.
+        """
+        found: list[Interval] = []
+        with suppress(StackmapError):  # raised again when the text is read
+            for report in statistics.intervals(self._read_head(found), self.name):
+                if report.loads:
+                    found.append(report)  # noqa: PERF401 - _read_head stops at the first one
+        if not found:
+            return None
+        # The text is cut after the chunk, so the last of several reports may end in half a name.
+        names = ChainMap(*(dict(report.loads) for report in found[:-1] or found))
+        return replace(found[0], loads=dict(names))
+
+    def _read_head(self, found: Sequence[Interval]) -> Iterator[bytes]:
+        """Yield chunks until there is something in *found*."""
+        while not found and sum(map(len, self._head)) < MAX_HEAD and (chunk := self._read1()):
             self._head.append(chunk)
             yield chunk
 
@@ -100,12 +117,20 @@ class TextSource(Source):
 
 
 def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:
+    """Whether the names in *first* are not those of *topology*; a capture is chosen by the user."""
     names = Names(topology)
     names.resolved(first)
-    another = of_another(Machine(topology.machine.host), Machine(first.machine.host))
-    return not names.known or (
-        live and bool(another or any(map(names_only.is_hidden, names.strangers)))
-    )
+    if not live or not names.known:
+        return not names.known
+    if _is_proven(topology, first):
+        return any(map(names_only.is_hidden, names.strangers))
+    return bool(first.machine.host or names.strangers)
+
+
+def _is_proven(topology: Topology, first: Interval) -> bool:
+    """Whether the text names the host of *topology*."""
+    ours, theirs = Machine(topology.machine.host), Machine(first.machine.host)
+    return bool(ours.host and theirs.host) and not of_another(ours, theirs)
 
 
 def _only(devices: frozenset[str] | None, intervals: Iterator[Interval]) -> Iterator[Interval]:

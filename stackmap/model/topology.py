@@ -16,6 +16,9 @@ from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 if TYPE_CHECKING:
     import networkx as nx
 
+# Among what is unknown of a topology: it was made from the names in a text.
+NO_TOPOLOGY = "no topology for this text; devices are shown by their own names"
+
 _DIGITS = re.compile(r"([0-9]{1,18})")
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Severity
+from stackmap.analysis.findings.unjudged import Unjudged
 from stackmap.document.templates import filled, words_of
-from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 from stackmap.render.json_parts import interval_json
 from stackmap.render.text import safe
 
 
 def explain_json(
-    topology: Topology, found: Iterable[Finding], interval: Interval
+    context: Context, found: Iterable[Finding], open_questions: Iterable[Unjudged]
 ) -> dict[str, object]:
-    """Return the findings of *interval* as one object."""
+    """Return the findings and what could not be judged as one object."""
+    topology = context.topology
     return {
         "schema": "stackmap.explain/1",
-        **interval_json(interval),
+        **interval_json(context.interval),
         "findings": [
             {
                 **_finding(topology, each),
@@ -28,6 +30,16 @@ def explain_json(
                 "source": each.rule.source,
             }
             for each in found
+        ],
+        "not_judged": [
+            {
+                "question": each.question.subject,
+                "device": each.observed.device or None,
+                "reason": safe(filled(each.question.reason, words)),
+                "advice": each.question.advice,
+            }
+            for each in open_questions
+            for words in [words_of(topology, each.observed)]
         ],
     }
 

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from stackmap.errors import InputError
+from stackmap.errors import InputError, NoInterval
 from stackmap.host import Host
 from stackmap.model.interval import Interval
 from stackmap.sources import diskstats, uptime
 
 T = TypeVar("T")
+
+NEED_TWO = (
+    "no interval: need two samples to compute a rate (--since-boot shows averages of one sample)"
+)
 
 
 def since_boot(host: Host) -> Interval:
@@ -53,18 +57,11 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
     for report in chosen:
         empty = False
         yield report
-    if empty:
-        raise InputError(f"{source}: {_none_selected(which, total)}")
-
-
-def _none_selected(which: str, total: int) -> str:
-    """Return why *which* selects none of *total* intervals, and what to do."""
+    if not empty:
+        return
     if total:
-        return f"no interval {which}: use --report 1 to {total}"
-    return (
-        "no interval: need two samples to compute a rate "
-        "(--since-boot shows averages of one sample)"
-    )
+        raise InputError(f"{source}: no interval {which}: use --report 1 to {total}")
+    raise NoInterval(f"{source}: {NEED_TWO}")
 
 
 def _without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:

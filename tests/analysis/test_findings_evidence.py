@@ -74,6 +74,8 @@ class Recalculated:
         self.quiet = None
         if finding.rule.name == "overloaded":
             self._two_depths()
+        if finding.rule.name in ("sick-disk", "slow-transfer"):
+            self._median_interval()
         data = context.topology.below(finding.device)
         self.members = [
             self.loads[e.below] for e in data if e.role == "data" and e.below in self.loads
@@ -90,6 +92,13 @@ class Recalculated:
         many = [x for x in loads if both(x, "ios") * parts[0].seconds >= 10]
         self.quiet = min(many, key=lambda x: x.aqu)
         self.load = max(many, key=lambda x: x.aqu)
+
+    def _median_interval(self):
+        """The interval with the median await; of two, that with the shorter one."""
+        parts = [part.loads[self.device] for part in self.context.series]
+        known = sorted(((both(x, "wait") / both(x, "ios"), n) for n, x in enumerate(parts)))
+        if known:
+            self.load = parts[known[(len(known) - 1) // 2][1]]
 
     def value(self, name, device):
         if name == "took" or name.startswith("await_"):
@@ -127,13 +136,23 @@ class Recalculated:
         return self.load.busy
 
     def _service(self):
-        return self._await() / max(1.0, self.load.aqu)
+        return 1000 * self.load.busy / both(self.load, "ios")
 
-    def _usual(self):
-        access, speed = {True: (15, 1e5), False: (5, 2e5), None: (15, 1e5)}[
+    def _needed(self):
+        waited = self._await() / max(1.0, self.load.aqu)
+        return self._service() if self._service() <= 1.1 * waited else waited
+
+    def _medium(self):
+        """Return the access time in ms and the bytes per ms."""
+        return {True: (15, 1e5), False: (5, 2e5), None: (15, 1e5)}[
             self.context.topology[self.device].rotational
         ]
-        return access + self._size() / speed
+
+    def _usual(self):
+        return self._medium()[0] + self._transfer()
+
+    def _transfer(self):
+        return self._size() / self._medium()[1]
 
     def _others(self):
         names = [n[6:] for n in self.finding.observed.evidence if n.startswith("await_")]

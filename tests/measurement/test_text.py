@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stackmap.discover.names_only import NO_TOPOLOGY
+from stackmap.model.topology import NO_TOPOLOGY
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLE = ROOT / "sample_topologies" / "vghdd"

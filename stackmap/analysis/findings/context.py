@@ -9,7 +9,7 @@ from functools import cached_property
 from stackmap.analysis.amplification import StackFigures, figures_of, with_shared
 from stackmap.analysis.layers import layers
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.model.device import Device, Role
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.io_limit import IoLimit
 from stackmap.model.load import Load
@@ -47,6 +47,18 @@ class Context:
         """Return the load of *name*; all unknown if it has no counters."""
         return self.loads.get(name, UNKNOWN)
 
+    def typical_load(self, name: str) -> Load:
+        """
+        Return the load of *name* in the interval with the median await; of two, that with the shorter.
+
+        One slow or one fast interval does not hide what the others show.
+        """
+        parts = [part.loads[name] for part in self.series if name in part.loads]
+        known = [(ms, load) for load in parts if (ms := load.total.await_ms) is not None]
+        if not known:
+            return self.load(name)
+        return sorted(known, key=lambda each: each[0])[(len(known) - 1) // 2][1]
+
     def enough(self, rate: float | None, minimum: float) -> bool:
         """
         Whether at least *minimum* events were counted at *rate* per second.
@@ -66,8 +78,29 @@ class Context:
 
     @cached_property
     def disks(self) -> tuple[Device, ...]:
-        """The measured devices with nothing below them."""
-        return tuple(d for d in self.measured if not self.topology.below(d.name))
+        """
+        The measured disks, and devices that are the only user of a disk without counters.
+
+        Without a topology, volumes and arrays are used only if there are no disks.
+        """
+        lowest = [d for d in self.measured if self._is_lowest(d.name)]
+        return tuple(d for d in lowest if self.is_disk(d)) or tuple(lowest)
+
+    def is_disk(self, device: Device) -> bool:
+        """Whether *device* is known to be a disk or to stand for one; False where that is not known."""
+        below = self.topology.below(device.name)
+        return bool(below) or device.kind not in (Kind.DM, Kind.ARRAY)
+
+    def _is_lowest(self, name: str) -> bool:
+        """Whether nothing below *name* has counters, and all I/O of the disk there is its own."""
+        edges = self.topology.below(name)
+        while edges:
+            name = edges[0].below
+            shared = len(edges) > 1 or len(self.topology.above(name)) > 1
+            if shared or name in self.loads:
+                return False
+            edges = self.topology.below(name)
+        return True
 
     @cached_property
     def stacks(self) -> tuple[StackFigures, ...]:

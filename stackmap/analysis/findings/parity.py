@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
-from stackmap.model.topology import Topology
 
 
 @Rule(
@@ -14,7 +13,7 @@ from stackmap.model.topology import Topology
     Severity.WARNING,
     sentence="{device} writes partial stripes: each byte written costs {cost} disk bytes ({ideal} "
     "with full stripes). Old data and parity are read and parity is written again: {extra} more at "
-    "the disks for {written} written. Other volumes on the same disks: {other_volumes}.",
+    "the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
     caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads.",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
@@ -39,13 +38,14 @@ def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
             "pages": (parity.pages_per_row, "times"),
             "extra_read": (parity.extra_read_bytes_per_byte, "times"),
         }
-        words = {"other_volumes": _others_on_disks(context.topology, name)}
+        words = {"other_volumes": _others_on_disks(context, name)}
         yield observe(name, figures, words, weight=extra)
 
 
-def _others_on_disks(topology: Topology, name: str) -> str:
-    """Return the other tops on the disks of *name*, or "none"."""
+def _others_on_disks(context: Context, name: str) -> str:
+    """Return the other tops with I/O on the disks of *name*, or "none"."""
+    topology = context.topology
     disks = (each for each in topology.with_all_below(name) if not topology.below(each))
     tops = {top for disk in disks for top in topology.tops_of(disk)} - set(topology.tops_of(name))
-    titles = ", ".join(sorted(topology[top].title for top in tops))
+    titles = ", ".join(sorted(topology[top].title for top in tops if context.load(top).total.bytes))
     return titles or "none"

@@ -66,7 +66,7 @@ class PeerGroup(NamedTuple):
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
     "{others}) at a similar request rate ({rate}).",
     caveat="A different model, firmware, port or use also slows a member; near saturation, slightly "
-    "more load is enough. Not reported when all peers are equally saturated.",
+    "more load is enough. Only a remark when all peers are saturated.",
     advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
     "for {device}: replace it if it stays the slowest.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
@@ -77,6 +77,7 @@ class PeerGroup(NamedTuple):
         "requests": (50, "count"),
         "slow_intervals": (0.6, "share"),
         "cap_difference": (0.03, "share"),
+        "saturated": (0.95, "share"),
     },
     superseded_by=("SM201",),
 )
@@ -107,7 +108,11 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     slow, judged = _slow_parts(group, slowest, limits["slower"])
     if judged and slow / judged < limits["slow_intervals"]:
         return None
-    return _slow_observation(group, slowest, slow, judged)
+    # Where all are saturated, the longest queue is no sign of a slow disk.
+    severity = Severity.INFO if _all_saturated(group, limits["saturated"]) else None
+    if severity and not judged:
+        return None
+    return _slow_observation(group, slowest, slow, judged)._replace(severity=severity)
 
 
 def _slow_observation(group: PeerGroup, slowest: Outlier, slow: int, judged: int) -> Observation:
@@ -145,6 +150,12 @@ def _all_at_cap(group: PeerGroup, tolerance: float) -> bool:
     if len(rates) < CAP_PARTS * len(names) or not min(rates):
         return False
     return max(rates) <= (1 + tolerance) * min(rates) and min(queues) >= 1
+
+
+def _all_saturated(group: PeerGroup, busy: float) -> bool:
+    """Whether every peer is *busy* nearly all the time and has more than one request in flight."""
+    loads = [group.context.load(name) for name in group.names]
+    return all((load.busy or 0.0) >= busy and (load.aqu or 0.0) > 1 for load in loads)
 
 
 def _same_load(group: PeerGroup, tolerance: float) -> bool:

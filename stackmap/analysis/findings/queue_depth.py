@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import mean, pstdev
 
 from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.disk import expected_ms, medium
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.load import ratio
 
@@ -13,31 +14,65 @@ from stackmap.model.load import ratio
 @Rule(
     "SM402",
     Severity.INFO,
-    sentence="{device} was busy {busy} of the time, which does not mean that it is full. On average "
-    "{queue} requests were in flight ({rate} × {await}).",
+    sentence="{device} was busy {busy} of the time, which does not mean that it is full: await is only "
+    "{await} at queue depth {queue} ({rate}).",
     caveat="A single spinning disk serves one request at a time, so for it busy is nearly full.",
     advice="Compare its await with that at a low queue depth (`--baseline`). Check whether more "
     "requests in flight raise throughput.",
     source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
     thresholds={"busy": (0.9, "share")},
-    superseded_by=("SM201", "SM401"),
+    superseded_by=("SM201", "SM202", "SM204", "SM401"),
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield the lowest devices that were busy nearly all the time, with their queue depth."""
+    """Yield the lowest devices that are busy nearly all the time, with an await that needs no queue."""
     found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
     for name in sorted(found):
         load = context.load(name)
         if found & set(context.topology.with_all_below(name)[1:]) or load.idle:
             continue
-        if load.aqu is None or load.total.await_ms is None:
+        wait, size = load.total.await_ms, load.total.size
+        if load.aqu is None or wait is None or size is None:
+            continue
+        if wait > expected_ms(context.topology[name], size):
             continue
         figures = {
             "busy": (load.busy, "share"),
             "queue": (load.aqu, "requests"),
             "rate": (load.total.ios, "requests/s"),
-            "await": (load.total.await_ms, "ms"),
+            "await": (wait, "ms"),
         }
         yield observe(name, figures, weight=load.aqu)
+
+
+@Rule(
+    "SM405",
+    Severity.INFO,
+    sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
+    "at most {usual} on {medium}, so requests wait in the queue.",
+    caveat="Writeback fills a queue at will; programs do not wait for it.",
+    advice="Compare with a quiet time (`--baseline`) to judge overload. Run `stackmap blame {device}` to "
+    "find the source.",
+    source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
+    thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
+    superseded_by=("SM201", "SM202", "SM401"),
+)
+def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
+    """Yield disks where requests wait longer in the queue than one request needs."""
+    for device in context.disks:
+        load = context.load(device.name)
+        wait, size = load.total.await_ms, load.total.size
+        if wait is None or size is None or load.aqu is None or load.aqu < limits["queue"]:
+            continue
+        usual = expected_ms(device, size)
+        if wait > usual and context.enough(load.total.ios, limits["requests"]):
+            figures = {
+                "queue": (load.aqu, "requests"),
+                "await": (wait, "ms"),
+                "usual": (usual, "ms"),
+                "size": (size, "bytes"),
+                "rate": (load.total.ios, "requests/s"),
+            }
+            yield observe(device.name, figures, {"medium": medium(device).name}, weight=load.aqu)
 
 
 @Rule(
@@ -53,6 +88,8 @@ def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
         "spread": (4.0, "times"),
         "flat_share": (0.9, "share"),
         "beyond": (2.0, "times"),
+        "queue": (2.0, "requests"),
+        "rate": (1.0, "requests/s"),
     },
 )
 def knee(context: Context, limits: Limits) -> Iterator[Observation]:
@@ -60,6 +97,9 @@ def knee(context: Context, limits: Limits) -> Iterator[Observation]:
     for name in (disk.name for disk in context.disks):
         loads = [part.loads[name] for part in context.series if name in part.loads]
         points = sorted((x.aqu, x.total.ios) for x in loads if x.aqu and x.total.ios)
+        # Below, there is hardly a second request that could wait.
+        if not points or points[-1][0] < limits["queue"] or points[-1][1] < limits["rate"]:
+            continue
         if len(points) < limits["intervals"] or points[-1][0] < limits["spread"] * points[0][0]:
             continue
         highest = max(rate for _, rate in points)

@@ -41,6 +41,8 @@ RULES: tuple[Rule, ...] = (
     request_sizes.not_merged,
     peers.unequal_load,
     saturation.overloaded,
+    queue_depth.long_queue,
+    disk.slow_transfer,
     queue_depth.busy_is_not_full,
     queue_depth.knee,
     queue_depth.coupled,

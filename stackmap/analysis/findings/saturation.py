@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import medium
@@ -35,6 +36,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
         "size_ratio": (2.0, "times"),
         "mix_difference": (0.2, "share"),
         "trickle": (0.1, "share"),
+        "intervals": (0.25, "share"),
     },
     superseded_by=("SM201",),
 )
@@ -45,17 +47,30 @@ def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
     tops = counted_tops(context.topology, context.loads) if context.baseline is not None else []
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
         device = context.topology[name]
-        pair = _quiet_and_loaded(context, device, limits)
+        pair = quiet_and_loaded(context, device, limits)
         words = SERIES if context.baseline is None else BASELINE
         observed = None if pair is None else _slower(device, *pair, limits, words)
         if observed is not None:
             found[name] = observed
     for name, observed in found.items():
+        if _slower_peer(context, name, found.keys()):
+            continue  # that one is slower still, and does not only queue now and then
         if not found.keys() & set(context.topology.with_all_below(name)[1:]):
             yield observed
 
 
-def _quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[Load, Load] | None:
+def _slower_peer(context: Context, name: str, found: Iterable[str]) -> bool:
+    """Whether a peer of *name* that is not among *found* has a longer await."""
+    own = context.load(name).total.await_ms or 0.0
+    return any(
+        (context.load(peer).total.await_ms or 0.0) > own
+        for _, names in context.peers
+        if name in names
+        for peer in set(names).difference(found)
+    )
+
+
+def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[Load, Load] | None:
     """Return a load at a low queue depth and the load to judge; None if there is no such pair."""
     if context.baseline is not None:
         before = context.baseline.loads.get(device.name)
@@ -68,8 +83,14 @@ def _quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple
         return None
     quiet = min(judged, key=lambda load: load.aqu or 0.0)
     loaded = max(judged, key=lambda load: load.aqu or 0.0)
-    low = (quiet.aqu or 0.0) <= limits["low_queue"]
-    return (quiet, loaded) if low and _comparable(quiet, loaded, limits) else None
+    if (quiet.aqu or 0.0) > limits["low_queue"] or not _comparable(quiet, loaded, limits):
+        return None
+    # One busy interval among many is no overload: judge the load that at least a share of them has.
+    busiest = sorted(judged, key=lambda load: -(load.aqu or 0.0))
+    lasting = busiest[ceil(limits["intervals"] * len(busiest)) - 1]
+    if (lasting.aqu or 0.0) < limits["high_queue"]:
+        return quiet, lasting
+    return quiet, loaded
 
 
 def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:

@@ -1,0 +1,143 @@
+"""Which questions a measurement leaves open: nothing found is no all-clear where nothing was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.disk import sick_disk
+from stackmap.analysis.findings.peers import slow_member
+from stackmap.analysis.findings.rule import Finding, Observation, observe
+from stackmap.analysis.findings.saturation import overloaded, quiet_and_loaded
+from stackmap.model.topology import NO_TOPOLOGY
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that may stay open: why, and what would answer it; templates like those of a rule."""
+
+    subject: str
+    reason: str
+    advice: str
+
+
+LOAD = Question("the load", "{why}.", "Measure while the load runs: `stackmap explain 10 6`.")
+DISKS = Question(
+    "slow disks",
+    "The figures have no await or no queue depth of {devices}.",
+    "Use `iostat -x` with all disks, or run `stackmap explain` on the host.",
+)
+OVERLOAD = Question(
+    "overload",
+    "{device} has {queue} requests in flight with an await of {await}; its await at a low queue "
+    "depth is unknown{others}.",
+    "Give figures of a quiet time: `--baseline FILE`.",
+)
+LAYOUT = Question(
+    "layout",
+    "Devices are judged by the names in the text. Array members, partial stripes and the disks below "
+    "volumes are unknown.",
+    "Run `stackmap record DIR` on that host and add `--from DIR`.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """An open question; ``observed`` fills its templates."""
+
+    question: Question
+    observed: Observation
+
+
+IDLE = "No device had I/O in the interval"
+NO_COUNTERS = "No device has figures"
+SINCE_BOOT = "Averages since boot hide the present load"
+TOO_FEW = "No disk had {least:g} requests, the fewest that are judged"
+
+
+def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
+    """Return the open questions about the devices in *part*, of which *found* was found."""
+    explained = {
+        each.device
+        for each in found
+        if each.rule.id in (sick_disk.id, slow_member.id, overloaded.id)
+    }
+    known = frozenset(part)
+    open_questions = [*_load(context, known)] or [
+        *_disks(context, known),
+        *_overload(context, known - explained),
+    ]
+    return [*open_questions, *_layout(context)]
+
+
+def _load(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
+    """Yield why there is no load to judge."""
+    loads = [load for name, load in context.loads.items() if name in part]
+    least = sick_disk.limits["requests"]
+    if not loads:
+        why = NO_COUNTERS
+    elif context.interval.since_boot:
+        why = SINCE_BOOT
+    elif all(load.idle for load in loads):
+        why = IDLE
+    elif all(load.total.ios is not None for load in loads) and not any(
+        context.enough(load.total.ios, least) for load in loads
+    ):
+        why = TOO_FEW.format(least=least)
+    else:
+        return
+    yield Unjudged(LOAD, observe("", words={"why": why}))
+
+
+def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
+    """Yield the disks below a load whose await or queue depth is unknown."""
+    topology = context.topology
+    judged = {
+        below
+        for device in context.disks
+        if None not in (context.load(device.name).total.await_ms, context.load(device.name).aqu)
+        for below in topology.with_all_below(device.name)
+    }
+    loaded = {name for name, load in context.loads.items() if name in part and not load.idle}
+    used = {below for name in loaded for below in topology.with_all_below(name)}
+    blind = [
+        device.title
+        for device in topology
+        if device.name in used - judged
+        and not topology.below(device.name)
+        and context.is_disk(device)
+        and not context.load(device.name).idle
+    ]
+    if blind:
+        yield Unjudged(DISKS, observe("", words={"devices": ", ".join(blind)}))
+
+
+def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
+    """Yield the disks with a long queue for which no load at a low queue depth is known."""
+    limits = overloaded.limits
+    queued = [
+        (load.aqu, device)
+        for device in context.disks
+        if device.name in part
+        and (load := context.load(device.name)).aqu is not None
+        and load.aqu >= limits["high_queue"]
+        # A shorter await cannot have risen enough.
+        and (load.total.await_ms or 0.0) >= limits["await"]
+        and quiet_and_loaded(context, device, limits) is None
+    ]
+    if not queued:
+        return
+    (queue, worst), *rest = sorted(queued, key=lambda each: -each[0])
+    others = ", ".join(device.title for _, device in rest)
+    figures = {
+        "queue": (queue, "requests"),
+        "await": (context.load(worst.name).total.await_ms, "ms"),
+    }
+    words = {"others": f" (also: {others})" if others else ""}
+    yield Unjudged(OVERLOAD, observe(worst.name, figures, words))
+
+
+def _layout(context: Context) -> Iterator[Unjudged]:
+    if NO_TOPOLOGY in context.topology.unknown:
+        yield Unjudged(LAYOUT, observe(""))
