@@ -249,11 +249,11 @@ def test_no_correction_that_there_is_not():
 def exit_statuses():
     """Return every status that is returned on purpose."""
     classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    from stackmap.cli.exit_status import STATUSES
+    from stackmap.cli.exit_status import NOT_JUDGED, STATUSES
     from stackmap.cli.session import SOME_MISSING
 
     raised = {kind.exit_code for kind in classes if issubclass(kind, errors.StackmapError)}
-    return {0, USAGE, SOME_MISSING, *STATUSES.values(), *raised}
+    return {0, USAGE, SOME_MISSING, NOT_JUDGED, *STATUSES.values(), *raised}
 
 
 def test_exit_statuses_are_told():

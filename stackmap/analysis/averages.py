@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
 
+from stackmap.analysis.workload_mix import FEW, mixed
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, NONE, Flow, Load
 
@@ -139,13 +140,16 @@ def _rank(interval: Interval) -> int:
 
 
 def average(intervals: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield the average of *intervals*; nothing if there are none."""
+    """Yield the average of *intervals*, with a note if it mixes workloads; nothing if there are none."""
     running = Average()
+    first: list[Interval] = []
     for interval in intervals:
         running.add(interval)
+        if len(first) <= FEW:
+            first.append(interval)
     result = running.result()
     if result is not None:
-        yield result
+        yield replace(result, notes=(*result.notes, *mixed(first)))
 
 
 def _times(load: Load, factor: float) -> Load:

@@ -144,7 +144,7 @@ legend_option = click.option(
 )
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 exit_code_option = click.option(
-    "--exit-code", is_flag=True, help="Exit with 10 for a warning, 11 for critical."
+    "--exit-code", is_flag=True, help="Exit with 10 (warning), 11 (critical), 12 (not judged)."
 )
 
 

@@ -48,6 +48,7 @@ ROWS = LOAD | {
     ("write_cost", "write"): "completed per write, with reads",
     ("await", "read"): "read await, ms",
     ("await", "write"): "write await, ms",
+    ("await", "total"): "await, ms",
 }
 # Left out of the table: they follow from other rows. The JSON has them.
 DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("coalescing", "write")}

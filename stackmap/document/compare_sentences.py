@@ -21,6 +21,7 @@ HEADLINES = {
     ("bytes", LAST, "total"): "disk bytes per byte",
     ("await", TOP, "read"): "read await",
     ("await", TOP, "write"): "write await",
+    ("await", TOP, "total"): "await",
 }
 # What the load is described by.
 LOAD = {

@@ -10,6 +10,7 @@ from stackmap.analysis.device_names import of_another
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD, Unjudged
+from stackmap.analysis.workload_mix import MIXED
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
 from stackmap.document.templates import filled, shown, title, words_of
@@ -43,6 +44,7 @@ def explain_document(
     """
     topology, interval = context.topology, context.interval
     questions = [
+        *(doc.Paragraph(sentence(note), "Warning:") for note in interval.notes if _is_mixed(note)),
         *(_open_question(topology, each) for each in open_questions),
         *_evidence_of_health(context, found, open_questions),
     ]
@@ -52,8 +54,12 @@ def explain_document(
         *_foreign(context, doubt),
         doc.Headline((_verdict(found, open_questions), span(interval))),
         *([*cards, *questions] if grave else [*questions, *cards]),
-        *notes(interval),
+        *(note for note in notes(interval) if not _is_mixed(note.text)),
     ]
+
+
+def _is_mixed(note: str) -> bool:
+    return note.startswith(MIXED)
 
 
 def _verdict(found: Sequence[Finding], open_questions: Sequence[Unjudged]) -> str:

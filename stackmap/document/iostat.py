@@ -17,6 +17,8 @@ from stackmap.model.metrics import METRICS, Metric
 
 INDENT = " "
 JUDGED = {"read_await", "write_await", "await", "aqu"}  # metrics whose worst value is in colour
+# A metric of reads and writes together, and the metrics that it replaces where only it is known.
+COMBINED = {"tps": ("reads", "writes"), "await": ("read_await", "write_await")}
 
 
 def iostat_document(
@@ -35,7 +37,6 @@ def iostat_document(
     *sums* are further rows, each over the devices of one level of the tree. *time*:
     with the end of the interval. *why*: with the reasons of corrections.
     """
-    metrics = [metric for metric in METRICS if extended or not metric.extended]
     named = [
         (INDENT * depth + name, load)
         for (device, depth), name in zip(rows, names(rows), strict=True)
@@ -45,6 +46,7 @@ def iostat_document(
         (f"sum of {plural(len(total.devices), total.cut.removesuffix('s'))}", total.load)
         for total in sums
     ]
+    metrics = _metrics([load for _, load in (*named, *summed)], extended=extended)
     groups = (Rows(_rows(named, metrics)), Rows(_rows(summed, metrics)))
     table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), groups)
     when = span(interval)
@@ -66,6 +68,20 @@ def _column(loads: Sequence[Load], metric: Metric) -> list[str]:
     if place is not None:
         cells[place] = Toned(cells[place], "warning")
     return cells
+
+
+def _metrics(loads: Sequence[Load], *, extended: bool) -> list[Metric]:
+    """Return the columns; figures of reads and writes together where the input has only these."""
+    hidden = set() if extended else {metric.key for metric in METRICS if metric.extended}
+    by_key = {metric.key: metric for metric in METRICS}
+    for combined, split in COMBINED.items():
+        known = {
+            key: any(by_key[key].value(load) is not None for load in loads if not load.idle)
+            for key in (combined, *split)
+        }
+        if known[combined] and not any(known[key] for key in split) and not extended:
+            hidden = hidden - {combined} | set(split)
+    return [metric for metric in METRICS if metric.key not in hidden]
 
 
 def names(rows: Sequence[tuple[Device, int]]) -> list[str]:

@@ -11,7 +11,7 @@ from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
 from stackmap.document.stack_sentences import sentences
 from stackmap.document.units import kib, number, rate
-from stackmap.document.wording import known_directions
+from stackmap.document.wording import await_directions, known_directions
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
 
@@ -54,7 +54,7 @@ def layers_table(stack: StackFigures) -> Table | None:
     """Return the table of *stack*, reads and writes in groups; None if nothing moved."""
     groups = [
         Rows(rows, _title(stack, direction))
-        for direction in known_directions(stack.layers[0])
+        for direction in _directions(stack)
         if (rows := _rows(stack, direction))
     ]
     headings = ("", *(metric.heading for metric in COLUMNS))
@@ -66,6 +66,12 @@ def _title(stack: StackFigures, direction: str) -> str:
         f.parity_reads and f.parity_reads.ios for f in stack.layers
     )
     return TITLES[direction] + (WITH_PARITY if caused else "")
+
+
+def _directions(stack: StackFigures) -> tuple[str, ...]:
+    """Return reads and writes, then both together where only they have an await."""
+    head = stack.layers[0]
+    return tuple(dict.fromkeys((*known_directions(head), *await_directions(head))))
 
 
 def _rows(stack: StackFigures, direction: str) -> tuple[tuple[str, ...], ...]:

@@ -19,6 +19,13 @@ def known_directions(head: LayerFigures) -> tuple[str, ...]:
     return ("read", "write")
 
 
+def await_directions(head: LayerFigures) -> tuple[str, ...]:
+    """Return the directions with a known await; ("total",) where only their common await is known."""
+    split = tuple(each for each in known_directions(head) if head.own[each].await_ms is not None)
+    combined = () if head.own["total"].await_ms is None else ("total",)
+    return split or combined
+
+
 def sentence(words: str) -> str:
     """
     Return *words* with a capital letter and a full stop.

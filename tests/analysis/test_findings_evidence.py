@@ -211,6 +211,11 @@ class Recalculated:
         below = sum(m.read.bytes + m.write.bytes for m in self.members)
         return (below - self.load.read.bytes) / self.load.write.bytes
 
+    def _member_rate(self):
+        """Members merge nothing: those of dm and md arrays are counted as they arrive."""
+        merges = sum(both(m, "merges") or 0 for m in self.members)
+        return sum(both(m, "ios") for m in self.members) + merges
+
     def _ideal(self):
         return self.layout.members / self.layout.data
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from stackmap.analysis.compare.comparison import FigureComparison, StackRecord
 from stackmap.analysis.compare.estimate import Estimate, estimate
-from stackmap.analysis.compare.figures import AWAIT, Figure
+from stackmap.analysis.compare.figures import ALL_DIRECTIONS, Figure
 from stackmap.analysis.compare.load_matching import (
     MIN_SHARED,
     Classes,
@@ -31,7 +31,7 @@ class AwaitComparison:
         self, old: StackRecord, new: StackRecord, load: Sequence[FigureComparison]
     ) -> None:
         self._classes = found = classes(_rates(old.sums), _rates(new.sums))
-        sizes = {direction: _size_reason(direction, load) for direction in AWAIT.directions}
+        sizes = {direction: _size_reason(direction, load) for direction in ALL_DIRECTIONS}
         mix = mix_difference(_write_share(old), _write_share(new))
         self._reasons = {direction: size or mix for direction, size in sizes.items()}
         self._rate_reason = _rate_reason(old, new, found)

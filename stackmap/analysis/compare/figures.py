@@ -8,7 +8,7 @@ are per request or byte of it, so they are comparable although the load differs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackmap.analysis.compare.sums import LAST, TOP, Sum, Sums
 from stackmap.analysis.parity import parity_reads
@@ -114,6 +114,9 @@ AWAIT = Figure(
     "all",
     "ms",
 )
+
+
+AWAIT_OF_BOTH = replace(AWAIT, directions=("total",))
 
 
 def columns_of(figure: Figure, sums: Sums, layer: str, direction: str) -> list[list[float]] | None:

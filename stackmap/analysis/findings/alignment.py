@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from stackmap.analysis.findings.boundaries import Boundaries, boundaries
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, check, observe
-from stackmap.model.device import Kind, Role
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 
 # What users call the start of a device, by its kind; for all others, "start".
@@ -91,18 +91,30 @@ def stripe_start(context: Context, _: Limits) -> Iterator[Observation]:
     source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
 )
 def alignment_offset(context: Context, _: Limits) -> Iterator[Observation]:
-    """Yield devices that the kernel reports as misaligned."""
-    for device in context.topology:
-        reported = device.queue.get("alignment_offset", "0")
-        if reported.lstrip("-").isdigit() and int(reported):
-            yield observe(device.name, {"offset": (float(reported), "bytes")})
+    """Yield devices that the kernel reports as misaligned, unless a known start explains it."""
+    topology = context.topology
+    known = {edge.above for edge, below in _known_starts(context) if below.past(edge.start or 0)}
+    offsets = {device.name: _offset(device) for device in topology if _offset(device)}
+    for name, offset in offsets.items():
+        lower = topology.with_all_below(name)
+        if known.isdisjoint(lower) and offsets.keys().isdisjoint(lower[1:]):
+            yield observe(name, {"offset": (float(offset), "bytes")})
+
+
+def _offset(device: Device) -> int:
+    reported = device.queue.get("alignment_offset", "0")
+    return int(reported) if reported.lstrip("-").isdigit() else 0
 
 
 def _known_starts(context: Context) -> Iterator[tuple[Edge, Boundaries]]:
     """Yield each edge where data starts, with the boundaries below. A start of 0 is no evidence."""
     for edge in context.topology.edges:
         below = boundaries(context.topology, edge.below)
-        if edge.start and below is not None and _holds_data(context.topology, edge):
+        if not edge.start or below is None or not _holds_data(context.topology, edge):
+            continue
+        # If the device below does not start on a boundary itself, that start is the one to report.
+        inherited = below.past(0) and below.past(edge.start) and edge.start % below.size == 0
+        if not inherited:
             yield edge, below
 
 
@@ -133,5 +145,12 @@ def _start(
             "owner": topology[below.device].title,
         },
         weight=past,
-        severity=None if past else Severity.GOOD,
+        severity=_severity(past, below),
     )
+
+
+def _severity(past: int, below: Boundaries) -> Severity | None:
+    """Return GOOD for a start on a boundary, INFO for one beside an assumed boundary."""
+    if not past:
+        return Severity.GOOD
+    return Severity.INFO if below.assumed else None

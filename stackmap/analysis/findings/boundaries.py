@@ -20,12 +20,18 @@ SMALLEST_PHYSICAL_SECTOR = 4096  # bytes
 
 
 class Boundaries(NamedTuple):
-    """Boundaries every *size* bytes, the first at *offset*: the *unit* ("chunks") of *device*."""
+    """
+    Boundaries every *size* bytes, the first at *offset*: the *unit* ("chunks") of *device*.
+
+    ``sectors``: they are a disk's physical sectors, ``assumed`` if it reports smaller ones or none.
+    """
 
     size: int
     offset: int
     unit: str
     device: str
+    sectors: bool = False
+    assumed: bool = False
 
     def past(self, position: int) -> int:
         """Return how many bytes *position* is past a boundary."""
@@ -33,7 +39,7 @@ class Boundaries(NamedTuple):
 
     def shifted(self, start: int) -> Boundaries:
         """Return these boundaries as positions on a device that starts at *start*."""
-        return Boundaries(self.size, (self.offset - start) % self.size, self.unit, self.device)
+        return self._replace(offset=(self.offset - start) % self.size)
 
 
 def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Boundaries | None:
@@ -49,14 +55,22 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
     if not stripes and layout is not None and layout.chunk and RAID_LEVELS[layout.level].stripes:
         return Boundaries(layout.chunk, 0, "chunks", name)
     if not topology.below(name):
-        physical = queue_number(device, "physical_block_size") or 0
-        size = max(SMALLEST_PHYSICAL_SECTOR, physical)
-        return None if stripes else Boundaries(size, 0, "physical sectors", name)
+        return None if stripes else _sectors(device)
     edges = [edge for edge in topology.below(name) if edge.role == Role.DATA]
     if len(edges) != 1 or edges[0].start is None or not is_passthrough(device):
         return None
     below = boundaries(topology, edges[0].below, stripes=stripes)
     return None if below is None else below.shifted(edges[0].start)
+
+
+def _sectors(disk: Device) -> Boundaries:
+    """Return the physical sectors of *disk*; assumed ones where those it reports may hide larger ones."""
+    physical = queue_number(disk, "physical_block_size") or 0
+    if physical >= SMALLEST_PHYSICAL_SECTOR:
+        return Boundaries(physical, 0, "physical sectors", disk.name, sectors=True)
+    reported = f", it reports {physical} bytes" if physical else ""
+    unit = f"physical sectors are assumed{reported}"
+    return Boundaries(SMALLEST_PHYSICAL_SECTOR, 0, unit, disk.name, sectors=True, assumed=True)
 
 
 def queue_number(device: Device, name: str) -> int | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.model.device import Role
 
 
 @Rule(
     "SM101",
     Severity.WARNING,
-    sentence="{device} writes partial stripes: each byte written costs {cost} disk bytes ({ideal} "
-    "with full stripes). Old data and parity are read and parity is written again: {extra} more at "
+    sentence="{device} writes partial stripes: {rate} become {member_rate} at its members, and each "
+    "byte written costs {cost} disk bytes ({ideal} with full stripes). Old data and parity are read and parity is written again: {extra} more at "
     "the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
     caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads.",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
@@ -21,16 +23,21 @@ from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity,
 )
 def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""
-    costs = {s.raid.name: s.parity for s in context.stacks if s.raid and s.parity}
-    for name, parity in costs.items():
+    stacks = {s.raid.name: s for s in context.stacks if s.raid and s.parity}
+    for name, stack in stacks.items():
+        parity = stack.parity
+        if parity is None or parity.reason:
+            continue
         cost, ideal = parity.cost_bytes_per_byte, parity.ideal_bytes_per_byte
         written = context.load(name).write.bytes
-        if parity.reason or cost is None or not ideal or not written:
+        if cost is None or not ideal or not written:
             continue
         if cost < limits["cost"] * ideal or written < limits["bytes"]:
             continue
         extra = (cost - ideal) * written
         figures = {
+            "rate": (context.load(name).total.ios, "requests/s"),
+            "member_rate": (_at_members(context, stack, name), "requests/s"),
             "cost": (cost, "times"),
             "ideal": (ideal, "times"),
             "written": (written, "bytes/s"),
@@ -40,6 +47,16 @@ def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
         }
         words = {"other_volumes": _others_on_disks(context, name)}
         yield observe(name, figures, words, weight=extra)
+
+
+def _at_members(context: Context, stack: StackFigures, name: str) -> float | None:
+    """Return the requests per second that reach the members of *name*; None if unknown."""
+    members = set(context.below(name, Role.DATA))
+    for figures in stack.layers:
+        if members <= set(figures.layer.devices):
+            share = figures.share.total
+            return share.ios if share.arrivals is None else share.arrivals
+    return None
 
 
 def _others_on_disks(context: Context, name: str) -> str:

@@ -21,7 +21,7 @@ from stackmap.analysis.whatif.members import users_of
 from stackmap.analysis.whatif.volume_context import VolumeContext, volume_context
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
+from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.topology import Topology
 
 DIRECTIONS = ("read", "write")
@@ -119,8 +119,8 @@ class LoadMeasurement:
                 continue
             empty = (flushes or 0.0) if direction == "write" and self._counts_flushes() else 0.0
             self._rows[direction].append((max(0.0, sent - empty) * length, flow.bytes * length))
-            if flow.wait is not None:
-                self._queues[direction].append(flow.wait / 1000)
+            if (queue := _queue(load, flow)) is not None:
+                self._queues[direction].append(queue)
 
     @property
     def is_idle(self) -> bool:
@@ -202,3 +202,11 @@ def _other_users(topology: Topology, name: str, below: str) -> frozenset[str]:
     """Return the devices above *below* that are not in the stack of *name* or above it."""
     ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
     return frozenset(topology.with_all_above(below)) - ours
+
+
+def _queue(load: Load, flow: Flow) -> float | None:
+    """Return the requests of *flow* in flight; by their number, if *load* has a common queue only."""
+    if flow.wait is not None:
+        return flow.wait / 1000
+    share = ratio(flow.ios, load.total.ios)
+    return None if load.aqu is None or share is None else load.aqu * share

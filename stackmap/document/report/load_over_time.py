@@ -12,7 +12,14 @@ from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.document import blocks as doc
 from stackmap.document.templates import shown
 from stackmap.document.units import kib, number, rate
-from stackmap.document.wording import REQUESTS, known_directions, paragraph, plural, sentence
+from stackmap.document.wording import (
+    REQUESTS,
+    await_directions,
+    known_directions,
+    paragraph,
+    plural,
+    sentence,
+)
 
 CHARTS = (
     ("ios", "requests/s", "Requests"),
@@ -83,7 +90,7 @@ def _charts(
     for figure, unit, title in CHARTS:
         lines = [
             line
-            for direction in known_directions(stack.layers[0])
+            for direction in _directions(stack, figure)
             if (line := _line(course, name, direction, figure))
         ]
         if lines:
@@ -91,6 +98,11 @@ def _charts(
             yield doc.Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
     if len(stack.layers) > 1:
         yield from _disks(report, stack, x, at_disks)
+
+
+def _directions(stack: StackFigures, figure: str) -> tuple[str, ...]:
+    head = stack.layers[0]
+    return await_directions(head) if figure == "await_ms" else known_directions(head)
 
 
 def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
@@ -114,7 +126,7 @@ def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -
 def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit: str) -> str:
     """Return "Reads 12/s to 60/s, mean 33/s; …"."""
     parts = []
-    for direction in known_directions(stack.layers[0]):
+    for direction in _directions(stack, figure):
         ends = extremes_of(course, (stack.top.name, direction, figure))
         mean = getattr(stack.layers[0].own[direction], figure)
         if ends is not None and mean is not None and ends[1]:

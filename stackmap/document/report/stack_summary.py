@@ -10,6 +10,7 @@ from stackmap.document.templates import shown
 from stackmap.document.units import size
 from stackmap.document.wording import (
     REQUESTS,
+    await_directions,
     known_directions,
     listed,
     plural,
@@ -74,7 +75,9 @@ def load(stack: StackFigures) -> str:
     """Return the load at the top."""
     head = stack.layers[0]
     parts = [part for d in known_directions(head) if (part := _load(head, d))]
-    return f"On average {' and '.join(parts)}." if parts else "The device was idle."
+    waited = dict(awaits(stack)).get("request")
+    both = "" if waited is None or len(parts) < 2 else f"; await of both {shown(waited, 'ms')}"
+    return f"On average {' and '.join(parts)}{both}." if parts else "The device was idle."
 
 
 def _load(head: LayerFigures, direction: str) -> str:
@@ -125,7 +128,6 @@ def disk_requests(stack: StackFigures) -> float | None:
 def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
     """Yield each direction with its await at the top, in ms."""
     head = stack.layers[0]
-    for direction in known_directions(head):
-        await_ms = head.own[direction].await_ms
-        if await_ms is not None:
-            yield ("request" if direction == "total" else direction), await_ms
+    for direction in await_directions(head):
+        await_ms = head.own[direction].await_ms or 0.0
+        yield ("request" if direction == "total" else direction), await_ms

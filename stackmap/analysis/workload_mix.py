@@ -1,0 +1,66 @@
+"""Do the reports of a text have different workloads, so that their average describes none of them?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from stackmap.model.interval import Interval
+from stackmap.model.load import ratio
+
+MIXED = "the average mixes different workloads"
+FEW = 20  # reports; a text with more is a time series, in which the load varies
+# The read share differs by this much; size and rate by these factors.
+READ_SHARE, SIZE, RATE = 0.3, 4.0, 4.0
+
+
+def mixed(reports: Sequence[Interval]) -> tuple[str, ...]:
+    """Return a note if a few *reports* of a text have clearly different workloads, otherwise ()."""
+    rates = [report for report in reports if not report.since_boot and not report.summary]
+    if not 1 < len(rates) <= FEW or any(report.seconds for report in rates):
+        return ()
+    differences = list(_differences(rates))
+    if not differences:
+        return ()
+    return (
+        f"{MIXED}: {', '.join(differences)}; use --report 1 to --report {len(rates)} for one of them",
+    )
+
+
+def _differences(reports: Sequence[Interval]) -> Iterator[str]:
+    """Yield how read share, request size and rate differ, over all devices of each report."""
+    loads = [[load for load in report.loads.values() if not load.idle] for report in reports]
+    requests = [_sum(load.total.ios for load in each) for each in loads]
+    moved = [_sum(load.total.bytes for load in each) for each in loads]
+    read = [_sum(load.read.bytes for load in each) for each in loads]
+    shares = list(map(ratio, read, moved))
+    sizes = list(map(ratio, moved, requests))
+    yield from _spread(
+        "reads are {:.0f} to {:.0f} % of the bytes",
+        shares,
+        100,
+        lambda low, high: high - low >= READ_SHARE,
+    )
+    yield from _spread(
+        "requests of {:.1f} to {:.1f} KiB", sizes, 1 / 1024, lambda low, high: high >= SIZE * low
+    )
+    yield from _spread(
+        "{:.1f} to {:.1f} requests/s", requests, 1, lambda low, high: high >= RATE * low
+    )
+
+
+def _spread(
+    words: str,
+    values: Iterable[float | None],
+    unit: float,
+    differs: Callable[[float, float], bool],
+) -> Iterator[str]:
+    """Yield *words* with the lowest and highest of *values*, times *unit*, if these differ."""
+    known = [value for value in values if value is not None]
+    if len(known) > 1 and differs(min(known), max(known)):
+        yield words.format(min(known) * unit, max(known) * unit)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the known *values*; None for none, as of an idle report."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
