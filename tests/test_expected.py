@@ -25,8 +25,8 @@ COMMANDS = {
     "tree-inverse-ascii": ["tree", "-s", "-i"],
     "tree-expand": ["tree", "--expand"],
     "tree.json": ["tree", "-J"],
-    "check": ["check"],
-    "check-markdown": ["check", "--markdown"],
+    "check": ["check", "--all"],
+    "check-markdown": ["check", "--all", "--markdown"],
 }
 WITH_COUNTERS = {
     "iostat": ["iostat", "-z"],

@@ -101,8 +101,10 @@ class TextSource(Source):
                     found.append(report)  # noqa: PERF401 - _read_head stops at the first one
         if not found:
             return None
-        # The text is cut after the chunk, so the last of several reports may end in half a name.
-        names = ChainMap(*(dict(report.loads) for report in found[:-1] or found))
+        # Where the chunk ends inside a line, the last of several reports may end in half a name.
+        whole = self._head[-1].endswith(b"\n")
+        reports = found if whole else found[:-1] or found
+        names = ChainMap(*(dict(report.loads) for report in reversed(reports)))
         return replace(found[0], loads=dict(names))
 
     def _read_head(self, found: Sequence[Interval]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from stackmap.analysis.compare.comparison import FigureComparison, StackRecord
 from stackmap.analysis.compare.estimate import Estimate, estimate
-from stackmap.analysis.compare.figures import ALL_DIRECTIONS, Figure
+from stackmap.analysis.compare.figures import ALL_DIRECTIONS, READ_WRITE, Figure
 from stackmap.analysis.compare.load_matching import (
     MIN_SHARED,
     Classes,
@@ -36,7 +36,8 @@ class AwaitComparison:
         self._reasons = {direction: size or mix for direction, size in sizes.items()}
         self._rate_reason = _rate_reason(old, new, found)
         self.shared = found.shared
-        self.differences = tuple(filter(None, (*sizes.values(), mix)))
+        directions = READ_WRITE if _has_split_sizes(load) else ("total",)
+        self.differences = tuple(filter(None, (*map(sizes.get, directions), mix)))
 
     def compare(
         self, figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
@@ -62,6 +63,15 @@ class AwaitComparison:
         weights = self._classes.weights
         columns = [in_class(which, column, each) for each in weights for column in known]
         return estimate(columns, _standardised(list(weights.values())), counting_error(sums))
+
+
+def _has_split_sizes(load: Sequence[FigureComparison]) -> bool:
+    """Whether sizes of reads or of writes are known on both sides."""
+    return any(
+        each.before and each.after
+        for each in load
+        if each.figure.key == "size" and each.direction in READ_WRITE
+    )
 
 
 def _size_reason(direction: str, load: Sequence[FigureComparison]) -> str:

@@ -53,7 +53,9 @@ class Unjudged:
 IDLE = "No device had I/O in the interval"
 NO_COUNTERS = "No device has figures"
 SINCE_BOOT = "Averages since boot hide the present load"
-TOO_FEW = "No disk had {least:g} requests, the fewest that are judged"
+TOO_FEW = (
+    "No disk had {least:g} requests, or one per second where the length of the interval is unknown"
+)
 
 
 def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:

@@ -1,0 +1,174 @@
+"""Saturated peers, overload beside a slower peer, knees, and volumes that wait: nothing untrue, nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rules import checks, findings
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.interval import Interval
+from stackmap.model.topology import Edge, Topology
+from tests.drawn import DISKS, did, disk, moved, raid_volume, topology
+
+TREE = topology(raid_volume("vm", "raid10", 8))
+
+
+def disks(awaits, rate=100.0, busy=None):
+    """The four disks with an await in ms each; busy as one request after the other would keep them."""
+    return {
+        name: moved(
+            write=did(rate, 4096, wait=rate * ms),
+            aqu=rate * ms / 1000,
+            busy=min(1.0, rate * ms / 1000) if busy is None else busy,
+        )
+        for name, ms in zip(DISKS, awaits, strict=True)
+    }
+
+
+def reported(parts, tree=TREE, **more):
+    """Return (id, device, severity) of what is found in equal *parts* of a second."""
+    series = tuple(Interval(part, seconds=1.0) for part in parts)
+    whole = Interval(
+        {
+            name: parts[0][name] if len(parts) == 1 else _mean([p[name] for p in parts])
+            for name in parts[0]
+        },
+        seconds=float(len(parts)),
+    )
+    context = Context(tree, whole, series if len(parts) > 1 else (), **more)
+    return [(each.rule.id, each.device, str(each.severity)) for each in findings(context)]
+
+
+def _mean(loads):
+    ios = sum(x.write.ios for x in loads) / len(loads)
+    wait = sum(x.write.wait for x in loads) / len(loads)
+    busy = sum(x.busy for x in loads) / len(loads)
+    return moved(write=did(ios, 4096, wait=wait), aqu=wait / 1000, busy=busy)
+
+
+def test_of_four_saturated_disks_none_is_slow():
+    """All are busy all the time with a queue; the longest queue by a steady margin is a remark."""
+    steady = [disks([40, 40, 40, 80], rate, busy=1.0) for rate in (100, 120, 110)]
+    chance = [
+        disks(a, 100 + n, busy=1.0)
+        for n, a in enumerate(([40, 40, 40, 80], [40, 80, 40, 40], [80, 40, 40, 40]))
+    ]
+
+    assert [f for f in reported(steady) if f[0] == "SM202"] == [("SM202", "sdd", "info")]
+    assert [f for f in reported(chance) if f[0] == "SM202"] == []
+
+
+def test_a_slow_disk_leaves_its_peers_unsaturated():
+    """The same awaits, but only sdd is busy all the time: it limits the others."""
+    parts = [disks([4, 4, 4, 80], rate) for rate in (100, 120, 110)]
+
+    assert ("SM202", "sdd", "warning") in reported(parts)
+
+
+def test_a_queue_beside_a_slower_peer_is_no_overload():
+    """sda has 62 ms all the time; sdb has 14 ms now and then, 4 ms otherwise."""
+    parts = [disks([62, ms, 1, 1], 380.0 + ms) for ms in (4, 14, 14, 4, 14)]
+    found = reported(parts)
+
+    assert ("SM202", "sda", "warning") in found
+    assert not [f for f in found if f[0] == "SM401"]
+    assert not [f for f in found if f[:2] == ("SM402", "sda")]
+
+
+@pytest.mark.parametrize(("loaded", "expected"), [(1, False), (5, True)])
+def test_one_busy_interval_of_ten_is_no_overload(loaded, expected):
+    """A single disk: 4 ms at low load, 60 ms at a queue depth of 12."""
+    tree = Topology([disk("sda")], [])
+    quiet = {"sda": moved(write=did(150, 4096, wait=150 * 4), aqu=0.6, busy=0.6)}
+    busy = {"sda": moved(write=did(200, 4096, wait=200 * 60), aqu=12.0, busy=1.0)}
+    found = reported([quiet] * (10 - loaded) + [busy] * loaded, tree)
+
+    assert (("SM401", "sda", "warning") in found) == expected
+
+
+@pytest.mark.parametrize(("scale", "expected"), [(1.0, True), (0.02, False), (0.001, False)])
+def test_a_disk_without_a_queue_has_no_knee(scale, expected):
+    """Below two requests in flight nothing waits for another."""
+    points = [(1, 150), (2, 270), (4, 390), (8, 399), (16, 400), (31, 401)]
+    parts = [
+        {
+            "sda": moved(
+                write=did(rate * scale, 4096, wait=1000 * aqu * scale), aqu=aqu * scale, busy=0.1
+            )
+        }
+        for aqu, rate in points
+    ]
+
+    assert (("SM403", "sda", "info") in reported(parts, Topology([disk("sda")], []))) == expected
+
+
+def test_a_burst_is_not_a_slow_disk():
+    """20 writes at once, every 10 s: a long await with a short mean queue, but 15 ms of service time."""
+    load = {"sda": moved(write=did(2, 4096, wait=2 * 150), aqu=0.3, busy=0.03)}
+    sick = {"sda": moved(write=did(2, 4096, wait=2 * 150), aqu=0.3, busy=0.3)}
+    tree = Topology([disk("sda", rotational=True)], [])
+
+    assert reported([load] * 10, tree) == []
+    assert reported([sick] * 10, tree) == [("SM201", "sda", "critical")]
+
+
+@pytest.mark.parametrize(
+    ("physical", "severity"), [("4096", "warning"), ("512", "info"), ("", "info")]
+)
+def test_an_assumed_sector_is_said_to_be(physical, severity):
+    """A disk that reports 512 bytes may hide 4 KiB; whether it does is not known."""
+    queue = {"physical_block_size": physical} if physical else {}
+    tree = Topology(
+        [
+            disk("sda", queue=queue),
+            Device("sda1", Kind.PARTITION, "8:1"),
+            Device("dm-0", Kind.VOLUME, "253:0"),
+        ],
+        [
+            Edge("sda1", "sda", Role.DATA, start=63 * 512),
+            Edge("dm-0", "sda1", Role.DATA, start=1 << 20),
+        ],
+    )
+    found = [each for each in checks(Context(tree)) if each.severity != "good"]
+
+    # The volume is only beside a boundary because the partition is: one cause, one finding.
+    assert [(each.rule.id, each.device, str(each.severity)) for each in found] == [
+        ("SM901", "sda1", severity)
+    ]
+    assert ("assumed" in found[0].observed.words["unit"]) == (physical != "4096")
+    assert (physical in found[0].observed.words["unit"]) == (physical != "4096")
+
+
+def test_the_kernels_offset_is_no_second_finding():
+    """alignment_offset of a partition whose start is known to be off."""
+    queue = {"physical_block_size": "4096", "alignment_offset": "3584"}
+    part = Device("sda1", Kind.PARTITION, "8:1", queue=queue)
+    known, unknown = (
+        Topology(
+            [disk("sda", queue={"physical_block_size": "4096"}), part],
+            [Edge("sda1", "sda", Role.DATA, start=at)],
+        )
+        for at in (63 * 512, None)
+    )
+
+    assert [each.rule.id for each in checks(Context(known)) if each.severity != "good"] == ["SM901"]
+    assert [each.rule.id for each in checks(Context(unknown)) if each.severity != "good"] == [
+        "SM903"
+    ]
+
+
+@pytest.mark.parametrize(("bytes_", "named"), [(4096.0, "r10"), (0.0, "none")])
+def test_only_volumes_with_io_share_the_disks(bytes_, named):
+    """An idle volume on the same disks does not wait."""
+    tree = topology(raid_volume("vm", "raid5", 8), raid_volume("r10", "raid10", 9))
+    loads = {
+        "vm": moved(write=did(100, 4096)),
+        "r10": moved(write=did(bytes_ and 10, bytes_)),
+        **{f"vm_rimage_{n}": moved(did(50, 4096), did(50, 4096)) for n in range(4)},
+    }
+    context = Context(tree, Interval(loads, seconds=10.0))
+    (found,) = (each for each in findings(context) if each.rule.id == "SM101")
+
+    assert found.observed.words["other_volumes"] == named
+    assert found.observed.evidence["member_rate"].value == 400

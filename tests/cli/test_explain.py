@@ -1,0 +1,158 @@
+"""``explain``: machines and texts without evidence, and the exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.analysis.findings.rule import Severity
+from stackmap.cli import stackmap
+from stackmap.cli.exit_status import status_of
+
+SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+TABLE = "Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\n"
+ROW = "{} 100.00 0.00 1600.00 0.00 0.00 0.00 0.00 0.00 7.00 0.00 0.70 16.00 0.00 5.00 70.00\n"
+
+
+def explain(source, *words, **more):
+    return CliRunner().invoke(
+        stackmap, ["--from", str(source), "explain", "--exit-code", *words], **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("severities", "judged", "status"),
+    [
+        ([], True, 0),
+        ([Severity.INFO, Severity.GOOD], True, 0),
+        ([Severity.INFO], False, 12),
+        ([Severity.WARNING], False, 10),
+        ([Severity.WARNING, Severity.CRITICAL], False, 11),
+        ([Severity.CRITICAL], True, 11),
+    ],
+)
+def test_problems_win_over_open_questions(severities, judged, status):
+    """11, 10, 12, 0."""
+    assert status_of(severities, judged=judged) == status
+
+
+def test_open_questions_win_over_missing_names():
+    """One of two names is unknown: 64, unless there is more to say."""
+    text = str(SAMPLES / "mysql-raid/input/iostat-{}-threads.txt")
+    one = text.replace("{}-threads", "1-thread")
+
+    def status(*words):
+        return explain(SAMPLES / "mysql-raid", "mysql", "vgnone", "--input", *words).exit_code
+
+    assert status(one) == 64
+    assert status(text.format(4)) == 12
+    assert status(text.format(64), "--baseline", one) == 10
+
+
+@pytest.mark.parametrize(
+    "lines", ["", "   8       0 sda 5 0 40 3 2 0 16 1 0 4 4\n"], ids=["empty", "idle"]
+)
+def test_a_machine_without_io_is_not_well(tmp_path, lines):
+    """/proc/diskstats has no device, or one that did nothing in two samples."""
+    (tmp_path / "sys/block/sda").mkdir(parents=True)
+    (tmp_path / "sys/block/sda/dev").write_text("8:0\n")
+    for frame in ("", "frames/1", "frames/2"):
+        directory = tmp_path / frame / "proc"
+        directory.mkdir(parents=True)
+        (directory / "diskstats").write_text(lines)
+        (directory / "uptime").write_text(f"{10 + len(frame)}.{frame[-1:] or 0} 1.0\n")
+    result = explain(tmp_path)
+
+    assert result.stdout.startswith("Could not judge: the load.")
+    assert result.exit_code == 12
+
+
+def test_a_capture_of_one_sample_has_no_load():
+    """Its states are judged; a rate needs two samples."""
+    result = explain(SAMPLES / "ec2-nvme-raid0")
+
+    assert result.stdout.startswith("Could not judge: the load.")
+    assert "need two samples" in result.stderr
+    assert result.exit_code == 12
+
+
+def test_nothing_was_measured_before_the_interrupt(monkeypatch):
+    """No interval: 12, never a clean bill of health."""
+    from stackmap.measurement.measurement import Measurement
+
+    monkeypatch.setattr(Measurement, "intervals", lambda _: iter(()))
+    result = explain(SAMPLES / "vghdd")
+
+    assert result.stdout.startswith("Could not judge: the load.")
+    assert result.exit_code == 12
+
+
+def test_json_names_the_open_questions():
+    text = str(SAMPLES / "mysql-raid/input/iostat-64-threads.txt")
+    found = json.loads(explain(SAMPLES / "mysql-raid", "-J", "--input", text).stdout)
+
+    ((question,),) = ([each] for each in found["not_judged"])
+    assert (question["question"], question["device"]) == ("overload", "dm-0")
+    assert "66.0 requests in flight with an await of 109 ms" in question["reason"]
+    assert "--baseline" in question["advice"]
+
+
+def test_a_text_of_another_host_is_judged_by_its_own_names(tmp_path):
+    """The layout of this machine is not used, and it is said."""
+    text = tmp_path / "iostat.txt"
+    text.write_text(
+        TABLE + ROW.format("sdz") + "\n" + TABLE + ROW.format("sdz") + ROW.format("sdy") + "\n"
+    )
+    told = explain(SAMPLES / "ec2-nvme-raid0", "--input", str(text)).stdout
+
+    assert told.startswith("Could not judge: layout.")
+    assert "judged by the names in the text" in told
+    assert "on 2 disks: no warning" in told  # sdy is in the second report only
+
+
+@pytest.mark.parametrize(
+    ("banner", "doubted"), [("", True), ("Linux 6.1.0 ({host}) \t11/21/26\n\n", False)]
+)
+def test_names_that_happen_to_be_this_machines_are_doubted_first(
+    tmp_path, monkeypatch, banner, doubted
+):
+    """A live machine with a disk of that name; only the host in the text proves that it is the same."""
+    from stackmap.host import live
+    from stackmap.host.capture import CapturedHost
+
+    sample = SAMPLES / "laptop-luks-lvm"
+    host = CapturedHost(str(sample))
+    monkeypatch.setattr(live, "LiveHost", lambda: host)
+    from stackmap.discover import discover
+
+    name = discover(host).machine.host
+    text = tmp_path / "iostat.txt"
+    text.write_text(banner.format(host=name) + TABLE + ROW.format("sdb") + "\n")
+    told = (
+        CliRunner()
+        .invoke(stackmap, ["explain", "--input", str(text)], catch_exceptions=False)
+        .stdout
+    )
+
+    assert told.startswith("Warning: Nothing in the text proves") == doubted
+
+
+def test_a_text_with_names_this_machine_lacks_is_of_another(tmp_path, monkeypatch):
+    """sdb is a disk here too, but sdq is not: the text's own names are used."""
+    from stackmap.host import live
+    from stackmap.host.capture import CapturedHost
+
+    host = CapturedHost(str(SAMPLES / "laptop-luks-lvm"))
+    monkeypatch.setattr(live, "LiveHost", lambda: host)
+    text = tmp_path / "iostat.txt"
+    text.write_text(TABLE + ROW.format("sdb") + ROW.format("sdq") + "\n")
+    told = (
+        CliRunner()
+        .invoke(stackmap, ["explain", "--input", str(text)], catch_exceptions=False)
+        .stdout
+    )
+
+    assert told.startswith("Could not judge: layout.")
