@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.discover import discover
 from stackmap.model.device import Device, Kind
-from stackmap.sampling.changes import identity, topology_events
+from stackmap.sampling.changes import topology_events
 from stackmap.sampling.snapshots import only_same_devices
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -229,7 +229,7 @@ def test_without_a_diskseq_what_was_told_decides():
 )
 def test_a_device_is_identified_by_the_best_that_is_known(known, expected):
     """The kernel's diskseq never repeats; a uuid or WWN stays when the same disk comes back."""
-    assert identity(Device("sda", Kind.DISK, "8:0", **known)) == expected
+    assert Device("sda", Kind.DISK, "8:0", **known).identity == expected
 
 
 def test_a_source_that_does_not_answer_changes_nothing():

@@ -14,6 +14,7 @@ from operator import mul
 from stackmap.analysis.workload_mix import FEW, mixed
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, NONE, Flow, Load
+from stackmap.model.target_status import StatusReading
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
 MAX_HELD = 20_000  # loads not yet added up: some 20 MB
@@ -41,6 +42,7 @@ class Average:
     def __init__(self) -> None:
         self._begin()
         self._last: Interval | None = None
+        self._readings: tuple[StatusReading, ...] = ()  # the first and the last one
         self._rank = 0
         self._events: dict[str, None] = {}
 
@@ -62,6 +64,10 @@ class Average:
         if rank > self._rank or interval.summary:
             self._begin()
         self._rank, self._last = rank, interval
+        readings = (*self._readings, *interval.readings)
+        self._readings = (
+            readings[:1] if readings[:1] == readings[-1:] else (readings[0], readings[-1])
+        )
         weight = interval.seconds or float(interval.count)
         self._weight += weight
         self.count += interval.count
@@ -90,6 +96,7 @@ class Average:
             events=tuple(self._events),
             machine=self._last.machine,
             count=self.count,
+            readings=self._readings,
         )
 
     def closing(self) -> Iterator[Interval]:

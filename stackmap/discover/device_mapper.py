@@ -14,12 +14,11 @@ from stackmap.model.device import Kind
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
-from stackmap.sources.dm_targets import ACTIVE, Target, target
+from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Target, status_of, target
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
 
 # Errors of a reader that takes the words of a malformed table by position.
-DAMAGE = (ValueError, IndexError, KeyError, ArithmeticError)
 
 
 def read(scan: Scan, block: Block) -> Discovered:
@@ -65,6 +64,7 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         counted="thin-pool" not in names,
         merges="multipath" in names and queues_requests(scan, mapped.block),
         facts={**_facts(readers, segments), **status.facts},
+        counts=status.counts,
     )
     return Discovered(device, edges, states=_states(edges, status, scan.names))
 
@@ -100,16 +100,9 @@ def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
     lines = scan.statuses.get(mapped.name, ())
     if lines and scan.statuses is scan.tables:  # not read: no target here has more in its status
         return ACTIVE
-    status = [_read_status(target(line.target), line) for line in lines]
+    status = [status_of(line) for line in lines]
     wrong = (each for each in status if each.state != "active")
     return next(wrong, status[0] if status else DmStatus())
-
-
-def _read_status(kind: Target, line: Segment) -> DmStatus:
-    try:
-        return kind.status(line)
-    except DAMAGE:
-        return DmStatus()
 
 
 def _facts(readers: Sequence[Target], segments: Sequence[Segment]) -> dict[str, str]:

@@ -103,12 +103,12 @@ class CaptureSource(Source):
             return self.ends()
         if selection.count is None and which == "last" and self._capture.select_last_interval():
             topology = self._discover(self.host)
-        watch = Watch(self.host, topology, self._discover)
+        watch = Watch(self.host, topology, self._discover, replayed=True)
         return watch.intervals(SECONDS, selection.count, selection.devices)
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals as have the average of all, of all devices."""
-        watch = Watch(self.host, self.topology(), self._discover)
+        watch = Watch(self.host, self.topology(), self._discover, replayed=True)
         return downsample(
             (watch.snapshot(time), passed) for time, passed in self._capture.interval_ends()
         )

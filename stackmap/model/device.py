@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from stackmap.model.raid import Layout
+from stackmap.model.target_status import Counts
 
 # A fact of an array whose redundancy was not initialised at creation.
 NEVER_SYNCED = "never synced"
@@ -73,7 +74,7 @@ class Device:
     %"); None if unknown. ``counted``: False where I/O bypasses the device's own counters (a thin
     pool). ``merges``: whether its driver merges requests. ``queue``: the ``queue/`` attributes
     that were read, and ``alignment_offset``. ``facts``: what only its kind has (cipher, cache
-    use), for display.
+    use), for display. ``counts``: numbers of its status, see ``TargetStatus``.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Device:
     uses: tuple[Use, ...] = ()
     queue: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -108,6 +110,16 @@ class Device:
     def full_title(self) -> str:
         """The title, followed by the kernel's name if that differs: ``vghdd/data (dm-7)``."""
         return self.title if self.title == self.name else f"{self.title} ({self.name})"
+
+    @property
+    def identity(self) -> str:
+        """
+        What tells it apart from any other device of its name.
+
+        That is the kernel's diskseq (5.15). Before, it is a uuid or WWN, and uevents
+        must show whether the device was replaced.
+        """
+        return f"{self.number} {self.diskseq or self.uuid or self.wwn}"
 
     @property
     def mounts(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stackmap.model.load import Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
+from stackmap.model.target_status import StatusReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Interval:
     source (approximate, repaired). ``events``: devices that came, went or have no figures, and
     why. ``machine``: where it was measured, if known. ``count``: how many intervals it sums up.
     ``corrections``: the counters that were corrected, as "rule: device".
+    ``readings``: the newest status of dm targets and md's threads at its begin and at its end, one
+    if both are the same reading; they are taken at longer periods than counters.
     """
 
     loads: Mapping[str, Load]
@@ -39,3 +42,4 @@ class Interval:
     machine: Machine = UNKNOWN_MACHINE
     count: int = 1
     corrections: tuple[str, ...] = ()
+    readings: tuple[StatusReading, ...] = ()

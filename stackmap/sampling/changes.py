@@ -14,16 +14,6 @@ Identities = Mapping[str, str | None]
 _FIGURES = re.compile(r"[0-9.]+ ?%?")
 
 
-def identity(device: Device) -> str:
-    """
-    Return what tells *device* apart from any other device of its name.
-
-    That is the kernel's diskseq (5.15). Before, it is a uuid or WWN, and uevents
-    must show whether the device was replaced.
-    """
-    return f"{device.number} {device.diskseq or device.uuid or device.wwn}"
-
-
 def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHANGES) -> Identities:
     """
     Return the device behind each name at an instant between two surveys; None: unknown.
@@ -31,8 +21,8 @@ def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHAN
     *changes*: every uevent between the two. A name without an entry is in neither
     topology and had no uevent.
     """
-    was = {name: identity(device) for name, device in before.devices.items()}
-    now = {name: identity(device) for name, device in after.devices.items()}
+    was = {name: device.identity for name, device in before.devices.items()}
+    now = {name: device.identity for name, device in after.devices.items()}
     return {
         name: _identity_between(name, was.get(name), now.get(name), after, changes)
         for name in (*was, *(now.keys() - was.keys()), *(changes.touched - was.keys() - now.keys()))
@@ -62,7 +52,7 @@ def topology_events(before: Topology, after: Topology, changes: UeventDelta) -> 
     same_refusals = before.unknown == after.unknown
     for name, now in after.devices.items():
         was = before.devices.get(name)
-        if was is None or identity(was) != identity(now):
+        if was is None or was.identity != now.identity:
             continue
         if was.title != now.title:
             yield f"{now.name}: renamed from {was.title} to {now.title}"

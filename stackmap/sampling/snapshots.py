@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.model.interval import Interval
+from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, unsampled_events
 from stackmap.sources import diskstats
@@ -26,6 +27,7 @@ class Snapshot(NamedTuple):
 
     ``identities``: None while unknown for all devices. ``topology``: the previous
     one while the next is being read. ``later_changes``: uevents since that reading began.
+    ``reading``: the newest status of dm targets and md's threads.
     """
 
     sample: Sample
@@ -34,6 +36,7 @@ class Snapshot(NamedTuple):
     events: tuple[str, ...] = ()
     changes: UeventDelta = NO_CHANGES
     later_changes: UeventDelta = NO_CHANGES
+    reading: StatusReading | None = None
 
     def title(self, name: str) -> str:
         """Return the label of device *name* at that time; "" if the topology is too old to know."""
@@ -62,7 +65,14 @@ def interval_between(
         sampled = frozenset(diskstats.names(later.sample))
         events += unsampled_events(later.changes, later.topology, sampled, events)
     titled = (_with_label(event, earlier, later) for event in events)
-    return replace(interval, loads=loads, events=tuple(dict.fromkeys((*titled, *later.events))))
+    ends = (earlier.reading, later.reading)
+    readings = ends[:1] if earlier.reading is later.reading else ends
+    return replace(
+        interval,
+        loads=loads,
+        events=tuple(dict.fromkeys((*titled, *later.events))),
+        readings=tuple(each for each in readings if each is not None),
+    )
 
 
 def only_same_devices(

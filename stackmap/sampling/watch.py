@@ -8,19 +8,25 @@ survey after it, and the uevents in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Answer, Host
+from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, topology_events
 from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
 from stackmap.sources import diskstats, polled_state, uevent
 from stackmap.sources.diskstats import Sample
+from stackmap.sources.polled_state import Polled, PolledDevices
 from stackmap.sources.uevent import ANYTHING_CHANGED, NO_CHANGES, UeventDelta
 
 COMMAND_INTERVAL = 30.0  # seconds between questions that run a command
+READING_INTERVAL = (
+    10.0  # the same where the answers have figures: of caches, thin pools, md's threads
+)
 SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 
 
@@ -28,12 +34,13 @@ Rediscover = Callable[[Host], Topology]
 
 
 class Survey(NamedTuple):
-    """A topology and the state at that time of md arrays (``md_attributes``), RAID LVs and mounts."""
+    """A topology and the state at that time of md arrays (``md_attributes``), and of what is polled."""
 
     topology: Topology
     md_attributes: tuple[str, ...]
     md_state: tuple[str, ...]
-    volume_state: tuple[str, ...]
+    to_poll: PolledDevices
+    polled: Polled
 
 
 class Watch:
@@ -44,20 +51,31 @@ class Watch:
     until it ends, snapshots have the previous topology. To miss no event, call
     ``uevent.read`` before reading *topology*. *listen*: False if one interval is
     too short for it. Without listening, the kernel's count of events is compared.
+    *replayed*: poll at every sample, for a recording's answers cost nothing.
     """
 
     def __init__(
-        self, host: Host, topology: Topology, rediscover: Rediscover, *, listen: bool = True
+        self,
+        host: Host,
+        topology: Topology,
+        rediscover: Rediscover,
+        *,
+        listen: bool = True,
+        replayed: bool = False,
     ) -> None:
         self._host = host
         self._rediscover = rediscover
         self._listening = listen
+        self._replayed = replayed
         self._received_any = False
         self._event_count: str | None = None  # None: the first survey compares every device
         self._device_names: frozenset[str] = frozenset()
         self._settling = False
         self._commands_run_at: float | None = None  # None: with the last survey
-        self._pending: Answer[Survey | None] | None = None
+        self._pending: Answer[Polled | Survey] | None = None
+        self._asked_at = 0.0  # the time of the sample at which the pending question was asked
+        self._reading: StatusReading | None = None
+        self._read_from: Polled | None = None
         self._changes = NO_CHANGES  # uevents before the pending survey began
         self._later_changes = NO_CHANGES  # uevents since it began
         self._sampled: frozenset[str] = frozenset()  # devices sampled since it began
@@ -79,7 +97,8 @@ class Watch:
         """
         usual = min(SURVEY_WAIT, interval / 2)
         for number, time in enumerate(self._host.ticks(interval, count), 1):
-            yield self.snapshot(time, max(usual, linger) if number == count else usual)
+            last = number == count
+            yield self.snapshot(time, max(usual, linger) if last else usual, last=last)
 
     def intervals(
         self, interval: float, count: int | None, devices: Container[str] | None = None
@@ -89,42 +108,69 @@ class Watch:
         for earlier, later in pairwise(taken):
             yield earlier.topology, interval_between(earlier, later, devices)
 
-    def snapshot(self, time: float, patience: float = 0.0) -> Snapshot:
-        """Take a snapshot at *time*; wait up to *patience* seconds for a survey in progress."""
+    def snapshot(self, time: float, patience: float = 0.0, *, last: bool = False) -> Snapshot:
+        """
+        Take a snapshot at *time*; wait up to *patience* seconds for a survey in progress.
+
+        *last*: it is known to be the last one, and has a new reading.
+        """
         sample = diskstats.read(self._host, time)
-        last, self._last_sample = self._last_sample, sample
-        self._start_survey_if_due(self._read_uevents(), time)
+        before, self._last_sample = self._last_sample, sample
+        self._start_survey_if_due(self._read_uevents(), time, last=last)
         survey = self._finished_survey(patience)
         if survey is not None:
-            return self._snapshot_with_survey(sample, survey)
-        if self._changes or self._later_changes:
-            return self._snapshot_before_survey(last, sample)
-        return Snapshot(sample, self.topology, self._identities)
+            snapshot = self._snapshot_with_survey(sample, survey)
+        elif self._changes or self._later_changes:
+            snapshot = self._snapshot_before_survey(before, sample)
+        else:
+            snapshot = Snapshot(sample, self.topology, self._identities)
+        return snapshot._replace(reading=self._reading)
 
-    def _start_survey_if_due(self, changes: UeventDelta, time: float) -> None:
+    def _start_survey_if_due(self, changes: UeventDelta, time: float, *, last: bool) -> None:
         """Start a survey, or the questions that run a command, if due; one at a time."""
         if self._pending is not None:
             self._later_changes += changes
         elif changes or self._changes or self._settling or self._md_state_changed():
+            self._asked_at = time
             self._start_survey(changes)
         elif self._commands_run_at is None:
             self._commands_run_at = time
-        elif time - self._commands_run_at >= COMMAND_INTERVAL:
-            self._commands_run_at = time
-            self._pending = self._host.in_background(self._survey_if_volumes_changed)
+            if self._reading is None:
+                self._read_status(self._current.polled, time)
+        elif self._poll_is_due(time - self._commands_run_at, last=last):
+            self._commands_run_at = self._asked_at = time
+            self._pending = self._host.in_background(self._poll)
+
+    def _poll_is_due(self, since_last: float, *, last: bool) -> bool:
+        if not self._current.to_poll.have_figures:
+            return since_last >= COMMAND_INTERVAL
+        return since_last >= READING_INTERVAL or last or self._replayed
 
     def _finished_survey(self, patience: float) -> Survey | None:
         """Return the pending survey if it has finished."""
         if self._pending is None or not self._pending.ready(patience):
             return None
         pending, self._pending = self._pending, None
-        survey = pending.result()
-        if survey is None and self._later_changes:
+        found = pending.result()
+        if isinstance(found, Survey):
+            return found
+        self._read_status(found, self._asked_at)
+        if self._later_changes:
             # At once: a replay takes the answers as arrived if nothing is pending.
             later_changes, self._later_changes = self._later_changes, NO_CHANGES
             self._start_survey(later_changes)
             return self._finished_survey(patience)
-        return survey
+        return None
+
+    def _read_status(self, polled: Polled, time: float) -> None:
+        """Take what was *polled* at *time* as the newest reading."""
+        reading, before = self._reading, self._read_from
+        self._read_from = polled
+        if reading is None or before is None or polled != before:
+            self._reading = self._current.to_poll.reading(polled, time)
+        elif not self._replayed or time - reading.time >= READING_INTERVAL:
+            # A replay polls more often than the recording did: equal answers may be the same one.
+            self._reading = replace(reading, time=time)
 
     def _start_survey(self, changes: UeventDelta) -> None:
         self._changes += changes
@@ -133,10 +179,11 @@ class Watch:
     def _survey(self, host: Host) -> Survey:
         return _surveyed(host, self._rediscover(host))
 
-    def _survey_if_volumes_changed(self, host: Host) -> Survey | None:
-        """Survey if a RAID LV changed its activity or a mount changed, else return None."""
-        same = polled_state.volume_state(host, self.topology) == self._current.volume_state
-        return None if same else self._survey(host)
+    def _poll(self, host: Host) -> Polled | Survey:
+        """Poll; survey instead if a RAID LV changed its activity or a mount changed."""
+        before, now = self._current.polled, self._current.to_poll.poll(host)
+        same = now == before or now.volume_state == before.volume_state
+        return now if same else self._survey(host)
 
     def _snapshot_before_survey(self, last: Sample | None, sample: Sample) -> Snapshot:
         """Return the snapshot while the identities of changed devices are still unknown."""
@@ -157,6 +204,8 @@ class Watch:
         self._settling = bool(changes)
         self._changes, self._later_changes = later_changes, NO_CHANGES
         self._adopt(survey)
+        self._read_from = None
+        self._read_status(survey.polled, self._asked_at)
         by_name: Identities | None = None
         if not later_changes.unknown:
             at_sample = identities(before, self.topology, changes)
@@ -211,4 +260,5 @@ class Watch:
 def _surveyed(host: Host, topology: Topology) -> Survey:
     attributes = polled_state.md_attributes(topology)
     md_state = polled_state.md_state(host, attributes)
-    return Survey(topology, attributes, md_state, polled_state.volume_state(host, topology))
+    to_poll = polled_state.polled_devices(host, topology)
+    return Survey(topology, attributes, md_state, to_poll, to_poll.poll(host))

@@ -33,6 +33,7 @@ FACTS = {
     "metadata": "metadata_version",
     "consistency": "consistency_policy",
     "stripe cache": "stripe_cache_size",
+    "threads": "group_thread_cnt",
     "rmw level": "rmw_level",
     "region": "bitmap/chunksize",
     "journal mode": "journal_mode",

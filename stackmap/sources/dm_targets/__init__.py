@@ -17,6 +17,7 @@ from stackmap.sources.dm_targets.passthrough import device_offset_pairs
 from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, sectors_to_bytes
 
 ACTIVE = DmStatus("active")
+DAMAGE = (ValueError, IndexError, KeyError, ArithmeticError)  # words that a reader does not expect
 
 
 def _active(_: Segment) -> DmStatus:
@@ -106,3 +107,11 @@ def has_status(name: str) -> bool:
 def target(name: str) -> Target:
     """Return the readers of target *name*."""
     return TARGETS.get(name, UNKNOWN)
+
+
+def status_of(line: Segment) -> DmStatus:
+    """Return the content of a status *line*, nothing known if its words are unexpected."""
+    try:
+        return target(line.target).status(line)
+    except DAMAGE:
+        return DmStatus()

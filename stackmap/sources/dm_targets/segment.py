@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.model.device import Role
+from stackmap.model.target_status import NO_COUNTS, Counts
 from stackmap.model.units import SECTOR
 
 NOTHING: Mapping[str, str] = {}
@@ -43,13 +44,14 @@ class DmStatus(NamedTuple):
 
     ``state``: "active", or what is wrong or running; None if the target reports
     none. ``members``: states of devices below in the table's order, "" if unknown.
-    ``paths``: states of devices below by number.
+    ``paths``: states of devices below by number. ``counts``: see ``TargetStatus``.
     """
 
     state: str | None = None
     members: tuple[str, ...] = ()
     paths: Mapping[str, str] = NOTHING
     facts: Mapping[str, str] = NOTHING
+    counts: Counts = NO_COUNTS
 
 
 def is_device(word: str) -> bool:

@@ -24,6 +24,10 @@ _BROKEN = {
     "Overflow": "overflow",
     "Unknown": "unknown",
 }
+# Words 4 to 10 of a cache's status (cache.rst); demotions precede promotions.
+CACHE_COUNTERS = (
+    "read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions", "dirty",
+)  # fmt: skip
 
 
 def failure(status: Segment) -> DmStatus | None:
@@ -44,13 +48,13 @@ def thin_pool_status(status: Segment) -> DmStatus:
     if told := failure(status):
         return told
     words = status.words
+    counts = {**_used("metadata_", words[1]), **_used("data_", words[2])}
     facts = {
         "metadata used": percent(*fraction(words[1])),
         "data used": percent(*fraction(words[2])),
     }
-    if "needs_check" in words:
-        return DmStatus("needs check", facts=facts)
-    return DmStatus(_MODES.get(words[4], words[4]), facts=facts)
+    state = "needs check" if "needs_check" in words else _MODES.get(words[4], words[4])
+    return DmStatus(state, facts=facts, counts=counts)
 
 
 def thin(segment: Segment) -> list[Below]:
@@ -75,7 +79,9 @@ def snapshot_status(status: Segment) -> DmStatus:
     if told := failure(status):
         return told
     state = "merging" if status.target == "snapshot-merge" else "active"
-    return DmStatus(state, facts={"used": percent(*fraction(status.words[0]))})
+    facts = {"used": percent(*fraction(status.words[0]))}
+    counts = {**_used("", status.words[0]), "metadata": int(status.words[1])}
+    return DmStatus(state, facts=facts, counts=counts)
 
 
 def cache_facts(segment: Segment) -> dict[str, str]:
@@ -103,9 +109,17 @@ def cache_status(status: Segment) -> DmStatus:
         "write hits": hit_ratio(words[6], words[7]),
     }
     facts = {name: value for name, value in facts.items() if value}
+    counts = {**_used("metadata_", words[1]), **_used("", words[3])}
+    counts |= zip(CACHE_COUNTERS, map(int, words[4:11]), strict=True)
     if words[-1] == "needs_check":
-        return DmStatus("needs check", facts=facts)
-    return DmStatus("read-only" if "ro" in words[-2:] else "active", facts=facts)
+        return DmStatus("needs check", facts=facts, counts=counts)
+    return DmStatus("read-only" if "ro" in words[-2:] else "active", facts=facts, counts=counts)
+
+
+def _used(name: str, word: str) -> dict[str, int]:
+    """Return the two numbers of a *word* like ``12/96`` as counts."""
+    used, total = fraction(word)
+    return {f"{name}used": used, f"{name}total": total}
 
 
 def hit_ratio(hit: str, missed: str) -> str:
@@ -121,7 +135,8 @@ def writecache_status(status: Segment) -> DmStatus:
         "cache used": percent(int(blocks) - int(free), int(blocks)),
         "dirty": percent(int(dirty), int(blocks)),
     }
-    return DmStatus("active" if error == "0" else "failed", facts=facts)
+    counts = {"total": int(blocks), "free": int(free), "writeback": int(dirty)}
+    return DmStatus("active" if error == "0" else "failed", facts=facts, counts=counts)
 
 
 def clone_status(status: Segment) -> DmStatus:
