@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from stackmap.analysis.findings.rule import Observation
-from stackmap.document.units import UNKNOWN, number, percent, rate, size
+from stackmap.document.units import UNKNOWN, duration, number, percent, rate, size
 from stackmap.model.topology import Topology
 
 UNITS: dict[str, Callable[[float], str]] = {
@@ -16,6 +16,7 @@ UNITS: dict[str, Callable[[float], str]] = {
     "requests": lambda value: number(value, 1 if value < 100 else 0),
     "share": percent,
     "times": lambda value: number(value, 2 if value < 10 else 1),
+    "s": duration,
     "count": lambda value: f"{value:g}",
 }
 

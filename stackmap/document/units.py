@@ -81,3 +81,16 @@ def rate(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:.{2 if value < 100 else 1 if value < 10000 else 0}f}"
+
+
+def duration(seconds: float) -> str:
+    """
+    Return *seconds* in the largest unit that is at least 2 of it.
+
+    >>> duration(90), duration(11520), duration(10)
+    ('90 s', '3.2 h', '10 s')
+    """
+    units = (("days", 86400), ("h", 3600), ("min", 60))
+    unit, length = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
+    value = seconds / length
+    return f"{value:.{0 if round(value, 1) == round(value) or value >= 10 else 1}f} {unit}"

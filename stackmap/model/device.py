@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from stackmap.model.raid import Layout
-from stackmap.model.target_status import Counts
+from stackmap.model.target_status import Counts, TargetStatus
 
 # A fact of an array whose redundancy was not initialised at creation.
 NEVER_SYNCED = "never synced"
@@ -120,6 +120,11 @@ class Device:
         must show whether the device was replaced.
         """
         return f"{self.number} {self.diskseq or self.uuid or self.wwn}"
+
+    @property
+    def status(self) -> TargetStatus:
+        """Its state and counts when it was discovered."""
+        return TargetStatus(self.identity, self.state, self.counts)
 
     @property
     def mounts(self) -> tuple[str, ...]:

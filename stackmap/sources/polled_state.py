@@ -50,8 +50,8 @@ class Polled:
 
     @cached_property
     def volume_state(self) -> tuple[str, ...]:
-        """Health and sync action of LVM's RAID volumes, and the mounts."""
-        return (*_raid_states(self.statuses), self.mounts)
+        """The states of dm targets (of RAID: health and sync action), and the mounts."""
+        return (*_states(self.statuses), self.mounts)
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,11 @@ def polled_devices(host: Host, topology: Topology) -> PolledDevices:
     return PolledDevices(wanted, raid_threads.find(host) if arrays else ())
 
 
-def _raid_states(statuses: str) -> Iterator[str]:
+def _states(statuses: str) -> Iterator[str]:
     for name, segments in dmsetup.parse(statuses).items():
         for segment in segments:
             if segment.target == "raid":
                 words = segment.words
                 yield " ".join((name, *words[RAID_HEALTH:][:1], *words[RAID_ACTION:][:1]))
+            elif segment.target in POLLED_TARGETS:
+                yield f"{name} {status_of(segment).state}"

@@ -8,11 +8,13 @@ from functools import cached_property
 
 from stackmap.analysis.amplification import StackFigures, figures_of, with_shared
 from stackmap.analysis.layers import layers
+from stackmap.analysis.status_changes import StatusChange, readings_of, status_changes
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.io_limit import IoLimit
 from stackmap.model.load import Load
+from stackmap.model.target_status import StatusReading, TargetStatus
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
@@ -125,6 +127,22 @@ class Context:
                 if len(layer.devices) == len(members) and known:
                     groups.setdefault(layer.devices, raid)
         return tuple((raid, names) for names, raid in groups.items())
+
+    @cached_property
+    def readings(self) -> list[StatusReading]:
+        """The readings of dm targets and md's threads, the earliest first."""
+        return readings_of(self.series or (self.interval,))
+
+    @cached_property
+    def changes(self) -> Mapping[str, StatusChange]:
+        """What each dm target counted between its readings."""
+        return status_changes(self.readings)
+
+    def status(self, device: Device) -> TargetStatus:
+        """Return the newest status of *device*."""
+        change = self.changes.get(device.name)
+        known = change is not None and change.last.counts
+        return change.last if known else device.status
 
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""

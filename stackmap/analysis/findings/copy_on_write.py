@@ -1,4 +1,4 @@
-"""Cache misses, snapshot copies and first writes to thin chunks: I/O that a read or write triggers."""
+"""Snapshot copies and first writes to thin chunks: I/O that a write triggers."""
 
 from __future__ import annotations
 
@@ -8,37 +8,6 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import sum_flows
-
-
-@Rule(
-    "SM503",
-    Severity.WARNING,
-    sentence="{missed} of the reads of {device} miss its cache: {slow} of {asked} come from the slow "
-    "{origin}. Read await is {took}.",
-    caveat="A new or enlarged cache misses until it is warm.",
-    advice="If `stackmap tree` shows a full cache, enlarge it. Sequential reads bypass the cache.",
-    source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/cache.rst",
-    thresholds={"missed": (0.7, "share"), "requests": (100, "count")},
-)
-def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield caches whose reads mostly go to the slow device."""
-    for device in context.measured:
-        origin = context.below(device.name, Role.ORIGIN)[-1:]
-        if not origin or not context.below(device.name, Role.CACHE):
-            continue
-        slow, read = context.load(origin[0]).read, context.load(device.name).read
-        if not read.bytes or slow.bytes is None:
-            continue
-        missed = min(1.0, slow.bytes / read.bytes)
-        if missed >= limits["missed"] and context.enough(read.ios, limits["requests"]):
-            figures: dict[str, Figure] = {
-                "missed": (missed, "share"),
-                "asked": (read.bytes, "bytes/s"),
-                "took": (read.await_ms, "ms"),
-                "slow": (slow.bytes, "bytes/s", origin[0]),
-            }
-            words = {"origin": context.topology[origin[0]].title}
-            yield observe(device.name, figures, words, weight=missed)
 
 
 @Rule(

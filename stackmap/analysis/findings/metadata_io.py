@@ -19,6 +19,7 @@ from stackmap.model.device import Role
     "other disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
     source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
     thresholds={"share": (0.5, "times"), "requests": (50, "count")},
+    superseded_by=("SM515",),
 )
 def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield devices that write metadata nearly as often as data."""

@@ -1,0 +1,107 @@
+"""How full are thin pools and snapshots, and when will they be full?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rule import (
+    Figure,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
+from stackmap.model.device import Device
+from stackmap.model.units import SECTOR
+
+METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
+SNAPSHOTS = ("snapshot", "snapshot-merge")
+# No trend shorter than this warns of a device that is less full than ``warning``.
+_rule = partial(
+    Rule,
+    severity=Severity.WARNING,
+    caveat="The time assumes that usage grows at the measured rate. It needs two readings.",
+    thresholds={
+        "warning": (0.8, "share"),
+        "critical": (0.95, "share"),
+        "soon": (86400, "s"),
+        "trend": (600, "s"),
+    },
+    is_state=True,
+)
+
+
+@_rule(
+    "SM311",
+    sentence="The data space of thin pool {device} is {share} full ({used} of {total}). Time to "
+    "full: {to_full}.",
+    advice="Extend it with `lvextend`, or set thin_pool_autoextend_threshold in lvm.conf. Run "
+    "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
+)
+def thin_pool_data(context: Context, limits: Limits) -> Iterator[Observation]:
+    """Yield thin pools with little free data space, or that will soon have none."""
+    for device in context.topology:
+        block = device.facts.get("block", "")
+        if device.target == "thin-pool" and block.isdecimal():
+            yield from _full(context, limits, device, "data_", float(block))
+
+
+@_rule(
+    "SM312",
+    sentence="The metadata space of thin pool {device} is {share} full ({used} of {total}). Time "
+    "to full: {to_full}.",
+    advice="Extend it with `lvextend --poolmetadatasize +SIZE`. A pool whose metadata is full "
+    "becomes read-only and needs `lvconvert --repair`.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
+)
+def thin_pool_metadata(context: Context, limits: Limits) -> Iterator[Observation]:
+    """Yield thin pools with little free metadata space, or that will soon have none."""
+    for device in context.topology:
+        if device.target == "thin-pool":
+            yield from _full(context, limits, device, "metadata_", METADATA_BLOCK)
+
+
+@_rule(
+    "SM313",
+    sentence="Snapshot {device} is {share} full ({used} of {total}). Time to full: {to_full}.",
+    advice="Extend it with `lvextend`, or remove it with `lvremove`. A full snapshot is invalid: "
+    "its content is lost.",
+    source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
+)
+def snapshot_space(context: Context, limits: Limits) -> Iterator[Observation]:
+    """Yield snapshots with little free space, or that will soon have none."""
+    for device in context.topology:
+        if device.target == "snapshot":
+            yield from _full(context, limits, device, "", SECTOR)
+
+
+def _full(
+    context: Context, limits: Limits, device: Device, name: str, block: float
+) -> Iterator[Observation]:
+    """Yield *device* if the ``<name>used`` of its ``<name>total`` blocks are many, or soon will be."""
+    counts = context.status(device).counts
+    used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
+    if used is None or not total:
+        return
+    change = context.changes.get(device.name)
+    growth = None if change is None else change.rate(f"{name}used")
+    to_full = None if change is None else change.seconds_to_full(name)
+    share = used / total
+    measured = change.seconds if change is not None else 0.0
+    soon = to_full is not None and to_full <= limits["soon"] and measured >= limits["trend"]
+    if share < limits["warning"] and not soon:
+        return
+    figures: dict[str, Figure] = {
+        "share": (share, "share"),
+        "used": (used * block, "bytes"),
+        "total": (total * block, "bytes"),
+        "to_full": (to_full, "s"),
+        "growth": (None if growth is None else growth * block, "bytes/s"),
+        "measured": (measured or None, "s"),
+    }
+    severity = Severity.CRITICAL if share >= limits["critical"] else None
+    yield observe(device.name, figures, weight=share, severity=severity)

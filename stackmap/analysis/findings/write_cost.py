@@ -1,0 +1,120 @@
+"""What writes cost at the disks where that cannot be divided, and metadata that costs more than data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.traffic.amounts import Traffic
+from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.analysis.traffic.rows import Cause
+from stackmap.model.device import Device, Role
+from stackmap.model.load import sum_flows
+
+DATA = (Cause.DATA, Cause.PARITY)
+METADATA = {
+    Cause.INTEGRITY: "checksums and their journal",
+    Cause.BITMAP: "the bitmap",
+    Cause.JOURNAL: "the journal",
+    Cause.METADATA: "metadata of thin pools and caches",
+}
+REMEDIES = {
+    Cause.INTEGRITY: "Use a bitmap instead of a journal: `lvconvert --raidintegrity y "
+    "--raidintegritymode bitmap` or `integritysetup --integrity-bitmap-mode`.",
+    Cause.BITMAP: "Use larger bitmap regions: `lvchange --regionsize` or `mdadm --bitmap-chunk`.",
+    Cause.JOURNAL: "Put the journal on another, faster device.",
+    Cause.METADATA: "Flush less often, or put the metadata on flash.",
+}
+
+
+@Rule(
+    "SM112",
+    Severity.WARNING,
+    sentence="Each byte written to {device} costs {cost} disk bytes ({ideal} with full stripes): "
+    "{written} written become {done} at its members.",
+    caveat="How much of it is partial stripes is unknown: {reason}.",
+    advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
+    "disk bytes per byte written).",
+    source="stackmap-kernel(7), RAID write paths and Bitmap",
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s")},
+    superseded_by=("SM101", "SM301", "SM302", "SM303"),
+)
+def write_cost(context: Context, limits: Limits) -> Iterator[Observation]:
+    """Yield parity arrays whose writes cost much for reasons that the counters do not tell apart."""
+    parities = {s.raid.name: (s.raid, s.parity) for s in context.stacks if s.raid and s.parity}
+    for name, (raid, parity) in parities.items():
+        ideal, written = parity.ideal_bytes_per_byte, context.load(name).write.bytes
+        done = _caused_by_writes(context, raid)
+        if not parity.reason or not ideal or not written or done is None:
+            continue
+        cost = done / written
+        if raid.state == "active" and cost >= limits["cost"] * ideal and written >= limits["bytes"]:
+            figures: dict[str, Figure] = {
+                "cost": (cost, "times"),
+                "ideal": (ideal, "times"),
+                "written": (written, "bytes/s"),
+                "done": (done, "bytes/s"),
+            }
+            yield observe(name, figures, {"reason": parity.reason}, weight=done)
+
+
+def _caused_by_writes(context: Context, raid: Device) -> float | None:
+    """Return what the members do beyond the array's own reads; None if unknown or others use them."""
+    members = context.below(raid.name, Role.DATA)
+    if any(len(context.topology.above(name)) > 1 for name in members):
+        return None
+    moved = sum_flows(context.load(name).total for name in members).bytes
+    read = context.load(raid.name).read.bytes
+    return None if moved is None or read is None else moved - read
+
+
+@Rule(
+    "SM515",
+    Severity.WARNING,
+    sentence="{what} cost more than the data of {device}: of the writes at its disks, {metadata} in "
+    "{metadata_rate} are {what}, {data} in {data_rate} are data and parity.",
+    caveat="Below RAID1 and RAID10 a burst of writes to new areas does this only briefly.",
+    advice="{remedy}",
+    source="stackmap-kernel(7), Bitmap and Device-mapper targets",
+    thresholds={"ratio": (1.0, "times"), "requests": (50, "count")},
+)
+def metadata_cost(context: Context, limits: Limits) -> Iterator[Observation]:
+    """Yield tops for whose writes the disks write more metadata than data, in bytes or requests."""
+    ledger = Ledger(context.topology, context.loads, context.interval.seconds)
+    for top in ledger.tops:
+        if not context.enough(ledger.load(top).write.ios, limits["requests"]):
+            continue
+        by_cause = {
+            cause: traffic
+            for (cause, direction), traffic in ledger.disk_traffic_by_cause(top).items()
+            if direction == "write"
+        }
+        data = sum((by_cause[cause] for cause in DATA if cause in by_cause), start=Traffic(0, 0, 0))
+        metadata = _largest(by_cause)
+        if metadata is None or data.bytes is None or not data.arrivals:
+            continue
+        cause, cost = metadata
+        low, _ = cost.bounds
+        ratio = max((low.bytes or 0.0) / (data.bytes or 1.0), (low.arrivals or 0.0) / data.arrivals)
+        if ratio > limits["ratio"]:
+            figures: dict[str, Figure] = {
+                "metadata": (low.bytes, "bytes/s"),
+                "metadata_rate": (low.arrivals, "requests/s"),
+                "data": (data.bytes, "bytes/s"),
+                "data_rate": (data.arrivals, "requests/s"),
+                "ratio": (ratio, "times"),
+            }
+            words = {"what": METADATA[cause], "remedy": REMEDIES[cause]}
+            yield observe(top, figures, words, weight=ratio)
+
+
+def _largest(by_cause: Mapping[Cause, Traffic]) -> tuple[Cause, Traffic] | None:
+    """Return the metadata of which most is written, None without any."""
+    known = [
+        (each.bounds[0].bytes or 0.0, c.value) for c, each in by_cause.items() if c in METADATA
+    ]
+    if not known:
+        return None
+    cause = Cause(max(known)[1])
+    return cause, by_cause[cause]
