@@ -141,8 +141,7 @@ class Context:
     def status(self, device: Device) -> TargetStatus:
         """Return the newest status of *device*."""
         change = self.changes.get(device.name)
-        known = change is not None and change.last.counts
-        return change.last if known else device.status
+        return device.status if change is None or not change.last.counts else change.last
 
     def below(self, name: str, role: Role) -> list[str]:
         """Return the devices that *name* uses in *role*."""

@@ -78,6 +78,7 @@ def _caused_by_writes(context: Context, raid: Device) -> float | None:
     advice="{remedy}",
     source="stackmap-kernel(7), Bitmap and Device-mapper targets",
     thresholds={"ratio": (1.0, "times"), "requests": (50, "count")},
+    superseded_by=("SM501",),
 )
 def metadata_cost(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops for whose writes the disks write more metadata than data, in bytes or requests."""
