@@ -30,7 +30,7 @@ def background(topology: Topology, top: str) -> Mapping[str, str]:
     for name in topology.with_all_below(top):
         device = topology[name]
         reason = reached.get(name, "")
-        if not reason and (work := _work_of(device)):
+        if not reason and (work := work_of(device)):
             reason = f"{device.title} runs background work ({device.state}): {WORK[work]}"
         if reason:
             for edge in topology.below(name):
@@ -40,10 +40,12 @@ def background(topology: Topology, top: str) -> Mapping[str, str]:
 
 def is_working(device: Device) -> bool:
     """Whether *device* does background work."""
-    return bool(_work_of(device))
+    return bool(work_of(device))
 
 
-def _work_of(device: Device) -> str:
+def work_of(device: Device) -> str:
     """Return the kernel's name of the work that *device* does, "" for none."""
+    if device.state == "needs check":  # of a thin pool or cache: by an administrator
+        return ""
     words = (device.state or "").replace(",", " ").split()
     return next((word for word in words if word in WORK), "")

@@ -55,7 +55,7 @@ def status_changes(readings: Iterable[StatusReading]) -> dict[str, StatusChange]
             time, before = ends.get(name, (reading.time, status))
             if before.identity != status.identity:
                 found.pop(name)
-                before = status
+                time, before = reading.time, status
             change = found.get(name, StatusChange(status, 0.0))
             ends[name] = reading.time, status
             found[name] = _extended(change, before.counts, status, reading.time - time)

@@ -164,6 +164,8 @@ class Watch:
 
     def _read_status(self, polled: Polled, time: float) -> None:
         """Take what was *polled* at *time* as the newest reading."""
+        if not self._current.to_poll.have_figures:
+            return
         reading, before = self._reading, self._read_from
         self._read_from = polled
         if reading is None or before is None or polled != before:

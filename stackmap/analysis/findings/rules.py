@@ -21,6 +21,7 @@ from stackmap.analysis.findings import (
     saturation,
     settings,
     state,
+    target_modes,
     throttle,
     write_cost,
 )
@@ -30,6 +31,7 @@ from stackmap.analysis.findings.rule import Finding, Observation, Rule, Severity
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
     state.broken,
+    target_modes.metadata_read_only,
     fullness.thin_pool_data,
     fullness.thin_pool_metadata,
     fullness.snapshot_space,

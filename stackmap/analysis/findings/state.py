@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.background_work import WORK
+from stackmap.analysis.background_work import WORK, work_of
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import NEVER_SYNCED, Device, Role
@@ -82,8 +82,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
 def background_work(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield devices whose state says that they copy, check or rebuild."""
     for device in context.topology:
-        states = (device.state or "").replace(",", " ").split()
-        work = next((state for state in states if state in WORK), "")
+        work = work_of(device)
         if work:
             yield observe(device.name, words={"state": device.state or "", "does": WORK[work]})
 
