@@ -117,7 +117,7 @@ def read(host: Host, block: Block) -> Array:
     entries = list_names(host, path)
     wanted = (
         "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
-        "sync_action", "sync_completed", "uuid", *FACTS.values(),
+        "sync_action", "sync_completed", "uuid", "bitmap_type", *FACTS.values(),
     )  # fmt: skip
     members = [_member(host, path, name) for name in entries if name.startswith(_MEMBER)]
     return Array(
@@ -138,6 +138,8 @@ def facts(array: Array) -> dict[str, str]:
     spared = [member.name for member in array.members if member.states & WRITE_MOSTLY]
     if spared:
         found["write mostly"] = " ".join(spared)
+    if "[llbitmap]" in array.attributes["bitmap_type"]:  # Linux 6.18; others are "bitmap"
+        found["bitmap"] = "llbitmap"
     return {key: value for key, value in found.items() if value not in ("", "0", "none")}
 
 

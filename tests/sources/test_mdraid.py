@@ -96,3 +96,15 @@ def test_roles_and_states_of_members():
 def test_members_are_in_the_order_of_slots():
     found = array({"sdz": ("0", "in_sync"), "sda": ("1", "in_sync"), "sdb": ("none", "spare")})
     assert ["sdz", "sda", "sdb"] == [member.name for member in found.members]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [("none bitmap [llbitmap] ", "llbitmap"), ("none [bitmap] llbitmap ", None), ("", None)],
+)
+def test_the_lockless_bitmap(kinds, expected):
+    """Linux 6.18: md.rst, bitmap_type."""
+    found = mdraid.facts(array(consistency_policy="bitmap", bitmap_type=kinds))
+
+    assert found.get("bitmap") == expected
+    assert found["consistency"] == "bitmap"

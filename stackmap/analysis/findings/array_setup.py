@@ -73,7 +73,8 @@ def no_bitmap(context: Context, limits: Limits) -> Iterator[Observation]:
         severity = None if (raid.size or 0) >= limits["size"] else Severity.INFO
         if policy != "resync":
             severity = Severity.GOOD
-        yield observe(raid.name, words={"policy": policy}, severity=severity)
+        kind = f" ({raid.facts['bitmap']})" if "bitmap" in raid.facts else ""
+        yield observe(raid.name, words={"policy": policy + kind}, severity=severity)
 
 
 @check(
