@@ -33,7 +33,7 @@ REMEDIES = {
     Severity.WARNING,
     sentence="Each byte written to {device} costs {cost} disk bytes ({ideal} with full stripes): "
     "{written} written become {done} at its members.",
-    caveat="How much of it is partial stripes is unknown: {reason}.",
+    caveat="The counters do not show how much partial stripes cost: {reason}.",
     advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
     "disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths and Bitmap",

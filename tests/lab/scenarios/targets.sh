@@ -1,7 +1,6 @@
 # A thin pool at 85 %, a cache cold and warm, and an array with one busy thread: each recorded by stackmap, with
 # the target's own status before and after. For test_targets.py.
 . /lab/guest.sh
-command -v stackmap > /dev/null || PATH+=:$(readlink -f "$LAB/../..")/.venv/bin
 in_memory dmsetup ps
 unwatched
 pvcreate -q -y /dev/sd{a,b} && vgcreate -q -y lab /dev/sd{a,b}
