@@ -14,7 +14,7 @@ from stackmap.measurement.machines import CaptureSource
 from stackmap.model.target_status import StatusReading, TargetStatus
 from stackmap.sampling.watch import READING_INTERVAL, Watch
 from tests.machine import block, lvm_uuid, mapped
-from tests.test_watch import Machine
+from tests.test_watch import Machine, nothing
 
 TABLE = "vg-c: 0 196608 cache 254:1 254:2 254:3 128 1 writeback smq 0\n"
 STATUS = "vg-c: 0 196608 cache 8 10/2048 128 {used}/640 {hits} {misses} 0 0 0 {promoted} 0 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - \n"
@@ -140,6 +140,25 @@ def test_a_thread_of_md_is_measured(tmp_path):
         ((thread, used),) = thread_usage(readings_of(found)).items()
         assert (thread.name, thread.pid) == ("md0_raid5", 40)
         assert used == pytest.approx(0.9, abs=0.02)
+
+
+def test_md_says_what_it_does(tmp_path):
+    """A member fails after five seconds: the first reading has none missing, the last one."""
+    machine = Striped()
+    path = "/sys/block/md0/md"
+    machine.files |= {f"{path}/sync_action": "idle\n", f"{path}/degraded": "0\n"}
+    machine.steps = [nothing] * 5 + [
+        lambda m: m.files.update({f"{path}/sync_action": "recover\n", f"{path}/degraded": "1\n"})
+    ]
+    with RecordingHost(machine, str(tmp_path / "c")) as host:
+        live = intervals(host, 12)
+
+    for found in (live, replayed(tmp_path / "c")):
+        readings = readings_of(found)
+        told = [
+            (r.targets["md0"].state, r.targets["md0"].counts) for r in (readings[0], readings[-1])
+        ]
+        assert told == [("active", {"missing": 0}), ("recover", {"missing": 1})]
 
 
 def test_another_device_of_that_name_has_no_rate_across():

@@ -7,7 +7,7 @@ time to rediscover; progress is left out of it, and whether an array was written
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,8 @@ from stackmap.model.topology import Topology
 from stackmap.sources import dmsetup, mountinfo, raid_threads
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
-from stackmap.sources.sysfs import ROOT, attribute
+from stackmap.sources.progress import raid_state
+from stackmap.sources.sysfs import ROOT, attribute, parse_int
 
 MD_ATTRIBUTES = ("sync_action", "degraded")
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
@@ -31,8 +32,11 @@ POLLED_TARGETS = frozenset(
 
 def md_attributes(topology: Topology) -> tuple[str, ...]:
     """Return the paths that ``md_state`` reads."""
-    names = (d.name for d in topology.devices.values() if d.kind is Kind.ARRAY)
-    return tuple(f"{ROOT}/{name}/md/{what}" for name in names for what in MD_ATTRIBUTES)
+    return _md_attributes(d for d in topology.devices.values() if d.kind is Kind.ARRAY)
+
+
+def _md_attributes(arrays: Iterable[Device]) -> tuple[str, ...]:
+    return tuple(f"{ROOT}/{array.name}/md/{what}" for array in arrays for what in MD_ATTRIBUTES)
 
 
 def md_state(host: Host, attributes: tuple[str, ...]) -> tuple[str, ...]:
@@ -42,10 +46,11 @@ def md_state(host: Host, attributes: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Polled:
-    """The answers at one instant: ``dmsetup status``, the mounts, and ``stat`` of md's threads."""
+    """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads."""
 
     statuses: str
     mounts: str
+    md_state: tuple[str, ...]
     stats: tuple[str, ...]
 
     @cached_property
@@ -56,15 +61,16 @@ class Polled:
 
 @dataclass(frozen=True)
 class PolledDevices:
-    """What there is to poll on a machine: ``by_dm_name`` the mapped devices, ``threads`` md's."""
+    """What there is to poll on a machine: mapped devices, md arrays, and md's threads."""
 
     by_dm_name: Mapping[str, Device]
+    arrays: tuple[Device, ...]
     threads: tuple[RaidThread, ...]
 
     @property
     def have_figures(self) -> bool:
         """Whether a poll tells more than the mounts."""
-        return bool(self.by_dm_name or self.threads)
+        return bool(self.by_dm_name or self.arrays)
 
     def poll(self, host: Host) -> Polled:
         """Ask; runs dmsetup only for targets with a status of their own."""
@@ -75,11 +81,12 @@ class PolledDevices:
             except SourceError:  # not root; sysfs does not have it
                 statuses = ""
         mounts = attribute(host, mountinfo.PATH)
-        return Polled(statuses, mounts, raid_threads.read(host, self.threads))
+        state = md_state(host, _md_attributes(self.arrays))
+        return Polled(statuses, mounts, state, raid_threads.read(host, self.threads))
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
         """Return what was *polled* at *time*."""
-        targets = dict(self._targets(polled.statuses))
+        targets = {**dict(self._targets(polled.statuses)), **dict(self._md_states(polled.md_state))}
         threads = dict(raid_threads.parse(self.threads, polled.stats))
         return StatusReading(time, targets, threads)
 
@@ -90,13 +97,20 @@ class PolledDevices:
                 status = status_of(segment)
                 yield device.name, TargetStatus(device.identity, status.state, status.counts)
 
+    def _md_states(self, state: tuple[str, ...]) -> Iterator[tuple[str, TargetStatus]]:
+        for array, action, degraded in zip(self.arrays, state[::2], state[1::2], strict=True):
+            missing = parse_int(degraded) or 0
+            now = raid_state(failed=missing > 0, action=action or "idle", progress="")
+            yield array.name, TargetStatus(array.identity, now, {"missing": missing})
+
 
 def polled_devices(host: Host, topology: Topology) -> PolledDevices:
     """Return what there is to poll."""
     devices = topology.devices.values()
     wanted = {d.dm_name: d for d in devices if d.dm_name and d.target in POLLED_TARGETS}
-    arrays = any(d.kind is Kind.ARRAY or d.target == "raid" for d in devices)
-    return PolledDevices(wanted, raid_threads.find(host) if arrays else ())
+    arrays = tuple(d for d in devices if d.kind is Kind.ARRAY)
+    raid = arrays or any(d.target == "raid" for d in devices)
+    return PolledDevices(wanted, arrays, raid_threads.find(host) if raid else ())
 
 
 def _states(statuses: str) -> Iterator[str]:

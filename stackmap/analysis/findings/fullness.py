@@ -38,7 +38,7 @@ _rule = partial(
     "SM311",
     sentence="The data space of thin pool {device} is {share} full ({used} of {total}). Time to "
     "full: {to_full}.",
-    advice="Extend it with `lvextend`, or set thin_pool_autoextend_threshold in lvm.conf. Run "
+    advice="Extend it: `lvextend --size +SIZE {lv}`, or set thin_pool_autoextend_threshold. Run "
     "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
 )
@@ -54,7 +54,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Iterator[Observation]:
     "SM312",
     sentence="The metadata space of thin pool {device} is {share} full ({used} of {total}). Time "
     "to full: {to_full}.",
-    advice="Extend it with `lvextend --poolmetadatasize +SIZE`. A pool whose metadata is full "
+    advice="Extend it: `lvextend --poolmetadatasize +SIZE {lv}`. A pool whose metadata is full "
     "becomes read-only and needs `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
 )
@@ -68,7 +68,7 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Iterator[Observation
 @_rule(
     "SM313",
     sentence="Snapshot {device} is {share} full ({used} of {total}). Time to full: {to_full}.",
-    advice="Extend it with `lvextend`, or remove it with `lvremove`. A full snapshot is invalid: "
+    advice="Extend it: `lvextend --size +SIZE {lv}`, or remove it: `lvremove {lv}`. If it gets full, "
     "its content is lost.",
     source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
 )
@@ -104,4 +104,6 @@ def _full(
         "measured": (measured or None, "s"),
     }
     severity = Severity.CRITICAL if share >= limits["critical"] else None
-    yield observe(device.name, figures, weight=share, severity=severity)
+    # LVM calls the pool by the name of the device above, without this ending.
+    words = {"lv": device.title.removesuffix("-tpool")}
+    yield observe(device.name, figures, words, weight=share, severity=severity)
