@@ -271,7 +271,7 @@ def test_copies_of_a_cold_cache():
         "c": moved(did(1000, 4 * KIB), did(50, 4 * KIB)),
         "slow": moved(did(230, 4 * KIB), did(16, 64 * KIB)),
     }
-    after = cache(rh=500, rm=9500, wm=500, promoted=1000, demoted=900)
+    after = cache(rh=5000, rm=5000, wm=500, promoted=1000, demoted=900)
     evidence = figures(
         found(judged("cache", cache(), after, loads=loads, mode="writeback"), "SM511")
     )
@@ -284,7 +284,7 @@ def test_copies_of_a_cold_cache():
 
 def test_writethrough_writes_nothing_back():
     loads = READS | {"slow": moved(did(230, 4 * KIB), did(50, 64 * KIB))}
-    after = cache(rh=500, rm=9500, promoted=1000)
+    after = cache(rh=5000, rm=5000, promoted=1000)
     finding = found(judged("cache", cache(), after, loads=loads, mode="writethrough"), "SM511")
 
     assert figures(finding)["written_back"] == 0

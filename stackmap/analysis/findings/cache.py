@@ -106,6 +106,7 @@ def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
     "--cachesettings`).",
     source=SOURCE,
     thresholds={"copied": (1.0, "times"), "promotions": (10, "count")},
+    superseded_by=("SM503",),
 )
 def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield caches that copy more than their volume reads and writes."""
