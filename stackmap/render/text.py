@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from unicodedata import combining, east_asian_width
-
-# C0 and C1 controls, DEL, and bidi marks: each could rewrite a terminal.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+from unicodedata import category, combining, east_asian_width
 
 ELLIPSIS = "…"
 _KERNEL_NAME = re.compile(r" \([^ ()]+\)$")
@@ -17,14 +14,24 @@ WIDTH = 80  # columns, unless a terminal has another width
 
 def safe(text: str) -> str:
     r"""
-    Return *text* with control characters escaped.
+    Return *text* with every character escaped that is neither visible nor a space.
+
+    Controls, line separators, bidi marks and zero-width characters rewrite a line or hide in a name.
 
     >>> safe("disk\x1b[2J")
     'disk\\x1b[2J'
     """
     if text.isprintable():  # fast path: a table has thousands of cells
         return text
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return "".join(letter if _is_visible(letter) else _escaped(letter) for letter in text)
+
+
+def _is_visible(letter: str) -> bool:
+    return letter.isprintable() or category(letter) == "Zs"
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
 
 
 def code_spans(text: str) -> list[str]:
