@@ -73,6 +73,12 @@ class TargetRefused(StackmapError):
     exit_code = 3
 
 
+class OutputRefused(StackmapError):
+    """An output file exists, or is not a regular file."""
+
+    exit_code = 3
+
+
 class NameNotFound(StackmapError):
     """No device has the given name; the exit status is lsblk's."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from stackmap.analysis.corrections import corrected
-from stackmap.cli.options import measuring
-from stackmap.cli.output import STDOUT, writing
+from stackmap.cli.options import force_option, measuring
 from stackmap.errors import InputError
 from stackmap.find import find_existing
+from stackmap.host.output_file import OutputFile
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -34,9 +35,9 @@ HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
     "--output",
     "out",
     metavar="OUT",
-    type=click.Path(dir_okay=False),
     help="Output file [default: stdout, not for Parquet].",
 )
+@force_option
 @click.pass_obj
 def command(
     session: Session,
@@ -45,6 +46,7 @@ def command(
     openmetrics: bool,
     parquet: bool,
     out: str | None,
+    force: bool,
 ) -> None:
     """
     Export figures over time as OpenMetrics or Parquet.
@@ -54,39 +56,41 @@ def command(
     """
     if openmetrics == parquet:
         raise click.UsageError("choose one format: --openmetrics or --parquet")
-    if parquet and out is None:
+    file = None if out in (None, "-") else OutputFile(str(out), force=force)
+    if parquet and file is None:
         raise click.UsageError("--parquet needs a file: -o OUT")
     which = options.selection.which or "all"
     options = options._replace(selection=replace(options.selection, which=which))
     measured = session.measure(options)
     reports = _corrected(measured.reports(), options.names)
-    if openmetrics:
-        _openmetrics(out, reports)
-    else:
-        _parquet(str(out), reports)
+    if file is None:
+        _openmetrics(sys.stdout.buffer, None, reports)
+        return
+    # The output's file system has room for it; a /tmp in memory may have none.
+    folder = os.path.dirname(file.path) or "."
+    with file.writing() as stream:
+        if openmetrics:
+            _openmetrics(stream, folder, reports)
+        else:
+            _parquet(stream, file.path, reports)
 
 
-def _openmetrics(out: str | None, reports: Iterator[TopologyInterval]) -> None:
+def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[TopologyInterval]) -> None:
+    """Write *reports*; what does not fit into memory waits in *folder*."""
     from tempfile import SpooledTemporaryFile
 
     from stackmap.render.openmetrics import openmetrics, time_series
 
-    out = None if out == "-" else out
-    # The output's file system has room for it; a /tmp in memory may have none.
-    folder = None if out is None else os.path.dirname(out) or "."
-    with writing(out or STDOUT), SpooledTemporaryFile(HELD, dir=folder) as store:
+    with SpooledTemporaryFile(HELD, dir=folder) as store:
         found = time_series(reports, store)
-        with click.open_file(out or "-", "w", encoding="utf-8") as file:
-            file.writelines(openmetrics(found, store))
+        stream.writelines(line.encode() for line in openmetrics(found, store))
 
 
-def _parquet(out: str, reports: Iterator[TopologyInterval]) -> None:
+def _parquet(stream: BinaryIO, path: str, reports: Iterator[TopologyInterval]) -> None:
     from stackmap.render.parquet import write
 
-    # Python opens the file: its errors are clearer than those of pyarrow.
-    with writing(out), open(out, "wb") as file:
-        rows = write(file, reports)
-    click.echo(f"{click.format_filename(out)}: {rows} rows", err=True)
+    rows = write(stream, reports)
+    click.echo(f"{click.format_filename(path)}: {rows} rows", err=True)
 
 
 def _corrected(

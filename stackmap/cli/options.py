@@ -142,6 +142,7 @@ legend_option = click.option(
     callback=_print_legend,
     help="Explain columns and words, and exit.",
 )
+force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 (warning), 11 (critical), 12 (not judged)."

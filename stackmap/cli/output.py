@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -60,14 +59,3 @@ def coloured() -> bool:
 def discard_output() -> None:
     """Discard what is still buffered for standard output: it cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextmanager
-def writing(path: str) -> Iterator[None]:
-    """Add *path* to an ``OSError`` that has none, such as that of a full disk."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            error.filename = path
-        raise

@@ -56,7 +56,7 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
                 _progress(out, times, host.frames)
     except CaptureError as error:
         _clear()
-        kept = f"; {host.frames} samples are saved" if times else ""
+        kept = f"; {host.frames} samples are saved" if times and host.frames else ""
         raise CaptureError(f"{error}{kept}") from error
     _clear()
     spent = times[-1] - times[0] if times else 0.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -11,12 +9,12 @@ import click
 
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
-from stackmap.cli.options import MAX_SAMPLES, measuring, onto_option
-from stackmap.cli.output import writing
+from stackmap.cli.options import MAX_SAMPLES, force_option, measuring, onto_option
 from stackmap.cli.usage import missing
 from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.host.capture_paths import encoded
+from stackmap.host.output_file import OutputFile
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.render.report_data import report_data
 from stackmap.sources import limits
@@ -43,6 +41,7 @@ HTML = (".html", ".htm")
     required=True,
     help="Write to FILE.html or FILE.md; - for stdout.",
 )
+@force_option
 @click.option(
     "--to",
     "layouts",
@@ -58,6 +57,7 @@ def command(
     /,
     options: MeasuringOptions,
     out: str,
+    force: bool,
     layouts: tuple[str, ...],
     onto: tuple[str, ...],
     markdown: bool,
@@ -71,7 +71,7 @@ def command(
     file and needs no network.
     """
     markdown = _is_markdown(out, markdown=markdown)
-    _refuse(out)
+    file = None if out == "-" else OutputFile(out, force=force)
     if layouts and not options.names:
         raise click.UsageError(missing("NAME"))
     if onto and not layouts:
@@ -90,7 +90,7 @@ def command(
         for layout, request in requests.items()
     )
     page = page_of(found, proposals, report_data(found, proposals))
-    _write(out, _drawn(page, markdown=markdown))
+    _write(file, _drawn(page, markdown=markdown))
 
 
 def _plan_context(
@@ -129,22 +129,9 @@ def _is_markdown(out: str, *, markdown: bool) -> bool:
     raise click.BadParameter(f"{out}: use the ending .html or .md, or --markdown", param_hint="-o")
 
 
-def _refuse(out: str) -> None:
-    """Refuse to overwrite a block device, and a directory."""
-    if out == "-":
-        return
-    try:
-        mode = os.stat(out).st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISBLK(mode) or stat.S_ISDIR(mode):
-        what = "a block device" if stat.S_ISBLK(mode) else "a directory"
-        raise click.BadParameter(f"{out} is {what}: give a file", param_hint="-o")
-
-
-def _write(out: str, page: str) -> None:
-    if out == "-":
+def _write(out: OutputFile | None, page: str) -> None:
+    if out is None:
         click.echo(encoded(page), nl=False)
         return
-    with writing(out), open(out, "wb") as file:
+    with out.writing() as file:
         file.write(encoded(page))

@@ -17,22 +17,22 @@ LEVEL = 1
 
 class SegmentWriter:
     """
-    A file that grows by one frame per write and is never left with half a frame.
+    The new *file*, opened to append, grows by one frame per write; it never ends in half a frame.
 
-    A failed write, for example on a full disk, is truncated away.
+    A failed write, for example on a full disk, is truncated away. *path* is for messages.
     """
 
-    def __init__(self, path: str, start: float) -> None:
+    def __init__(self, file: int, path: str, start: float) -> None:
         self.start = start
+        self._file = file
         self._path = path
         self._packing = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
         self._size = 0
-        try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-            self._file = os.open(path, flags, 0o666)
-        except OSError as error:
-            raise CaptureError(f"{path}: {error.strerror}") from error
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no frame was written."""
+        return self._size == 0
 
     def append(self, frame: bytes) -> None:
         """Write *frame*; it is readable from now on."""

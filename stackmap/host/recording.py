@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, PENDING
 from stackmap.host.capture_paths import encoded
+from stackmap.host.directory import Directory, make_directory
 from stackmap.host.log import Lines, Refusal
 from stackmap.host.log_writer import SegmentWriter
 from stackmap.host.manifest import FORMAT, MANIFEST, UNFINISHED
@@ -41,7 +42,7 @@ class RecordingHost(InterceptingHost):
 
     def __init__(self, host: Host, directory: str) -> None:
         super().__init__(host, self._record)
-        self._directory = Path(directory)
+        self._path = directory
         self._first: dict[str, str | Refusal] = {}
         self._later: dict[str, Lines | Refusal] = {}
         self._entries: list[bytes] = []
@@ -52,17 +53,21 @@ class RecordingHost(InterceptingHost):
         self._asked_meanwhile: set[str] = set()
         self._marks = 0
         self.frames = 0
-        self._begin()
+        self._directory = self._begin()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._segment is not None:
-            if kind is None or not issubclass(kind, CaptureError):
-                self._segment.end()
+        failed = kind is not None and issubclass(kind, CaptureError)
+        if failed and not self.frames:
+            self._directory.discard()
+        elif self._segment is not None and not failed:
+            self._segment.end()
+            self._require_directory()
         elif kind is None:
             self._finish_first()
+        self._directory.close()
 
     def mark(self) -> None:
         """Mark the frame of this tick: more happened since the previous one than counters going up."""
@@ -125,18 +130,18 @@ class RecordingHost(InterceptingHost):
         self._later[question] = now
         self._entries.append(log.encode_entry(question, now, before))
 
-    def _begin(self) -> None:
+    def _begin(self) -> Directory:
         """Create the directory, marked as unreadable so far."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            taken = any(self._directory.iterdir())
+            directory = make_directory(self._path)
         except OSError as error:
-            raise CaptureError(
-                f"{self._directory}: {error.strerror}; give a new directory"
-            ) from error
-        if taken:
-            raise CaptureError(f"{self._directory}: exists and is not empty; give a new directory")
-        self._write(UNFINISHED, "")
+            raise CaptureError(f"{self._path}: {error.strerror}; give a new directory") from error
+        try:
+            directory.write(UNFINISHED, b"")
+        except OSError as error:
+            directory.discard()
+            raise CaptureError(f"{self._path}: {error.strerror}") from error
+        return directory
 
     def _finish_first(self) -> None:
         """Write the manifest; from here on this is a capture."""
@@ -153,14 +158,12 @@ class RecordingHost(InterceptingHost):
         }
         manifest = {"format": FORMAT, "refused": refusals, "links": links}
         self._write(UNFINISHED, as_json(manifest))
-        place = self._directory / UNFINISHED.lstrip("/")
-        try:
-            place.rename(self._directory / MANIFEST.lstrip("/"))
-        except OSError as error:
-            raise CaptureError(f"{place}: {error.strerror}") from error
+        with self._errors(MANIFEST):
+            self._directory.rename(UNFINISHED.lstrip("/"), MANIFEST.lstrip("/"))
 
     def _write_frame(self) -> None:
         """Write the frame that ends; at the end of a segment start another, which repeats all answers."""
+        self._require_directory()
         time = self._time or 0.0
         if self._background or BACKGROUND in self._later:
             self._record((BACKGROUND, None, PENDING if self._background else ""))
@@ -168,19 +171,42 @@ class RecordingHost(InterceptingHost):
             self._segment.end()
             self._segment = None
         if self._segment is None:
-            self._segment = SegmentWriter(f"{self._directory}{log.segment_path(time)}", time)
+            self._segment = self._new_segment(log.segment_path(time), time)
             passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
             answers = [log.encode_entry(*each) for each in self._later.items()]
             count = log.encode_transient(log.FRAME_COUNT, f"{self.frames} {self._marks}")
             self._entries = [*answers, *passing, count]
-        self._segment.append(log.encode_frame(time, self._entries))
+        try:
+            self._segment.append(log.encode_frame(time, self._entries))
+        except CaptureError:
+            if self._segment.is_empty:
+                with suppress(OSError):  # the failure is what counts
+                    self._directory.remove(log.segment_path(self._segment.start))
+            raise
         self._entries = []
         self.frames += 1
 
+    def _new_segment(self, path: str, start: float) -> SegmentWriter:
+        with self._errors(path):
+            file = self._directory.create(path)
+        return SegmentWriter(file, self._path + path, start)
+
+    def _require_directory(self) -> None:
+        """End the recording if others removed, moved or replaced its directory."""
+        if self._directory.is_at_its_path():
+            return
+        if self._directory.is_removed():
+            self.frames = 0
+            raise CaptureError(f"{self._path}: the directory was removed; no sample is saved")
+        raise CaptureError(f"{self._path}: the directory was moved or replaced")
+
     def _write(self, path: str, content: str) -> None:
-        place = self._directory / path.lstrip("/")
+        with self._errors(path):
+            self._directory.write(path, encoded(content))
+
+    @contextmanager
+    def _errors(self, path: str) -> Iterator[None]:
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(encoded(content))
+            yield
         except OSError as error:
-            raise CaptureError(f"{place}: {error.strerror}") from error
+            raise CaptureError(f"{self._path}{path}: {error.strerror}") from error

@@ -51,8 +51,8 @@ WHOLE = {
     ("iostat",): 5.0,
     ("whatif", "vg/lv3", "--to", "raid10"): 60.0,
     ("explain",): 60.0,
-    ("report", "-o", "/dev/null", "--markdown"): 120.0,
-    ("--every", "60", "export", "--openmetrics", "-o", "/dev/null"): 60.0,
+    ("report", "-o", "-", "--markdown"): 120.0,
+    ("--every", "60", "export", "--openmetrics", "-o", "-"): 60.0,
 }
 HELD = 256.0  # MB
 

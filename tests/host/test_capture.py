@@ -2,10 +2,11 @@
 
 import gzip
 import json
+import os
 
 import pytest
 
-from stackmap.errors import CaptureError, SourceDenied, SourceMissing, SourceTimeout
+from stackmap.errors import CaptureError, OutputRefused, SourceDenied, SourceMissing, SourceTimeout
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import command_file
 from stackmap.host.recording import RecordingHost
@@ -125,12 +126,19 @@ def test_what_did_not_change_is_kept_once(tmp_path):
     assert text.count("counters 0") == text.count("counters 7") == 1
 
 
-def test_a_recording_never_overwrites(tmp_path):
-    """A directory with something in it is somebody's."""
-    (tmp_path / "x").write_text("mine")
+@pytest.mark.parametrize("name", ["folder", "file", "link", "dangling", "pipe"])
+def test_a_recording_makes_its_own_directory(tmp_path, name):
+    """What exists is another's, be it empty; a link is not followed."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(CaptureError, match="not empty"):
-        RecordingHost(Pretender(), str(tmp_path))
+    with pytest.raises(OutputRefused, match="exists; give a new directory"):
+        RecordingHost(Pretender(), str(tmp_path / name))
+    assert list((tmp_path / "folder").iterdir()) == []
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_plain_tree_is_a_machine(tmp_path):

@@ -1,0 +1,181 @@
+"""A directory held by its descriptor: files are made in it, whatever others rename or plant."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import Self
+
+from stackmap.errors import OutputRefused
+
+MAX_LINKS = 40  # symbolic links in one path, as in the kernel
+PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+ROOT = 0
+
+
+class Directory:
+    """An open directory at *path*. Names are relative to it, also with a leading slash."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._descriptor)
+
+    def status(self, name: str) -> os.stat_result | None:
+        """Return the status of *name* itself, also of a link; None if it does not exist."""
+        try:
+            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def make(self, name: str, path: str) -> Directory:
+        """Return the new directory *name*, known as *path*; ``FileExistsError`` if it exists."""
+        os.mkdir(name, PRIVATE_DIRECTORY, dir_fd=self._descriptor)
+        return Directory(path, os.open(name, _DIRECTORY, dir_fd=self._descriptor))
+
+    def create(self, name: str) -> int:
+        """Return the descriptor of the new file *name*; missing directories are made."""
+        folder, _, last = name.rpartition("/")
+        with self._below(folder) as place:
+            return os.open(last, _NEW_FILE, PRIVATE_FILE, dir_fd=place)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write *content* to the file *name*; a file of that name is replaced."""
+        folder, _, last = name.rpartition("/")
+        with self._below(folder) as place:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(last, dir_fd=place)
+            with open(os.open(last, _NEW_FILE, PRIVATE_FILE, dir_fd=place), "wb") as file:
+                file.write(content)
+
+    def link(self, old: str, new: str) -> None:
+        """Give the file *old* a second name; ``FileExistsError`` if *new* exists."""
+        place = self._descriptor
+        os.link(old, new, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=False)
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename the file *old*; a file *new* is replaced."""
+        os.rename(old, new, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove the file *name*."""
+        folder, _, last = name.rpartition("/")
+        with self._below(folder) as place:
+            os.unlink(last, dir_fd=place)
+
+    def discard(self) -> None:
+        """Remove the directory with what is in it, unless another took its place."""
+        import shutil  # only a failed recording pays for it
+
+        if self.is_at_its_path():
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def sync(self) -> None:
+        """Write the names to disk, where the file system can do so."""
+        with contextlib.suppress(OSError):
+            reading = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._descriptor)
+            try:
+                os.fsync(reading)
+            finally:
+                os.close(reading)
+
+    def is_at_its_path(self) -> bool:
+        """Whether the path still leads here; False if the directory was removed, moved or replaced."""
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
+    def is_removed(self) -> bool:
+        """Whether the directory was removed, with all that was in it."""
+        return os.fstat(self._descriptor).st_nlink == 0
+
+    @contextlib.contextmanager
+    def _below(self, folder: str) -> Iterator[int]:
+        """Open the directory *folder* below this one, made if missing; no link is followed."""
+        if ".." in folder.split("/"):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), folder)
+        place = os.dup(self._descriptor)
+        try:
+            for name in filter(None, folder.split("/")):
+                place = _entered(place, name, make=True)
+            yield place
+        finally:
+            os.close(place)
+
+
+def open_directory(path: str, *, make: bool = False) -> Directory:
+    """
+    Return the directory at *path*; with *make*, missing ones are made, for this user only.
+
+    ``OutputRefused`` if a symbolic link on the way belongs to another user.
+    """
+    place = os.open("/" if path.startswith("/") else ".", _DIRECTORY)
+    names = path.split("/")[::-1]  # the next one last
+    links = 0
+    try:
+        while names:
+            name = names.pop()
+            target = _link(place, name, path) if name else None
+            if target is not None and links < MAX_LINKS:
+                links += 1
+                names += target.split("/")[::-1]
+                if target.startswith("/"):
+                    place = _entered(place, "/", make=False)
+            elif name:
+                place = _entered(place, name, make=make)
+    except BaseException:
+        os.close(place)
+        raise
+    return Directory(path, place)
+
+
+def make_directory(path: str) -> Directory:
+    """Return the new directory *path*, for this user only; ``OutputRefused`` if it exists."""
+    folder, name = os.path.split(path.rstrip("/") or path)
+    with open_directory(folder, make=True) as parent:
+        try:
+            return parent.make(name or ".", path)
+        except FileExistsError:
+            raise OutputRefused(f"{path}: exists; give a new directory") from None
+
+
+def _entered(place: int, name: str, *, make: bool) -> int:
+    """Return the directory *name* below *place*, which is closed; no link is followed."""
+    try:
+        below = os.open(name, _DIRECTORY, dir_fd=place)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, PRIVATE_DIRECTORY, dir_fd=place)
+        below = os.open(name, _DIRECTORY, dir_fd=place)
+    os.close(place)
+    return below
+
+
+def _link(place: int, name: str, path: str) -> str | None:
+    """Return where the link *name* leads, None if it is no link; refused if another user made it."""
+    try:
+        status = os.stat(name, dir_fd=place, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISLNK(status.st_mode):
+        return None
+    if status.st_uid not in (ROOT, os.geteuid()):
+        raise OutputRefused(f"{path}: {name} is a symbolic link of another user; give another path")
+    return os.readlink(name, dir_fd=place)
