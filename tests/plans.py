@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.model.device import Device, Kind, Role, Use
 from stackmap.model.layout_request import parse
@@ -71,6 +73,37 @@ def lv_context(
     return PlanContext(
         Topology(devices, edges), top, parse(wanted), groups={"vg": group}, **given
     )  # fmt: skip
+
+
+def pool_context(wanted, segtype="linear", members=1):
+    """A thin pool: its data an LV of its own kind, its metadata one extent on sda."""
+    context = lv_context(segtype, members, wanted, name="pool_tdata")
+    tdata = replace(context.target, kind=Kind.MEMBER)
+    pool = Device(
+        "dm-10", Kind.THIN_POOL, "", label="vg/pool-tpool", target="thin-pool", state="active"
+    )
+    devices = [d for d in context.topology.devices.values() if d.name != "dm-9"]
+    edges = [*context.topology.edges, Edge("dm-10", "dm-9", Role.DATA)]
+    tmeta = LogicalVolume("pool_tmeta", ("linear",), 1, "ewi-ao----", on={"/dev/sda": 1})
+    group = replace(context.group, volumes={**context.group.volumes, "pool_tmeta": tmeta})
+    return replace(context, topology=Topology([*devices, tdata, pool], edges), target=tdata,
+                   groups={"vg": group})  # fmt: skip
+
+
+def cached_context(wanted, segtype, pool):
+    """A LV vg/lv, RAID5 on four disks, under a cache of this segment type."""
+    ending = {"cache": "_corig", "writecache": "_wcorig"}[segtype]
+    context = lv_context("raid5", 4, wanted, name=f"lv{ending}")
+    origin = replace(context.target, kind=Kind.MEMBER)
+    top = Device("dm-10", Kind.CACHE, "", label="vg/lv", target=segtype, state="active",
+                 facts={"mode": "writeback"})  # fmt: skip
+    devices = [d for d in context.topology.devices.values() if d.name != "dm-9"]
+    topology = Topology(
+        [*devices, origin, top], [*context.topology.edges, Edge("dm-10", "dm-9", Role.ORIGIN)]
+    )
+    visible = LogicalVolume("lv", (segtype,), 24, "Cwi-aoC---", pool=pool)
+    group = replace(context.group, volumes={**context.group.volumes, "lv": visible})
+    return replace(context, topology=topology, target=origin, groups={"vg": group})
 
 
 def md_context(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 DEV = "/dev/"
+# Blanks end a name in fio's job file, # and ; begin a comment, and $ may run a program (bc).
+NOT_IN_A_JOB = frozenset(" #;$")
 UNSEEN = "not known: whether another user's process writes to {path}; run as root to find out"
 WRITTEN = "{path} has {size} bytes of data, which the job overwrites"
 
@@ -56,7 +58,7 @@ def target_of(session: Session, measured: Measurement, source: str, target: str)
     paths = [_judged(machine, source, target, first=machine is topology) for machine in machines]
     path = next(filter(None, paths), "")
     found = Target(path) if path else _file(session.host, here, target)
-    if safe(found.path) != found.path or " " in found.path:
+    if safe(found.path) != found.path or NOT_IN_A_JOB & {*found.path}:
         raise TargetRefused(f"{safe(found.path)}: a job file cannot name it")
     return found
 

@@ -29,9 +29,14 @@ class Paragraph(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command line to copy: writers never fold it and put nothing else on the line."""
+    """
+    A command line to copy: writers never fold it and put nothing else on the line.
+
+    ``aside``: not one of those to run in order, such as a roll-back.
+    """
 
     line: str
+    aside: bool = False
 
 
 class Listing(NamedTuple):

@@ -13,6 +13,11 @@ from stackmap.document.templates import title
 from stackmap.document.wording import plural
 from stackmap.model.raid import Layout
 
+ROLL_BACK = (
+    "To go back, run the roll-back commands of the steps that are done, the last step first. Within "
+    "a step, keep their order."
+)
+
 
 def document(context: PlanContext, chosen: Outcome, others: Sequence[Outcome]) -> Iterator[Block]:
     """Yield what ``plan`` prints: the change of layout, and how to make it."""
@@ -37,6 +42,7 @@ def blocks(
             *(f"NOT CHECKED: {each}." for each in plan.unchecked),
         )
     )
+    yield Paragraph(ROLL_BACK)
     for number, step in enumerate(plan.steps, 1):
         yield _card(step, number, key)
     if others:
@@ -106,14 +112,15 @@ def numbers(marked: Sequence[bool]) -> str:
 
 
 def _card(step: Step, number: int, key: str) -> Card:
-    """Return a step: what it does, its command alone on a line, the risk and the way back."""
+    """Return a step: what it does, the risk and the way back; each command alone on a line."""
     blocks: list[Block] = [Command(step.line)]
     if step.risks != NOTHING:
         blocks.append(Paragraph(step.risks, "Risk:"))
-    if step.undo != NOTHING:
-        blocks.append(Paragraph(step.undo, "Roll back:"))
+    if step.undo or step.undo_remark:
+        blocks.append(Paragraph(step.undo_remark, "Roll back:"))
+    blocks += [Command(line, aside=True) for line in step.undo_lines]
     marks = {"offline": not step.online, "no redundancy": not step.redundant}
-    tone = "critical" if step.is_final else "warning" if any(marks.values()) else "info"
+    tone = "critical" if step.final else "warning" if any(marks.values()) else "info"
     marks["days later"] = step.later
     label = ", ".join(mark for mark, holds in marks.items() if holds) or "online"
     return Card(tone, step.does, tuple(blocks), f"{key}-{number}", f"{number}. {label}")

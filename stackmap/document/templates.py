@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from stackmap.analysis.findings.rule import Observation
 from stackmap.document.units import UNKNOWN, duration, number, percent, rate, size
+from stackmap.model.command_line import operand, quoted
 from stackmap.model.topology import Topology
 
 UNITS: dict[str, Callable[[float], str]] = {
@@ -71,8 +72,18 @@ def words_of(topology: Topology, observed: Observation) -> Mapping[str, str]:
 
 
 def filled(template: str, words: Mapping[str, str]) -> str:
-    """Return *template* with *words* in it."""
-    return template.format_map(words)
+    """
+    Return *template* with *words* in it, quoted for a shell in its commands (in backticks).
+
+    >>> filled("{device}: run `lvs {device}`.", {"device": "vg/a;b"})
+    "vg/a;b: run `lvs 'vg/a;b'`."
+    """
+    words = Words({name: word.replace("`", r"\x60") for name, word in words.items()})
+    commands = Words({name: quoted(operand(word)) for name, word in words.items()})
+    parts = template.split("`")
+    return "`".join(
+        part.format_map(commands if number % 2 else words) for number, part in enumerate(parts)
+    )
 
 
 def title(topology: Topology, name: str) -> str:

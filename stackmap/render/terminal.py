@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from stackmap.document import blocks as doc
 from stackmap.render.table import aligned
-from stackmap.render.text import WIDTH, padded_to, safe
+from stackmap.render.text import WIDTH, code_spans, padded_to, safe
 from stackmap.render.text import width as columns_of
 from stackmap.render.tree_style import BOLD, RED, RESET, YELLOW
 
 HANG = "  "
 COLOURS = {"critical": BOLD + RED, "warning": YELLOW}  # by severity; no other text has a colour
 RISKS = re.compile("OFFLINE|WITHOUT REDUNDANCY|NO REDUNDANCY|NOT CHECKED|Risk:")
+UNBROKEN = "\0"  # a space in a command, while a text is folded
 NARROWEST = 20  # columns for text, however deep it is indented
 
 
@@ -75,17 +76,19 @@ def _narrower(style: Style, indent: str) -> Style:
 
 
 def _wrapped(text: str, style: Style, first: str = "", rest: str = "") -> list[str]:
-    """Return *text* folded to the width; *first* and *rest* precede its lines, already escaped."""
+    """Return *text* folded to the width, not in commands; *first* and *rest* precede its lines, already escaped."""
     width = max(NARROWEST + len(rest), style.width)
+    parts = code_spans(safe(text))
+    whole = (f"`{part.replace(' ', UNBROKEN)}`" if n % 2 else part for n, part in enumerate(parts))
     filled = textwrap.wrap(
-        safe(text),
+        "".join(whole),
         width,
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return filled or [first.rstrip()]
+    return [line.replace(UNBROKEN, " ") for line in filled] or [first.rstrip()]
 
 
 @_lines_of.register
@@ -115,7 +118,7 @@ def _aligned(pairs: Sequence[tuple[str, str]], style: Style) -> list[str]:
 
 @_lines_of.register
 def _command(block: doc.Command, _: Style) -> list[str]:
-    return [safe(block.line)]
+    return [(HANG if block.aside else "") + safe(block.line)]
 
 
 @_lines_of.register

@@ -47,16 +47,18 @@ def test_the_way_back_is_a_command(level, members, wanted, onto, back):
     """What mdadm makes it unmakes where no disk was dropped, and that is said in full."""
     first = reshapes(grow(level, members, wanted, onto))[0]
 
-    assert f"mdadm --grow /dev/md0 {back}, once it is in sync" == first.undo
+    assert (f"mdadm --grow /dev/md0 {back}",) == first.undo_lines
+    assert first.undo_remark == "first wait until it is in sync"
 
 
 def test_a_copy_that_was_added_is_taken_off_first():
     (step,) = reshapes(grow("raid1", 2, "raid1:copies=3", "c"))
 
     assert (
-        "mdadm /dev/md0 --fail /dev/sdc --remove /dev/sdc && mdadm --grow /dev/md0 --raid-devices=2"
-        == step.undo
-    )
+        "mdadm /dev/md0 --fail /dev/sdc --remove /dev/sdc",
+        "mdadm --grow /dev/md0 --raid-devices=2",
+    ) == step.undo_lines
+    assert "step before added" in step.undo_remark
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,10 @@ def test_a_copy_that_was_added_is_taken_off_first():
     [("raid5", 3, "raid5:members=4", "d"), ("raid10", 4, "raid10:members=6", "ef"), ("raid5", 3, "raid0", "")],
 )  # fmt: skip
 def test_where_there_is_no_way_back_that_is_said(level, members, wanted, onto):
-    assert reshapes(grow(level, members, wanted, onto))[-1].undo.startswith("none")
+    last = reshapes(grow(level, members, wanted, onto))[-1]
+
+    assert () == last.undo
+    assert last.undo_remark.startswith("not possible")
 
 
 @pytest.mark.parametrize(("level", "members"), [("raid5", 3), ("raid10", 4)])

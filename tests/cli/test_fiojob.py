@@ -6,7 +6,9 @@ import configparser
 import errno
 import json
 import os
+import re
 import shutil
+import string
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -92,6 +94,34 @@ def test_a_file_that_is_there(tmp_path):
 
     # fio divides names at a colon.
     assert rf"filename={tmp_path}/a\:file" in printed("vm-disk1", "--target", str(file))
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_fio_opens_the_target_and_nothing_else(tmp_path):
+    """Whatever its name: fio finds the file, or stackmap refuses what a job file cannot name."""
+    places, job = [], ["[global]", "rw=read", "size=4096", "allow_file_create=0"]
+    for number, letter in enumerate([*string.punctuation.replace("/", ""), " ", "\u00e9", "\\x20"]):
+        for name in (f"{letter}a{letter}b", f"ab{letter}"):
+            file = tmp_path / f"{number}" / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(bytes(4096))
+            places.append(file)
+            words = ["--from", SAMPLE, "fiojob", "vm-disk1", "--target", str(file)]
+            result = CliRunner().invoke(stackmap, words)
+            assert (result.exit_code == 0) == (not {*" #;$"} & {*name}), name
+            if result.exit_code == 0:
+                (line,) = re.findall(r"(?m)^filename=.*", result.stdout)
+                job += [f"[{len(job)}]", line]
+    (tmp_path / "job").write_text("\n".join(job) + "\n")
+    (tmp_path / "empty").mkdir()
+    done = subprocess.run(
+        ["fio", "../job"], cwd=tmp_path / "empty", capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path for path in tmp_path.rglob("*") if path.parent.name.isdigit()) == sorted(
+        places
+    )
 
 
 def refused(path):

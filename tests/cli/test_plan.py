@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,13 @@ def test_a_plan_for_the_article():
 def test_a_line_is_its_words():
     """What is pasted into a shell is what is told by -J."""
     steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
+    text = [line.strip() for line in said("vm-disk1", "--to", "raid10").stdout.splitlines()]
 
     assert [step["command"] for step in steps] == [shlex.split(step["line"]) for step in steps]
-    assert all(step["line"] in said("vm-disk1", "--to", "raid10").stdout for step in steps)
+    undo = [command for step in steps for command in step["undo_commands"]]
+    lines = [line for step in steps if step["undo"] for line in step["undo"].split(" && ")]
+    assert undo == [shlex.split(line) for line in lines]
+    assert Counter(step["line"] for step in steps) + Counter(lines) <= Counter(text)
 
 
 def test_each_step_says_what_it_does():
@@ -63,7 +68,9 @@ def test_each_step_says_what_it_does():
     for number, step in enumerate(steps, 1):
         place = text.index(step["line"], place + 1)
         assert any(line.startswith(f"{number}. ") for line in text[place - 3 : place])
-    commands = {step["line"] for step in steps}
+    commands = {step["line"] for step in steps} | {
+        shlex.join(command) for step in steps for command in step["undo_commands"]
+    }
     assert max(len(line) for line in lines if line.strip() not in commands) <= 80
 
 

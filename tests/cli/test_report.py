@@ -6,6 +6,7 @@ import functools
 import http.server
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -327,12 +328,15 @@ def test_the_plan_is_that_of_plan():
     (way, *_) = plan["ways"]
     told = words_of(found)
     commands = [" ".join(words.split()) for words in map("".join, found.code.values())]
-    steps = [" ".join(step["line"].split()) for step in way["steps"]]
+    steps = [
+        " ".join(shlex.join(command).split())
+        for step in way["steps"]
+        for command in (step["command"], *step["undo_commands"])
+    ]
 
-    assert len(steps) > 5
+    assert len(steps) > 10
     assert [command for command in commands if command in steps] == steps
     assert all(step["risks"] in told for step in way["steps"] if step["risks"])
-    assert all(step["undo"] in told for step in way["steps"] if step["undo"])
     assert "OFFLINE in steps" in told
 
 

@@ -1,15 +1,15 @@
 """
 Follow a plan exactly as it is printed, while somebody writes: in the guest, as root.
 
-    follow.py [--kill] [--spare DISK]... [--back STEPS] [--key PASSPHRASE] [--fio] [--then COMMAND]
+    follow.py [--kill] [--spare DISK]... [--back STEP] [--key PASSPHRASE] [--fio] [--then COMMAND]
               FOLDER MOUNT DEVICE STATE
 
 FOLDER/plan.json is what ``stackmap plan -J`` printed; its first way is gone,
 step by step. Where a step is online, files are written and synced to MOUNT all
 the time, with --fio beside random reads and writes of fio's; before one that
 is not, the writers let go. STATE is a command that is run after each step.
-With --back the plan is given up after the first of STEPS, and what they say of
-the way back is gone, one after the other. At the end every file is compared
+With --back the plan is given up after STEP, and the roll-back commands of the
+steps so far are run, the last step first, as the plan tells the reader to. At the end every file is compared
 with what was written, past the page cache, and the file system on DEVICE is
 checked; COMMAND is run. With --kill as many disks as the new layout promises to
 outlive are then dead, those that held the volume before first, and all is read
@@ -22,6 +22,7 @@ import argparse
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -171,13 +172,10 @@ def follow(steps: list[dict], writers: Writers, state: str, words: str) -> list[
 
 
 def go_back(steps: list[dict], state: str) -> list[dict[str, object]]:
-    """Go the ways back of *steps*: of each what stands before a comma or semicolon, as it is printed."""
+    """Undo *steps*, the last first; the first command that fails is the last."""
     told: list[dict[str, object]] = []
-    for step in steps:
-        if step["undo"] is None:
-            continue
-        line = step["undo"].partition(",")[0].partition(";")[0]
-        entry = {"line": line, **ran(["sh", "-c", line], YES)}
+    for command in (each for step in reversed(steps) for each in step["undo_commands"]):
+        entry = {"line": shlex.join(command), **ran(command, YES)}
         in_sync()
         told.append(entry | {"after": asked(state)})
         if entry["status"]:
@@ -246,7 +244,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--fio", action="store_true")
     parser.add_argument("--spare", action="append", default=[])
-    parser.add_argument("--back", type=lambda words: [int(n) for n in words.split()], default=[])
+    parser.add_argument("--back", type=int, default=0)
     parser.add_argument("--key", default="")
     parser.add_argument("--then", default="true")
     for name in ("folder", "mount", "device", "state"):
@@ -264,11 +262,9 @@ def main() -> None:
     before, stood_on = asked(given.state), on_disks(device)
     writers.start()
     time.sleep(1)
-    last = max(given.back, default=len(way["steps"]))
+    last = given.back or len(way["steps"])
     steps = follow(way["steps"][:last], writers, given.state, given.key)
-    back = go_back([way["steps"][number - 1] for number in given.back], given.state)
-    if not os.path.ismount(mount):
-        ran(["mount", device, mount])  # as the end of some ways back leaves it to the reader
+    back = go_back(way["steps"][:last], given.state) if given.back else []
     writers.start()
     time.sleep(1)
     writers.stop()

@@ -42,9 +42,10 @@ def made(name: str, way: str, asked: str) -> dict[str, object]:
             failed[step["line"]] = said
             break
     state = ran("sh", "-c", STATES[way])[1]
-    status, said = ran("sh", "-c", told["steps"][0]["undo"])
-    if status:
-        failed[told["steps"][0]["undo"]] = said
+    for command in told["steps"][0]["undo_commands"]:
+        status, said = ran(*command)
+        if status:
+            failed[" ".join(command)] = said
     return {"layout": layout, "promised": told["result"], "state": state, "failed": failed}
 
 

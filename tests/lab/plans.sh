@@ -10,7 +10,7 @@ lvm_state='lvs --all --reportformat=json --options=lv_name,segtype,lv_attr,sync_
 files() { mkfs.ext4 -q -F -b 4096 "$1"; mount -o noatime "$1" /mnt; }
 
 # How a plan is followed is told follow.py by the words in `how`; a load is recorded before and after it, for so
-# many seconds as `loads` says. given_up STEPS: not to the end, but so far, and back by the ways of these steps.
+# many seconds as `loads` says. given_up STEP: not to the end, but so far, and back by what these steps say.
 how=(--kill)
 loads=24
 given_up() { how=("${how[@]/--kill/--back=$1}"); loads=; }

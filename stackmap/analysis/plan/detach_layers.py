@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -12,6 +11,7 @@ from stackmap.analysis.plan.placement import place
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Step
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command
 from stackmap.model.device import Kind
 from stackmap.model.volume_group import LogicalVolume
 
@@ -80,7 +80,7 @@ def _pool_metadata(context: PlanContext, name: str) -> tuple[Step, ...]:
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", "1", full, pv.path),
         "mirrors the pool's metadata to a second disk; without metadata all thin volumes are lost",
         "causes a little I/O",
-        f"lvconvert --yes --mirrors 0 {shlex.quote(full)} {pv.path}",
+        (("lvconvert", "--yes", "--mirrors", "0", full, pv.path),),
     )
     return mirroring, waiting(full, "raid1")
 
@@ -106,7 +106,7 @@ def _writecached(context: PlanContext, name: str) -> DetachedLayers:
     return replace(_around_cache(group, name, attach, pool), unchecked=(WRITEBACK,))
 
 
-def _around_cache(group: str, name: str, attach: tuple[str, ...], pool: str) -> DetachedLayers:
+def _around_cache(group: str, name: str, attach: Command, pool: str) -> DetachedLayers:
     split = ("lvconvert", "--yes", "--splitcache", f"{group}/{name}")
     # LVM does not attach an active volume as a cache; a cache pool is never active.
     deactivate = ("lvchange", "--activate", "n", f"{group}/{pool}")
@@ -115,13 +115,13 @@ def _around_cache(group: str, name: str, attach: tuple[str, ...], pool: str) -> 
         split,
         "writes dirty blocks back and detaches the cache",
         "the volume is as slow as its disks until the cache is back and warm",
-        " && ".join(map(shlex.join, on)),
+        on,
     )
     after = Step(
         attach,
         "attaches the cache again, empty",
         "the cache starts cold, with LVM's default policy and chunk size",
-        shlex.join(split),
+        (split,),
     )
     if len(on) == 1:
         return DetachedLayers(name, (before,), (after,))
@@ -160,13 +160,13 @@ def _checksummed(context: PlanContext, name: str) -> DetachedLayers:
         off,
         "removes the members' checksums",
         "corrupt data from a disk is not detected until the checksums are back",
-        shlex.join(on),
+        (on,),
     )
     add = Step(
         on,
         "computes checksums of all members again, in the background",
         "reads every member once",
-        shlex.join(off),
+        (off,),
     )
     return DetachedLayers(name, (remove,), (add,))
 

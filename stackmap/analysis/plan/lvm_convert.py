@@ -7,7 +7,6 @@ of these steps says so.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from stackmap.analysis.plan.detach_layers import detach_layers
@@ -24,6 +23,7 @@ from stackmap.analysis.plan.lvm_steps import waiting
 from stackmap.analysis.plan.placement import metadata_extents, place, require_room
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import (
+    AFTER_SYNC,
     GEOMETRY,
     REQUESTED,
     SYNC_LOAD,
@@ -33,6 +33,7 @@ from stackmap.analysis.plan.step import (
     unprotected,
 )
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command
 from stackmap.model.device import Role
 from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
 from stackmap.model.raid import Layout, layout
@@ -237,7 +238,7 @@ def _steps(name: str, conversions: Path, data: int, added: Added) -> list[Step]:
         words = ("lvconvert", "--yes", "--type", each.after, name, *(pv.path for pv in pvs))
         does = f"converts it to {each.after} with {members(each.after, data)} members"
         risks = _risks(each, conversions, adds=bool(pvs))
-        pair = [Step(words, does, risks, _undo(name, each))]
+        pair = [Step(words, does, risks, _undo(name, each), AFTER_SYNC)]
         if each.after not in STRIPED:
             pair.append(waiting(name, *names(each.after)))
         steps += unprotected(pair) if _lacks_redundancy(each, conversions) else pair
@@ -250,11 +251,10 @@ def _lacks_redundancy(conversion: Conversion, conversions: Path) -> bool:
     return conversions[0].before not in STRIPED and bool(striped)
 
 
-def _undo(name: str, conversion: Conversion) -> str:
+def _undo(name: str, conversion: Conversion) -> tuple[Command, ...]:
     """Return the commands back; several where a striped type needs raid0_meta in between."""
     types = (each.after for each in path(conversion.after, conversion.before) or ())
-    lines = (shlex.join(["lvconvert", "--yes", "--type", each, name]) for each in types)
-    return f"{' && '.join(lines)}, once it is in sync"
+    return tuple(("lvconvert", "--yes", "--type", each, name) for each in types)
 
 
 def _risks(conversion: Conversion, conversions: Path, *, adds: bool) -> str:

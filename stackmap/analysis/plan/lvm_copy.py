@@ -7,7 +7,6 @@ copy, and is kept until the last step.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 from stackmap.analysis.plan.detach_layers import detach_layers
@@ -25,6 +24,7 @@ from stackmap.analysis.plan.step import (
 )
 from stackmap.analysis.plan.users import stop_users, untested_users
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command
 from stackmap.model.raid import RAID_LEVELS, Layout
 from stackmap.model.volume_group import PhysicalVolume
 
@@ -87,7 +87,7 @@ def _create(
         words,
         f"creates {new}: {result}, {'one member on each of these PVs' if len(pvs) > 1 else 'on this PV'}",
         SYNC if result.survivable_failures else NOTHING,
-        f"lvremove {shlex.quote(new)}",
+        (("lvremove", "--yes", new),),
     )
     return [create, *([waiting(new)] if result.survivable_failures else [])]
 
@@ -95,26 +95,25 @@ def _create(
 def _swap(group: str, name: str, size: int) -> list[Step]:
     """Return the offline steps that copy the LV and give the copy its name."""
     old, new = f"{group}/{name}", f"{group}/{name}{NEW_SUFFIX}"
-    quoted, vg, lv = shlex.quote(old), shlex.quote(group), shlex.quote(name)
-    activate = f"lvchange --activate y {quoted}"
-    writable = f"lvchange --permission rw {quoted} && {activate}"
-    undo = f"lvchange --activate n {quoted} && {writable}; start its users"
-    restore = f"lvrename {vg} {shlex.quote(name + OLD_SUFFIX)} {lv}"
-    set_aside = f"lvrename {vg} {lv} {shlex.quote(name + NEW_SUFFIX)}"
+    activate, deactivate = (("lvchange", "--activate", to, old) for to in "yn")
+    protect, unprotect = (("lvchange", "--permission", to, old) for to in ("r", "rw"))
+    set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
+    unname, give_name = _renames(group, name, name + NEW_SUFFIX)
     return [
-        Step(("lvchange", "--activate", "n", old),
-             "deactivates the LV; fails if it is in use, so stop its users first", undo=activate, online=False),
-        Step(("lvchange", "--permission", "r", old), "protects the old LV against writes",
-             undo=writable, online=False),
-        Step(("lvchange", "--activate", "y", old), "activates it read-only", undo=undo, online=False),
-        *copy_and_compare(f"/dev/{old}", f"/dev/{new}", size, undo),
-        Step(("lvchange", "--activate", "n", old),
-             "deactivates the old LV to avoid duplicate file-system UUIDs", undo=undo, online=False),
-        Step(("lvrename", group, name, name + OLD_SUFFIX), "renames the old LV",
-             undo=f"{restore} && {undo}", online=False),
-        Step(("lvrename", group, name + NEW_SUFFIX, name),
-             "gives the new LV its name; then start the users",
-             "writes from here on go only to the new LV",
-             f"stop its users; lvchange --activate n {quoted} && {set_aside} && {restore} && {undo}; "
+        Step(deactivate, "deactivates the LV; fails if it is in use, so stop its users first",
+             undo=(activate,), online=False),
+        Step(protect, "protects the old LV against writes", undo=(unprotect,), online=False),
+        Step(activate, "activates it read-only", undo=(deactivate,), online=False),
+        *copy_and_compare(f"/dev/{old}", f"/dev/{new}", size),
+        Step(deactivate, "deactivates the old LV to avoid duplicate file-system UUIDs",
+             undo=(activate,), online=False),
+        Step(set_aside, "renames the old LV", undo=(restore,), online=False),
+        Step(give_name, "gives the new LV its name; then start the users",
+             "writes from here on go only to the new LV", (deactivate, unname),
              "later writes stay on the new LV", online=False),
     ]  # fmt: skip
+
+
+def _renames(group: str, one: str, other: str) -> tuple[Command, Command]:
+    """Return the commands that rename an LV, and rename it back."""
+    return ("lvrename", group, one, other), ("lvrename", group, other, one)

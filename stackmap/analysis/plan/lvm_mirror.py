@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from stackmap.analysis.plan.detach_layers import detach_layers
 from stackmap.analysis.plan.lvm_convert import require_synced
 from stackmap.analysis.plan.lvm_steps import waiting
@@ -71,7 +69,7 @@ def _add(
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(count - 1), name, *paths),
         f"adds {count - len(images)} mirrors on {', '.join(paths)} and starts their sync",
         SYNC_LOAD,
-        shlex.join(["lvconvert", "--yes", "--mirrors", str(len(images) - 1), name, *paths]),
+        (("lvconvert", "--yes", "--mirrors", str(len(images) - 1), name, *paths),),
     )
     room = f"{extents + metadata} free extents on each of {', '.join(paths)}, on separate disks"
     return [convert, waiting(name, "raid1")], (room,)
@@ -82,5 +80,6 @@ def _remove(name: str, now: int, count: int) -> Step:
         ("lvconvert", "--yes", "--mirrors", str(count - 1), name),
         f"removes {now - count} of {now} copies",
         REQUESTED if count == 1 else FEWER_FAILURES,
-        f"lvconvert --yes --type raid1 --mirrors {now - 1} {shlex.quote(name)}, and a sync",
+        (("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(now - 1), name),),
+        "this starts a sync",
     )

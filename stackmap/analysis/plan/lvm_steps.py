@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-
-from stackmap.analysis.plan.step import NO_UNDO, NO_WAY_BACK, Step, script
+from stackmap.analysis.plan.step import NO_WAY_BACK, Step
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import script
 from stackmap.model.layout_request import unsupported_by_lvm
 from stackmap.model.raid import RAID_LEVELS, Layout
 
-IN_SYNC = "100.00 idle"
-POLL_SECONDS = 5
-_LVS = ("lvs", "--all", "--noheadings", "--options")  # --all: a pool's data is a sub-LV
+_LVS = "lvs --all --noheadings --options"  # --all: a pool's data is a sub-LV
+_WAIT = (
+    f'while sleep 5; s=$(echo $({_LVS} sync_percent,raid_sync_action,lv_health_status "$1")); '
+    '[ "$s" ] && [ "${s#100.00 idle}" = "$s" ]; do :; done; [ "$s" = "100.00 idle" ]'
+)
+_PROOF = f' && {_LVS} segtype "$1" | grep -qxE " *($2) *"'
 
 
 def shape(layout: Layout) -> tuple[str, ...]:
@@ -42,19 +44,12 @@ def segtype(layout: Layout) -> str:
 
 def waiting(name: str, *segtypes: str) -> Step:
     """Return the step that waits for the sync of LV *name*; it fails unless that is healthy and of *segtypes*."""
-    status = shlex.join([*_LVS, "sync_percent,raid_sync_action,lv_health_status", name])
-    loop = (
-        f'while sleep {POLL_SECONDS}; s=$(echo $({status})); [ "$s" ] && [ "${{s#{IN_SYNC}}}" = "$s" ]; '
-        f'do :; done; [ "$s" = "{IN_SYNC}" ]'
+    if not segtypes:
+        return Step(script(_WAIT, name), "waits for the sync; stop here if it fails")
+    return Step(
+        script(_WAIT + _PROOF, name, "|".join(segtypes)),
+        f"waits for the sync, then checks that the type is {segtypes[0]}; stop here if it fails",
     )
-    does = "waits for the sync; stop here if it fails"
-    if segtypes:
-        types = shlex.join([*_LVS, "segtype", name])
-        loop += f' && {types} | grep -qxE " *({"|".join(segtypes)}) *"'
-        does = (
-            f"waits for the sync, then checks that the type is {segtypes[0]}; stop here if it fails"
-        )
-    return Step(script(loop), does)
 
 
 def removal(name: str, what: str) -> Step:
@@ -63,6 +58,6 @@ def removal(name: str, what: str) -> Step:
         ("lvremove", "--yes", name),
         f"frees {what}; run it days later, when the new layout has proved itself",
         NO_WAY_BACK,
-        NO_UNDO,
         later=True,
+        final=True,
     )

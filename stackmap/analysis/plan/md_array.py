@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
 from stackmap.analysis.plan.md_changes import PARITY_LAST
 from stackmap.analysis.plan.mdadm_grow import ROTATIONS
 from stackmap.analysis.plan.placement import disks
 from stackmap.analysis.plan.plan_context import PlanContext, path_of
-from stackmap.analysis.plan.step import NO_UNDO, NO_WAY_BACK, Step, script
+from stackmap.analysis.plan.step import NO_WAY_BACK, Step
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import script
 from stackmap.model.device import UNUSED, Device, Kind
 from stackmap.model.raid import RAID_LEVELS, Layout
 
@@ -20,6 +19,14 @@ RESERVED, RESERVED_SHARE = 128 * 1024**2, 10
 MIB = 1024**2
 BUSY = "(Resync|Recovery|Rebuild|Reshape|Check) Status|DELAYED|PENDING"
 POLL_SECONDS = 5
+# Lets a sync run to its end. During a reshape mdadm raises sync_max step by step (Grow.c,
+# progress_reshape). In the lab it set it once more after the end, and the next sync stopped there
+# without a message.
+_REMOVE_LIMIT = (
+    'md="/sys/class/block/$(basename "$(readlink -f "$1")")/md"; '
+    'free() { [ ! -e "$md/sync_max" ] || grep -qE "reshape|frozen" "$md/sync_action" || '
+    'echo max > "$md/sync_max"; }; '
+)
 _RAID10_LAYOUTS = {"near": "n", "far": "f", "offset": "o"}
 
 
@@ -86,7 +93,6 @@ def create(path: str, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
     """Return the steps that create an array at *path*, wait for its first sync, and empty it."""
     chunk = (f"--chunk={(layout.chunk or 0) // 1024}",) if RAID_LEVELS[layout.level].stripes else ()
     names = tuple(path_of(device) for device in chosen)
-    undo = f"mdadm --stop {path}; {shlex.join(['mdadm', '--zero-superblock', *names])}"
     create = Step(
         (
             "mdadm", "--create", path, "--run", f"--level={layout.level.removeprefix('raid')}",
@@ -95,14 +101,13 @@ def create(path: str, layout: Layout, chosen: tuple[Device, ...]) -> list[Step]:
         ),
         f"creates {path}: {layout}",
         f"erases {', '.join(names)}; the first sync competes for I/O on these disks",
-        undo,
+        (("mdadm", "--stop", path), ("mdadm", "--zero-superblock", *names)),
     )  # fmt: skip
     # Contents of an earlier array on these disks may reappear, and LVM activates what it finds.
     empty = Step(
         ("wipefs", "--all", path),
         "removes signatures of earlier contents; if it fails, they are in use: stop here",
         f"earlier contents of {path} can no longer be found",
-        undo,
     )
     return [create, *([waiting(path, layout)] if layout.survivable_failures else []), empty]
 
@@ -115,10 +120,10 @@ def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
     """
     # mdadm --wait fails if the sync has already ended. The loop wants two idle polls in a row:
     # a reshape ends before the sync after it begins, and before mdadm changes the level.
-    detail = shlex.join(["mdadm", "--detail", path])
+    detail = 'mdadm --detail "$array"'
     free = "free; " if reshaped else ""
     loop = (
-        f"busy() {{ {detail} | grep -qE '{BUSY}'; }}; "
+        f"array=$1; busy() {{ {detail} | grep -qE '{BUSY}'; }}; "
         f"while sleep {POLL_SECONDS}; {free}busy || {{ sleep {POLL_SECONDS}; {free}busy; }}; do :; done; "
     )
     lines = ["State : [a-z-]+ ?", f"Raid Level : {after.level}", f"Raid Devices : {after.members}"]
@@ -127,22 +132,8 @@ def waiting(path: str, after: Layout, *, reshaped: bool = False) -> Step:
     lines += [f"Chunk Size : {after.chunk // 1024}K"] if after.chunk else []
     proof = f"""[ "$({detail} | grep -cE '({"|".join(lines)})$')" = {len(lines)} ]"""
     return Step(
-        script((_remove_limit(path) if reshaped else "") + loop + proof),
+        script((_REMOVE_LIMIT if reshaped else "") + loop + proof, path),
         f"waits for the sync, then checks that it is a healthy {after.level}; stop here if it fails",
-    )
-
-
-def _remove_limit(path: str) -> str:
-    """
-    Return a shell function that lets a sync run to its end.
-
-    During a reshape mdadm raises sync_max step by step (Grow.c, progress_reshape). In the lab it
-    set it once more after the end, and the next sync stopped there without a message.
-    """
-    return (
-        f'md="/sys/class/block/$(basename "$(readlink -f {shlex.quote(path)})")/md"; '
-        'free() { [ ! -e "$md/sync_max" ] || grep -qE "reshape|frozen" "$md/sync_action" || '
-        'echo max > "$md/sync_max"; }; '
     )
 
 
@@ -175,6 +166,6 @@ def remove(context: PlanContext) -> list[Step]:
     path, names = path_of(context.target), member_paths(context)
     return [
         Step(("mdadm", "--stop", path), "stops the old array, days later",
-             undo=shlex.join(["mdadm", "--assemble", path, *names]), later=True),
-        Step(("mdadm", "--zero-superblock", *names), "frees its disks", NO_WAY_BACK, NO_UNDO, later=True),
+             undo=(("mdadm", "--assemble", path, *names),), later=True),
+        Step(("mdadm", "--zero-superblock", *names), "frees its disks", NO_WAY_BACK, later=True, final=True),
     ]  # fmt: skip

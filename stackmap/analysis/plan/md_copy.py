@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from stackmap.analysis.plan import md_array
 from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, copy_and_compare, printable
@@ -24,18 +22,17 @@ def copy(context: PlanContext) -> Plan:
             f"{context.target.title} has {size} bytes; {layout} on these disks holds {room}"
         )
     old, new = path_of(context.target), f"/dev/md/{md_array.new_name(context)}"
-    assemble = shlex.join(["mdadm", "--assemble", old, *md_array.member_paths(context)])
+    assemble = ("mdadm", "--assemble", "--readonly", old, *md_array.member_paths(context))
     stop, start = stop_users(context, new)
-    undo = f"mdadm --stop {new}; mdadm --readwrite {old}; start its users"
     steps = (
         *md_array.create(new, layout, chosen),
         md_array.show_config(new),
         *stop,
         Step(("mdadm", "--readonly", old), "protects the old array; fails if it is being written to",
-             undo=f"mdadm --readwrite {old}", online=False),
-        *copy_and_compare(old, new, size, undo),
+             undo=(("mdadm", "--readwrite", old),), online=False),
+        *copy_and_compare(old, new, size),
         Step(("mdadm", "--stop", old), "stops the old array to avoid duplicate file-system UUIDs",
-             undo=f"{assemble}; start its users", online=False),
+             undo=(assemble,), online=False),
         *context.mark_unprotected((*start, *md_array.remove(context)[1:]), layout),
     )  # fmt: skip
     checked = (f"the new array holds at least {room} bytes, of {size} needed",)

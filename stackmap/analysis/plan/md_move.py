@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from stackmap.analysis.plan import md_array
-from stackmap.analysis.plan.plan_context import PlanContext, path_of
+from stackmap.analysis.plan.plan_context import PlanContext, path_of, require_valid_names
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
@@ -51,6 +49,7 @@ def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
         raise PlanRefused(f"whether it is a PV is not known: {context.reason}")
     for group in context.groups.values():
         if pv := group.pv_of(context.target.name):
+            require_valid_names(group)
             if group.shared:
                 raise PlanRefused(
                     f"{group.name} is shared by several hosts; pvmove there was not tested"
@@ -62,17 +61,16 @@ def _pv(context: PlanContext) -> tuple[VolumeGroup, PhysicalVolume]:
 
 
 def _move(group: str, old: str, new: str) -> list[Step]:
-    back = f"pvmove {shlex.quote(new)} {shlex.quote(old)}"
     return [
-        Step(("pvcreate", "--yes", new), "makes the new array a PV", undo=f"pvremove {new}"),
+        Step(("pvcreate", "--yes", new), "makes the new array a PV", undo=(("pvremove", new),)),
         Step(("vgextend", group, new), f"adds it to {group}",
-             undo=f"vgreduce {shlex.quote(group)} {new}"),
+             undo=(("vgreduce", group, new),)),
         Step(("pvmove", "--interval", PROGRESS, old, new),
              "moves all LVs online; each is mirrored until its copy is complete",
              "competes for I/O; after a crash, pvmove without arguments continues",
-             f"{back}; while it runs, pvmove --abort"),
+             (("pvmove", new, old),), "while it runs, stop it with pvmove --abort instead"),
         Step(("vgreduce", group, old), "removes the old array from the VG",
-             undo=f"vgextend {shlex.quote(group)} {old}; {back}"),
-        Step(("pvremove", old), "removes the PV label from the old array", undo=f"pvcreate {old}",
+             undo=(("vgextend", group, old),)),
+        Step(("pvremove", old), "removes the PV label from the old array", undo=(("pvcreate", old),),
              later=True),
     ]  # fmt: skip

@@ -8,7 +8,6 @@ has no redundancy between two steps, and each of these steps says so.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from stackmap.analysis.plan import md_array
@@ -134,7 +133,7 @@ def _steps(path: str, change: Change, present: Layout, result: Layout) -> list[S
         words(path, change),
         f"{change.does}, in the background",
         risks(change, passing="raid0" not in (present.level, result.level)),
-        undo(path, change),
+        *undo(path, change),
     )
     # A raid0 takes its new disks with the --grow.
     spared = change.added and change.before.level != "raid0"
@@ -148,7 +147,7 @@ def _add_spares(path: str, names: tuple[str, ...]) -> Step:
         ("mdadm", path, "--add", *names),
         f"adds {', '.join(names)} as spares",
         f"erases {', '.join(names)}",
-        shlex.join(["mdadm", path, "--remove", *names]),
+        (("mdadm", path, "--remove", *names),),
     )
 
 
@@ -156,5 +155,5 @@ def _bitmap(path: str) -> Step:
     return Step(
         ("mdadm", "--grow", path, "--bitmap=internal"),
         "adds a write-intent bitmap, so that a crash does not cause a full sync",
-        undo=f"mdadm --grow {shlex.quote(path)} --bitmap=none",
+        undo=(("mdadm", "--grow", path, "--bitmap=none"),),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from stackmap.analysis.plan.md_changes import PARITY_LAST
-from stackmap.analysis.plan.step import FEWER_FAILURES, REQUESTED, SYNC_LOAD
+from stackmap.analysis.plan.step import AFTER_SYNC, FEWER_FAILURES, REQUESTED, SYNC_LOAD
+from stackmap.model.command_line import Command
 from stackmap.model.raid import Layout
 
 BACKUP = "/var/tmp"  # noqa: S108 - the reshape's backup must survive a reboot
@@ -15,7 +15,12 @@ RESTRIPE = (
     "reads and writes every stripe; after a crash it continues, with the backup file if mdadm asks "
     "for it (mdadm --assemble --backup-file)"
 )
-NOT_IN_PLACE = "none in place; use a new array and a copy or pvmove"
+NOT_IN_PLACE = "not possible in place; use a new array and a copy or pvmove"
+DISKS_DROPPED = (
+    "not possible without the dropped disks; erase their superblocks, then plan the way to {level} "
+    "with them as --onto"
+)
+WITH_DISKS = "this also removes the disks that the step before added"
 
 # mdadm's names for the rotations of parity.
 ROTATIONS = {
@@ -53,7 +58,7 @@ class Change:
         return "raid0" in (self.before.level, self.after.level)
 
 
-def words(path: str, change: Change) -> tuple[str, ...]:
+def words(path: str, change: Change) -> Command:
     """
     Return the command.
 
@@ -91,20 +96,17 @@ def risks(change: Change, *, passing: bool) -> str:
     return f"{RESTRIPE}; {FEWER_FAILURES}" if fewer else RESTRIPE
 
 
-def undo(path: str, change: Change) -> str:
-    """Return the command back, or what to do instead."""
+def undo(path: str, change: Change) -> tuple[tuple[Command, ...], str]:
+    """Return the commands back, () for none, and a remark."""
     before, after = change.before, change.after
-    quoted, gone = shlex.quote(path), shlex.join(change.added)
     if after.level == "raid0":
-        return (
-            f"none without the dropped disks: erase their superblocks, then run stackmap plan {quoted} "
-            f"--to {before.level} --onto them"
-        )
+        return (), DISKS_DROPPED.format(level=before.level)
     added = after.members - before.members
+    back = words(path, Change(after, before))
     # Which of an array's own spares md took is not known.
     if before.level == after.level == "raid1" and len(change.added) == added:
-        fewer = words(path, Change(after, before))
-        return f"mdadm {quoted} --fail {gone} --remove {gone} && {shlex.join(fewer)}"
+        off = ("mdadm", path, "--fail", *change.added, "--remove", *change.added)
+        return (off, back), WITH_DISKS
     if before.level == after.level and added:
-        return NOT_IN_PLACE
-    return f"{shlex.join(words(path, Change(after, before)))}, once it is in sync"
+        return (), NOT_IN_PLACE
+    return (back,), AFTER_SYNC

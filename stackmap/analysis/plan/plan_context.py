@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from stackmap.model.volume_group import LogicalVolume, VolumeGroup
 
 # Besides letters and digits, device-mapper leaves these as they are in node names (dmsetup(8)).
 _UNMANGLED = "#+-.:=@_"
+_LVM_NAME = re.compile(r"[A-Za-z0-9+_.][A-Za-z0-9+_.-]*")
 # Roles on the data path, and kinds of devices that have a layout.
 DATA_ROLES = frozenset({Role.DATA, Role.ORIGIN})
 WITH_LAYOUT = frozenset({Kind.VOLUME, Kind.MEMBER, Kind.ARRAY})
@@ -77,6 +79,7 @@ class PlanContext:
         name = self.target.label.partition("/")[0]
         if name not in self.groups:
             raise PlanRefused(f"LVM does not report the VG {name}")
+        require_valid_names(self.groups[name])
         return self.groups[name]
 
     @property
@@ -86,6 +89,13 @@ class PlanContext:
         if name not in self.group.volumes:
             raise PlanRefused(f"LVM does not report the LV {self.target.label}")
         return self.group.volumes[name]
+
+
+def require_valid_names(group: VolumeGroup) -> None:
+    """Refuse a VG with a name that LVM does not allow (lvm(8)): it could pass for an option."""
+    for name in (group.name, *group.volumes):
+        if not _LVM_NAME.fullmatch(name):
+            raise PlanRefused(f"LVM does not allow the name {name}")
 
 
 def target(topology: Topology, names: list[str]) -> Device:
@@ -136,6 +146,12 @@ def mangled(name: str) -> str:
     return "".join(
         letter
         if (letter.isascii() and letter.isalnum()) or letter in _UNMANGLED
-        else "".join(f"\\x{byte:02x}" for byte in letter.encode())
+        else "".join(f"\\x{byte:02x}" for byte in _bytes(letter))
         for letter in name
     )
+
+
+def _bytes(letter: str) -> bytes:
+    """Return the bytes of *letter*, which may stand for one that is not UTF-8."""
+    not_utf8 = "\udc80" <= letter <= "\udcff"
+    return letter.encode(errors="surrogateescape" if not_utf8 else "surrogatepass")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, quoted
 from stackmap.model.raid import Layout
 
 NOTHING = "nothing"
-NO_UNDO = "none"
 NO_WAY_BACK = "cannot be undone; restore from a backup"
+AFTER_SYNC = "first wait until it is in sync"
 REQUESTED = "NO REDUNDANCY from here on, as requested"
 SYNC_LOAD = "the sync competes for I/O on these disks"
 FEWER_FAILURES = "survives one disk failure less"
@@ -25,31 +25,34 @@ GEOMETRY = (
 @dataclass(frozen=True, slots=True)
 class Step:
     """
-    One command, as words.
+    One command.
 
-    ``does``, ``risks``, ``undo``: sentences; ``undo`` applies after this step.
-    ``online``: users of the volume may keep running. ``redundant``: False
-    while one disk failure loses data that it would not lose now. ``later``:
-    to run days later, when the new layout has proved itself.
+    ``does``, ``risks``, ``undo_remark``: sentences. ``undo``: the commands that
+    undo this step alone, once every later step is undone. ``online``: users of
+    the volume may keep running. ``redundant``: False while one disk failure
+    loses data that it would not lose now. ``later``: to run days later, when
+    the new layout has proved itself. ``final``: it cannot be undone.
     """
 
-    command: tuple[str, ...]
+    command: Command
     does: str
     risks: str = NOTHING
-    undo: str = NOTHING
+    undo: tuple[Command, ...] = ()
+    undo_remark: str = ""
     online: bool = True
     redundant: bool = True
     later: bool = False
-
-    @property
-    def is_final(self) -> bool:
-        """Whether it cannot be undone."""
-        return self.undo == NO_UNDO
+    final: bool = False
 
     @property
     def line(self) -> str:
         """The command quoted for a shell."""
-        return shlex.join(self.command)
+        return quoted(self.command)
+
+    @property
+    def undo_lines(self) -> tuple[str, ...]:
+        """The commands that undo it, quoted for a shell."""
+        return tuple(map(quoted, self.undo))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +82,19 @@ def unprotected(steps: Iterable[Step]) -> list[Step]:
 
 def printable(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Return *steps*; refused if a name has unprintable characters, for names are untrusted."""
-    for word in (word for step in steps for word in step.command):
-        if not word.isprintable():
+    commands = (command for step in steps for command in (step.command, *step.undo))
+    for command in commands:
+        if not "".join(command).isprintable():
             raise PlanRefused("a name has unprintable characters, so commands cannot be pasted")
     return steps
 
 
-def script(text: str) -> tuple[str, ...]:
-    """Return a command that runs *text* in a shell."""
-    return ("sh", "-c", text)
-
-
-def copy_and_compare(old: str, new: str, size: int, undo: str) -> list[Step]:
+def copy_and_compare(old: str, new: str, size: int) -> list[Step]:
     """Return the offline steps that copy *size* bytes from path *old* to *new* and compare them."""
     words = ("dd", f"if={old}", f"of={new}", "bs=4M", "iflag=direct", "oflag=direct", "conv=fsync",
              "status=progress")  # fmt: skip
     return [
-        Step(words, "copies the data", f"overwrites {new}, which must be new and empty", undo,
-             online=False),
+        Step(words, "copies the data", f"overwrites {new}, which must be new and empty", online=False),
         Step(("cmp", f"--bytes={size}", old, new),
-             "compares every byte; continue only if it prints nothing", undo=undo, online=False),
+             "compares every byte; continue only if it prints nothing", online=False),
     ]  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import NOTHING, Step
 from stackmap.errors import PlanRefused
+from stackmap.model.command_line import Command, operand
 from stackmap.model.device import Device, Kind, Use
 
 INTERRUPTED = "its users are interrupted from here on"
@@ -70,10 +72,17 @@ def _from_the_top(context: PlanContext) -> Iterator[Device]:
 
 
 def _pair(
-    stop: tuple[tuple[str, ...], str, str, str], start: tuple[tuple[str, ...], str, str, str]
+    stop: tuple[Command, str, str], start: tuple[Command, str, str], again: Command
 ) -> StopAndStart:
-    """Return two offline steps, each given as command, what it does, risk and undo."""
-    return [Step(*stop, online=False)], [Step(*start, online=False)]
+    """
+    Return two offline steps, each given as command, what it does and risk.
+
+    Each undoes the other; *again* starts the user where it was.
+    """
+    return (
+        [Step(*stop, undo=(again,), online=False)],
+        [Step(*start, undo=(stop[0],), online=False)],
+    )
 
 
 def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAndStart:
@@ -88,41 +97,49 @@ def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAnd
         raise PlanRefused(
             f"{use.name} is btrfs; the kernel may confuse it with a copy that has the same UUID"
         )
+
+    def mounting(place: str) -> Command:
+        return ("mount", "-t", mount.kind, "-o", mount.options, place, use.name)
+
     stop, start = _pair(
-        (("umount", use.name), f"unmounts {use.name}; first stop programs with open files there",
-         INTERRUPTED, f"mount {use.name} again"),
-        (("mount", "-t", mount.kind, "-o", mount.options, path, use.name),
-         f"mounts {use.name} again", NOTHING, f"unmount {use.name}"),
+        (("umount", use.name), f"unmounts {use.name}; first stop programs with open files there", INTERRUPTED),
+        (mounting(path), f"mounts {use.name} again", NOTHING),
+        mounting(path_of(device)),
     )  # fmt: skip
     if check := CHECKS.get(mount.kind):
         start.insert(0, Step((*check, path), f"checks the copied {mount.kind}", online=False))
     return stop, start
 
 
-def _swap(_: PlanContext, __: Use, ___: Device, path: str) -> StopAndStart:
-    return _pair(
-        (("swapoff", path), "stops swapping to it", "the swapped data must fit in memory", "swapon again"),
-        (("swapon", path), "swaps to it again", NOTHING, "swapoff"),
-    )  # fmt: skip
+def _swap(_: PlanContext, __: Use, device: Device, path: str) -> StopAndStart:
+    old = path_of(device)
+    stop, start = _pair(
+        (("swapoff", old), "stops swapping to it", "the swapped data must fit in memory"),
+        (("swapon", path), "swaps to it again", NOTHING),
+        ("swapon", old),
+    )
+    return stop, [replace(step, undo=(("swapoff", path),)) for step in start]
 
 
 def _guest(_: PlanContext, use: Use, device: Device, __: str) -> StopAndStart:
     """Return the commands for a guest of libvirt or Proxmox, by the path of its configuration file."""
     number = use.source.rpartition("/")[2].removesuffix(".conf")
+    if "/pve/" in use.source and not number.isdecimal():
+        raise PlanRefused(f"{use.source} is not the configuration of a guest")
     if "/libvirt/" in use.source:
-        tool, guest = "virsh", ["--domain", use.name]
+        tool, guest = "virsh", f"--domain={use.name}"
     elif use.source.startswith("/etc/pve/qemu-server/"):
-        tool, guest = "qm", [number]
+        tool, guest = "qm", number
     elif use.source.startswith("/etc/pve/lxc/"):
-        tool, guest = "pct", [number]
+        tool, guest = "pct", number
     else:
         raise PlanRefused(
             f"the VM {use.name} uses {device.title}; stackmap cannot tell how to stop it"
         )
     return _pair(
-        ((tool, "shutdown", *guest), f"shuts down the VM {use.name}; wait until it is off", INTERRUPTED,
-         "start it again"),
-        ((tool, "start", *guest), f"starts the VM {use.name} again", NOTHING, "shut it down"),
+        ((tool, "shutdown", guest), f"shuts down the VM {use.name}; wait until it is off", INTERRUPTED),
+        ((tool, "start", guest), f"starts the VM {use.name} again", NOTHING),
+        (tool, "start", guest),
     )  # fmt: skip
 
 
@@ -132,12 +149,13 @@ def _crypt(context: PlanContext, device: Device, place: str) -> StopAndStart:
         raise PlanRefused(
             f"{device.title} is not LUKS on {context.target.title}, so no passphrase can reopen it"
         )
-    name = device.dm_name
+    open_, name = ("cryptsetup", "open", "--type", "luks"), device.dm_name
+    options = operand(name)[:-1]
     return _pair(
-        (("cryptsetup", "close", name), "closes the LUKS mapping", INTERRUPTED, "open it again"),
-        (("cryptsetup", "open", "--type", "luks", place, name),
-         "opens LUKS again; asks for the passphrase", "the LUKS header was copied with the data",
-         "close it"),
+        (("cryptsetup", "close", *operand(name)), "closes the LUKS mapping", INTERRUPTED),
+        ((*open_, *options, place, name), "opens LUKS again; asks for the passphrase",
+         "the LUKS header was copied with the data"),
+        (*open_, *options, path_of(context.target), name),
     )  # fmt: skip
 
 

@@ -44,11 +44,11 @@ md-crypt-copy() {
     copy /dev/mapper/safe
 }
 
-md-raid5-raid6-back() { given_up "3 2 1"; md-raid5-raid6; }
-md-chunk-back() { given_up "2 1"; md-chunk; }
-md-raid1-raid5-back() { given_up "2 1"; md-raid1-raid5; }
-md-raid0-raid10-back() { given_up "2 1"; md-raid0-raid10; }
-md-move-back() { given_up "8 7 6 5 1"; md-move; }
-md-copy-back() { given_up "9 1"; array 5 3 --bitmap=internal; parted; copy /dev/md/x; }
+md-raid5-raid6-back() { given_up 3; md-raid5-raid6; }
+md-chunk-back() { given_up 2; md-chunk; }
+md-raid1-raid5-back() { given_up 2; md-raid1-raid5; }
+md-raid0-raid10-back() { given_up 2; md-raid0-raid10; }
+md-move-back() { given_up 8; md-move; }
+md-copy-back() { given_up 9; array 5 3 --bitmap=internal; parted; copy /dev/md/x; }
 
 "$CASE"
