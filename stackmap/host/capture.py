@@ -17,7 +17,6 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -33,10 +32,11 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
-from stackmap.host.capture_paths import command_file, decoded, udev_file
+from stackmap.host.capture_paths import command_file, udev_file
 from stackmap.host.file_tree import open_tree
 from stackmap.host.log import Refusal
 from stackmap.host.manifest import open_timeline, read_manifest
+from stackmap.host.recorded_text import parse_json, recorded_text
 from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
 from stackmap.host.udev_record import parse_udev
 
@@ -145,6 +145,8 @@ class CapturedHost:
             for text in answer
             for event in ([{"ACTION": SKIPPED}] if text == SKIPPED else self._json(text, question))
         ]
+        if not all(isinstance(value, str) for event in events for value in event.values()):
+            raise CaptureError(f"{self.path}: {question} is damaged: a value is not text")
         return events + self._background_events()
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
@@ -200,7 +202,7 @@ class CapturedHost:
         if later is not None:
             return later
         try:
-            return decoded(self._tree.read(path))
+            return recorded_text(self._tree.read(path), f"{self.path}{path}")
         except SourceMissing:
             return None
 
@@ -217,10 +219,7 @@ class CapturedHost:
         return self._json(self._required_answer(name, f"/{name}.json"), f"{name}.json")
 
     def _json(self, text: str, what: str) -> list[dict[str, Any]]:
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise CaptureError(f"{self.path}: {what} is damaged: {error}") from error
+        found = parse_json(text, f"{self.path}: {what}")
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             raise CaptureError(f"{self.path}: {what} is damaged: not a list of records")
         return found

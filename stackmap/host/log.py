@@ -27,24 +27,32 @@ than counters going up.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import compress
 from operator import ne
+from typing import Any
 
 from stackmap.errors import CaptureError
 from stackmap.host.capture_paths import encoded
+from stackmap.host.instants import is_instant
+from stackmap.host.recorded_text import recorded_text
 
 FOLDER = "/log"
 ENDING = ".gz"
 SEGMENT_SECONDS = 600.0  # seconds
 GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
 UNPACK_STEPS = 1 << 14, 1 << 20  # bytes: at first, for the first frame alone, and at most
-MAX_FRAME = 1 << 26  # bytes; all answers of 2,000 devices take 20 MB
+MAX_FRAME = 40 << 20  # bytes; all answers of 2,000 devices take 20 MB
+KINDS = (["="], ["~"], ["!"], ["+"])
 TRANSIENT = b'["+"'  # the beginning of an entry that is valid in its frame only
 MAX_HEADING = 100  # bytes, more than the heading of any frame
+MAX_ENTRY_HEADING = (
+    1 << 16
+)  # bytes, more than the heading of any entry, a refusal's message included
 FRAME_COUNT = "count"
 
 
@@ -64,12 +72,13 @@ def segment_path(time: float) -> str:
     return f"{FOLDER}/{time:.6f}{ENDING}"
 
 
+_SEGMENT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\.gz", re.ASCII)
+
+
 def segment_start(name: str) -> float | None:
     """Return when the segment *name* begins, None if it is not a segment."""
-    try:
-        return float(name.removesuffix(ENDING)) if name.endswith(ENDING) else None
-    except ValueError:
-        return None
+    found = _SEGMENT.fullmatch(name)
+    return float(found[1]) if found and is_instant(float(found[1])) else None
 
 
 def encode_frame(time: float, entries: list[bytes]) -> bytes:
@@ -113,16 +122,16 @@ class Frames:
         self.ending = Ending.CUT
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
-        rest = b""
+        rest = bytearray()
         try:
             for part in self._unpacked():
                 rest += part
                 start = 0
                 while (frame := _frame_at(rest, start)) is not None:
                     time, begin, end = frame
-                    yield time, rest[begin:end]
+                    yield time, bytes(rest[begin:end])
                     start = end
-                rest = rest[start:]
+                del rest[:start]
         except (ValueError, zlib.error):  # overwritten, as by a crash of the machine
             self.ending = Ending.DAMAGED
             return
@@ -159,13 +168,15 @@ def apply_entries(
     try:
         while start < len(entries):
             end = entries.index(b"\n", start)
-            kind, question, *more = json.loads(entries[start:end])
+            kind, question, *more = _heading_of(entries[start:end])
             start = end + 1
             if kind == "!":
                 answers[question] = Refusal(*map(str, more))
                 continue
-            body = entries[start : start + more[0]].decode()
-            start += more[0] + 1
+            (length,) = more
+            end = start + _length(length, len(entries) - start)
+            body = recorded_text(entries[start:end], where)
+            start = end + 1
             if kind == "+":
                 alone[question] = body
             elif kind == "~":
@@ -177,17 +188,34 @@ def apply_entries(
     return alone
 
 
+def _heading_of(line: bytes) -> list[Any]:
+    """Return the words of an entry's heading: its kind, the question, its bytes or the refusal."""
+    words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
+    if not isinstance(words, list) or words[:1] not in KINDS or not isinstance(words[1], str):
+        raise ValueError(f"no heading of an entry: {line[:60]!r}")
+    return words
+
+
+def _length(length: object, room: int) -> int:
+    """Return the *length* of an entry's body, of which *room* bytes are there with their line end."""
+    if not isinstance(length, int) or not 0 <= length < room:
+        raise ValueError(f"an entry of {length!r} bytes where {room} are left")
+    return length
+
+
 def _patched(before: Lines | Refusal, changes: str) -> Lines:
     places, *lines = changes.split("\n")
     if isinstance(before, Refusal):
         raise TypeError("changes of an answer that was refused")
     now = [*before]
     for place, line in zip(map(int, places.split()), lines, strict=True):
+        if place < 0:
+            raise IndexError(f"line {place}")
         now[place] = line
     return now
 
 
-def _frame_at(rest: bytes, start: int) -> tuple[float, int, int] | None:
+def _frame_at(rest: bytearray, start: int) -> tuple[float, int, int] | None:
     """Return the frame's instant and where its entries begin and end; None if it is incomplete."""
     end = rest.find(b"\n", start, start + MAX_HEADING)
     if end < 0:
@@ -200,9 +228,13 @@ def _frame_at(rest: bytes, start: int) -> tuple[float, int, int] | None:
         raise ValueError("no heading of a frame")
     if len(rest) < begin + size:
         return None
-    if zlib.crc32(rest[begin : begin + size]) != int(crc):
+    with memoryview(rest) as whole, whole[begin : begin + size] as content:
+        right = zlib.crc32(content) == int(crc)
+    if not right:
         raise ValueError("its checksum is another")
-    return float(time), begin, begin + size
+    if not is_instant(instant := float(time)):
+        raise ValueError("no instant of a frame")
+    return instant, begin, begin + size
 
 
 def _heading(kind: str, *words: str | int) -> bytes:

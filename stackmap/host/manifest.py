@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
 from stackmap.host.file_tree import FileTree
+from stackmap.host.instants import is_instant
 from stackmap.host.log import FOLDER
+from stackmap.host.recorded_text import parse_json
 from stackmap.host.timeline import NumberedFrames, Warn
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
+MAX_NUMBERED_FRAMES = 100_000  # a day of seconds
 MANIFEST = "/capture.json"
 UNFINISHED = MANIFEST + ".new"
 
@@ -24,7 +26,7 @@ UNFINISHED = MANIFEST + ".new"
 def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
     """Return the manifest, {} for a plain tree; ``CaptureError`` if *path* is not a capture."""
     try:
-        manifest = json.loads(tree.read(MANIFEST))
+        manifest = parse_json(tree.read(MANIFEST), f"{path}: capture.json")
     except SourceMissing:
         if _has(tree.read, UNFINISHED):
             raise CaptureError(
@@ -35,13 +37,24 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
         raise CaptureError(
             f"{path}: not a capture: no capture.json, sys/block or proc/diskstats in it; {WHAT_A_CAPTURE_IS}"
         ) from None
-    except (ValueError, RecursionError) as error:
-        raise CaptureError(f"{path}: capture.json is damaged: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") not in FORMATS:
         raise CaptureError(
             f"{path}: unknown capture format; this stackmap reads format {FORMAT} and older"
         )
+    for key, fits in (("refused", _is_refusal), ("links", _is_text)):
+        answers = manifest.get(key, {})
+        if not isinstance(answers, dict) or not all(map(fits, answers.values())):
+            raise CaptureError(f'{path}: capture.json is damaged: "{key}" has another form')
     return manifest
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_refusal(value: Json) -> bool:
+    """Whether *value* is a kind of refusal and its message."""
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
 
 
 def open_timeline(
@@ -57,11 +70,13 @@ def open_timeline(
 
 def _instants(times: Json, path: str) -> list[float]:
     numbers = times if isinstance(times, list) else [None]
-    instants = [float(time) for time in numbers if isinstance(time, int | float)]
+    instants = [float(t) for t in numbers if isinstance(t, int | float) and is_instant(t)]
     if len(instants) != len(numbers) or sorted(instants) != instants:
         raise CaptureError(
             f"{path}: capture.json is damaged: its times are invalid or out of order"
         )
+    if len(instants) > MAX_NUMBERED_FRAMES:
+        raise CaptureError(f"{path}: refused: {len(instants)} samples in an old capture format")
     return instants
 
 

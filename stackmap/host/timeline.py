@@ -13,9 +13,9 @@ from math import inf
 from typing import NamedTuple
 
 from stackmap.errors import SourceMissing
-from stackmap.host.capture_paths import decoded
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import Refusal
+from stackmap.host.recorded_text import recorded_text
 
 MAX_LATENESS = 0.2  # seconds that a sample may be late; a tenth of ``every`` if that is less
 SKIPPED = "jumped"  # ACTION of an event: frames were skipped, and their events are unknown
@@ -81,6 +81,8 @@ class NumberedFrames:
         self._tree = tree
         self._times = times
         self._frame = 0
+        # By path: the newest answer, and the frame up to which it was looked for.
+        self._known: dict[str, tuple[int, str | None]] = {}
 
     def span(self) -> tuple[float, float] | None:
         """Return the first and the last instant."""
@@ -97,7 +99,7 @@ class NumberedFrames:
 
     def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:  # noqa: ARG002 - nothing is known of any stretch
         """Move through the window."""
-        self._frame = 0
+        self._frame, self._known = 0, {}
         pace = FrameSchedule(window)
         for frame, time in enumerate(self._times or [0.0]):
             if pace.is_over(time):
@@ -108,12 +110,17 @@ class NumberedFrames:
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - files are known by their path
         """Return the newest answer up to this frame."""
-        for frame in range(self._frame if path else 0, 0, -1):
+        if path is None:
+            return None
+        seen, answer = self._known.get(path, (0, None))
+        for frame in range(self._frame, seen, -1):
             try:
-                return decoded(self._tree.read(f"/frames/{frame}{path}"))
+                answer = recorded_text(self._tree.read(f"/frames/{frame}{path}"), path)
             except SourceMissing:
                 continue
-        return None
+            break
+        self._known[path] = self._frame, answer
+        return answer
 
     def transient(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
         """Return nothing: this format has no transient answers."""
