@@ -229,12 +229,4 @@ def figures_of(ledger: Ledger, tops: Iterable[str]) -> list[StackFigures]:
 
 def _in_flight(ledger: Ledger, layer: Layer) -> float | None:
     """Return the requests in flight at both ends of the interval, at the layer and just above it."""
-    above = {edge.above for name in layer.devices for edge in ledger.topology.above(name)}
-    found: float | None = 0.0
-    for name in (*layer.devices, *above):
-        load = ledger.load(name)
-        on_average = None if load.aqu is None else 2 * load.aqu
-        found = plus(
-            found, on_average if load.in_flight_at_ends is None else load.in_flight_at_ends
-        )
-    return found
+    return ledger.in_flight(layer.devices)

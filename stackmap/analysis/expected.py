@@ -67,10 +67,11 @@ def expected(device: Device) -> Expected | None:
 def by_layer(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | None]:
     """Return the expected amplification from the top to each layer; None where paths to it differ."""
     found: dict[Layer, Expected | None] = {}
+    over = topology.edges_above(name for layer in stack for name in layer.devices)
     devices: dict[str, Expected | None] = dict.fromkeys(stack[0].devices, UNCHANGED)
     for layer in stack:
         for name in layer.devices if layer is not stack[0] else ():
-            above = {edge.above for edge in topology.above(name)} & devices.keys()
+            above = {edge.above for edge in over.get(name, ())} & devices.keys()
             devices[name] = _same(_below(topology[each], devices[each]) for each in above)
         found[layer] = _same(devices[name] for name in layer.devices)
     return found

@@ -14,6 +14,7 @@ from stackmap.discover.device_uses import device_uses
 from stackmap.discover.discovered import Discovered
 from stackmap.discover.metadata import with_metadata
 from stackmap.discover.scan import Scan, scan_host
+from stackmap.discover.sound_edges import sound_edges
 from stackmap.host import Host
 from stackmap.model.device import Device, Use
 from stackmap.model.machine import Machine
@@ -46,7 +47,8 @@ def discover(
     if metadata:
         devices, refused = with_metadata(host, devices)
         unknown += refused
-    edges = (edge for each in found for edge in each.edges)
+    edges, doubts = sound_edges(edge for each in found for edge in each.edges)
+    unknown += doubts
     return Topology(devices, edges, machine=machine(host), unknown=unknown)
 
 

@@ -16,7 +16,6 @@ from stackmap.sources.sysfs import Block
 
 # Disks with bio-based drivers, which never merge.
 _BIO_BASED = re.compile(r"(ram|pmem|drbd|zram|bcache|dcssblk|nullb)\d+")
-_NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)")
 
 
 def read(scan: Scan, block: Block) -> Discovered:
@@ -70,11 +69,8 @@ def _network(scan: Scan, block: Block) -> Discovered:
 
 def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
     """Return the edges from an NVMe multipath head (nvme0n1) to its paths (nvme0c1n1)."""
-    return tuple(
-        Edge(block.name, name, Role.PATH)
-        for name in scan.blocks
-        if (match := _NVME_PATH.fullmatch(name)) and match[1] + match[2] == block.name
-    )
+    paths = scan.nvme_paths.get(block.name, ())
+    return tuple(Edge(block.name, name, Role.PATH) for name in paths)
 
 
 def _loop(scan: Scan, block: Block) -> Discovered:

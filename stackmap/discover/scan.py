@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block
 
 DEV = "/dev/"
+_NVME_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)")
 KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
 
@@ -37,6 +39,16 @@ class Scan:
     unknown: tuple[str, ...]
     geometry: bool
     counters: bool
+
+    @cached_property
+    def nvme_paths(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths (nvme0c1n1) of each NVMe multipath head (nvme0n1)."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in self.blocks:
+            if match := _NVME_PATH.fullmatch(name):
+                head = match[1] + match[2]
+                found[head] = (*found.get(head, ()), name)
+        return found
 
     @cached_property
     def by_dev_path(self) -> Mapping[str, str]:

@@ -102,6 +102,14 @@ class Topology:
         """Return the edges from the devices that use *name*."""
         return self._above.get(name, ())
 
+    def edges_above(self, names: Iterable[str]) -> Mapping[str, list[Edge]]:
+        """Return the edges down from *names*, by the device below: of a shared one, only these."""
+        found: dict[str, list[Edge]] = {}
+        for name in names:
+            for edge in self.below(name):
+                found.setdefault(edge.below, []).append(edge)
+        return found
+
     def rows(self) -> Iterator[tuple[Device, int]]:
         """
         Yield each device once, below everything that uses it, with its depth (the longest way down).

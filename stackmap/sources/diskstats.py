@@ -168,4 +168,7 @@ def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _name(line: str) -> str:
-    return line.split(None, NAME + 1)[NAME]
+    try:
+        return line.split(None, NAME + 1)[NAME]
+    except IndexError:
+        raise ParseError(f"{PATH}: no device in the line {line[:MAX_QUOTED]!r}") from None

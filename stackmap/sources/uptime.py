@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 from stackmap.errors import ParseError
 from stackmap.host import Host
 
@@ -16,6 +18,9 @@ def read(host: Host) -> float:
 def parse(text: str) -> float:
     """Return the first of the two numbers; the other is idle time."""
     try:
-        return float(text.split(maxsplit=1)[0])
-    except (IndexError, ValueError) as error:
-        raise ParseError(f"{PATH}: not a number of seconds: {text!r}") from error
+        seconds = float(text.split(maxsplit=1)[0])
+    except (IndexError, ValueError):
+        seconds = nan
+    if not 0 < seconds < inf:
+        raise ParseError(f"{PATH}: not a number of seconds: {text[:60]!r}")
+    return seconds

@@ -155,11 +155,14 @@ def sum_shares(shares: list[Share]) -> Share:
 
 def join_divisions(several: Iterable[Mapping[str, frozenset[str]]]) -> dict[str, frozenset[str]]:
     """Return the union of *several* mappings, device by device."""
-    joined: dict[str, frozenset[str]] = {}
+    joined: dict[str, set[str]] = {}
+    last: dict[str, frozenset[str]] = {}
     for each in several:
         for above, below in each.items():
-            joined[above] = joined.get(above, frozenset()) | below
-    return joined
+            if last.get(above) is not below:  # many devices share one set
+                joined.setdefault(above, set()).update(below)
+                last[above] = below
+    return {above: frozenset(below) for above, below in joined.items()}
 
 
 def _times(figure: float | None, factor: float) -> float | None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from stackmap.analysis.traffic.amounts import Amount, Traffic
+from stackmap.model.device import Role
 from stackmap.model.load import ratio
 from stackmap.model.topology import Edge, Topology
-
-# By device below: what arrived there that the device above can have sent; None if unknown.
-Limits = Mapping[str, Amount]
 
 
 class Part(NamedTuple):
@@ -30,10 +29,39 @@ class Part(NamedTuple):
 
 UNKNOWN_PART = Part()
 
+# Returns the parts by device below of a total of "arrivals" or "bytes".
+Divide = Callable[[str, float], Mapping[str, Part]]
+
+
+class Fan(NamedTuple):
+    """
+    The devices that one device maps onto in one role.
+
+    ``lengths``: the share of it on each; equal shares where lengths are unknown.
+    ``segments``: per device below, how many segments lie there, and their bytes.
+    """
+
+    targets: frozenset[str]
+    lengths: Mapping[str, float]
+    segments: Mapping[str, tuple[int, int]]
+
+
+# Worked out once per topology: a volume may have thousands of segments.
+_FANS: WeakKeyDictionary[Topology, dict[tuple[str, Role], Fan]] = WeakKeyDictionary()
+
+
+def fan_of(topology: Topology, edge: Edge) -> Fan:
+    """Return the fan that *edge* is part of."""
+    known = _FANS.setdefault(topology, {})
+    key = edge.above, edge.role
+    if key not in known:
+        known[key] = _fan([e for e in topology.below(edge.above) if e.role is edge.role])
+    return known[key]
+
 
 def targets_of(topology: Topology, edge: Edge) -> frozenset[str]:
     """Return the devices that the device above *edge* maps onto in the role of this edge."""
-    return frozenset(other.below for other in _same_role(topology, edge))
+    return fan_of(topology, edge).targets
 
 
 def divides(topology: Topology, edge: Edge) -> bool:
@@ -42,26 +70,27 @@ def divides(topology: Topology, edge: Edge) -> bool:
 
 
 def part_down(
-    topology: Topology, edge: Edge, mine: Traffic, whole: Traffic, limits: Callable[[], Limits]
+    topology: Topology, edge: Edge, mine: Traffic, whole: Traffic, divide: Divide
 ) -> Traffic:
     """
     Return what of *mine* went down *edge*, with its bounds where no counter tells.
 
     *mine* is some or all of the *whole* that the device above sent. Several
-    segments on the same device get their parts by length.
+    segments on the same device get their parts by length. *divide* divides all that
+    the device above sent.
     """
-    segment = _segment_share(topology, edge)
-    if not divides(topology, edge):
+    fan = fan_of(topology, edge)
+    segment = _segment_share(fan, edge)
+    if len(fan.targets) == 1:
         return mine.times(segment)
-    limit, (low, high), lengths = limits(), mine.bounds, _length_shares(topology, edge)
+    low, high = mine.bounds
 
     def part(figure: str) -> Part:
         """Return the part of the requests ("arrivals") or of the bytes."""
         total, own = getattr(whole, figure), getattr(mine, figure)
         if total is None or own is None:
             return UNKNOWN_PART
-        most = {name: getattr(amount, figure) for name, amount in limit.items()}
-        of_all = divided(total, lengths, most)[edge.below]
+        of_all = divide(figure, total)[edge.below]
         return _of_mine(of_all, total, own, (getattr(low, figure), getattr(high, figure)), segment)
 
     requests, moved = part("arrivals"), part("bytes")
@@ -114,26 +143,22 @@ def _of_mine(
     )
 
 
-def _same_role(topology: Topology, edge: Edge) -> list[Edge]:
-    return [other for other in topology.below(edge.above) if other.role is edge.role]
-
-
-def _length_shares(topology: Topology, edge: Edge) -> dict[str, float]:
-    """Return the share of the device above on each device below; equal shares where lengths are unknown."""
-    edges = _same_role(topology, edge)
-    lengths = dict.fromkeys((other.below for other in edges), 0.0)
-    known = all(other.length is not None for other in edges)
-    for other in edges:
-        lengths[other.below] += (other.length or 0) if known else 1.0
+def _fan(edges: list[Edge]) -> Fan:
+    known = all(edge.length is not None for edge in edges)
+    lengths = dict.fromkeys((edge.below for edge in edges), 0.0)
+    segments = dict.fromkeys(lengths, (0, 0))
+    for edge in edges:
+        lengths[edge.below] += (edge.length or 0) if known else 1.0
+        count, size = segments[edge.below]
+        segments[edge.below] = count + 1, size + (edge.length or 0)
     total = sum(lengths.values())
-    return {n: length / total if total else 1 / len(lengths) for n, length in lengths.items()}
+    shares = {n: length / total if total else 1 / len(lengths) for n, length in lengths.items()}
+    return Fan(frozenset(lengths), shares, segments)
 
 
-def _segment_share(topology: Topology, edge: Edge) -> float:
+def _segment_share(fan: Fan, edge: Edge) -> float:
     """Return the share of *edge* among the segments on its device below: 1 where it is the only one."""
-    same = [other for other in _same_role(topology, edge) if other.below == edge.below]
-    if len(same) == 1:
+    count, total = fan.segments[edge.below]
+    if count == 1:
         return 1.0
-    lengths = [other.length or 0 for other in same]
-    total = sum(lengths)
-    return (edge.length or 0) / total if total else 1 / len(same)
+    return (edge.length or 0) / total if total else 1 / count

@@ -40,6 +40,7 @@ class Ledger:
         self.seconds = seconds
         self.sent = Sent(topology, loads)
         self._accounting = Accounting(self.sent)
+        self._in_flight: dict[frozenset[str], float | None] = {}
         self._shares: dict[str, Mapping[str, Share]] = {}
 
     @cached_property
@@ -78,6 +79,20 @@ class Ledger:
     def account(self, names: Iterable[str], direction: str) -> Account:
         """Return what arrived at *names* and what was sent to them."""
         return self._accounting.account(names, direction)
+
+    def in_flight(self, names: Sequence[str]) -> float | None:
+        """Return the requests in flight at both ends of the interval, at *names* and just above them."""
+        key = frozenset(names)
+        if key not in self._in_flight:
+            above = (edge.above for name in names for edge in self.topology.above(name))
+            found: float | None = 0.0
+            for name in {*names, *above}:
+                load = self.load(name)
+                on_average = None if load.aqu is None else 2 * load.aqu
+                counted = load.in_flight_at_ends
+                found = plus(found, on_average if counted is None else counted)
+            self._in_flight[key] = found
+        return self._in_flight[key]
 
     def rows(self, top: str) -> list[Row]:
         """Return the rows of the stack of *top*, from the top down."""

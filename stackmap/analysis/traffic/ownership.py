@@ -11,7 +11,7 @@ the answer is None with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.layers import carriers
@@ -26,12 +26,9 @@ from stackmap.analysis.traffic.amounts import (
 )
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap, share_with_bitmap
 from stackmap.analysis.traffic.division import divides
-from stackmap.analysis.traffic.sent import Sent, is_idle
+from stackmap.analysis.traffic.sent import TOLERANCE, Sent, is_all
 from stackmap.model.load import DIRECTIONS, Flow, ratio
-from stackmap.model.passthrough import is_passthrough
 from stackmap.model.topology import Edge, Topology
-
-TOLERANCE = 0.01  # a share of all that is smaller than this does not count
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +39,8 @@ class Ownership:
     top: str
     data: frozenset[str]
     shares: dict[str, Share] = field(default_factory=dict)
+    above: Mapping[str, Sequence[Edge]] = field(default_factory=dict)  # within the stack
+    alone: dict[str, bool] = field(default_factory=dict)
 
     @property
     def topology(self) -> Topology:
@@ -50,8 +49,7 @@ class Ownership:
 
     def share(self, name: str) -> Share:
         """Return what belongs to the top at *name*."""
-        senders = self.topology.above(name)
-        if name != self.top and all(is_passthrough(self.topology[edge.above]) for edge in senders):
+        if name != self.top and self.sent.only_from_passthrough(name):
             return self._from_above(name, self.senders(name))
         device, load = self.topology[name], self.sent.loads.get(name)
         if load is None:
@@ -61,8 +59,8 @@ class Ownership:
         if name == self.top:
             return share_of_all(load)
         if not self._alone(name):
-            return Share(reason=_indivisible(self.topology, name), undivided=True)
-        above = (edge.above for edge in senders)
+            return Share(reason=self.sent.indivisible(name), undivided=True)
+        above = (edge.above for edge in self.topology.above(name))
         array = next((each for each in above if has_bitmap(self.topology[each])), "")
         if not array:
             return share_of_all(load)
@@ -72,19 +70,19 @@ class Ownership:
         """Return the edges from this stack to *name*; a metadata device's traffic is not part of the data below it."""
         return [
             edge
-            for edge in self.topology.above(name)
-            if edge.above in self.shares and (edge.above in self.data or name not in self.data)
+            for edge in self.above.get(name, ())
+            if edge.above in self.data or name not in self.data
         ]
 
     def _alone(self, name: str) -> bool:
         """Whether all I/O at *name* came through the top: no other device leads there, or it was idle."""
-        others = (edge.above for edge in self.topology.above(name))
-        return all(
-            above == self.top
-            or (self.topology[above].counted and is_idle(self.sent.loads.get(above)))
-            or (bool(self.topology.above(above)) and self._alone(above))
-            for above in others
+        if name in self.alone:
+            return self.alone[name]
+        self.alone[name] = all(
+            above == self.top or (bool(self.topology.above(above)) and self._alone(above))
+            for above in self.sent.busy_above(name)
         )
+        return self.alone[name]
 
     def _from_above(self, name: str, edges: list[Edge]) -> Share:
         """Return what *edges*, from devices that pass requests on, brought to *name*."""
@@ -99,14 +97,14 @@ class Ownership:
             )
             whole = load.flow(direction)
             both = parts["read"] + parts["write"] if direction == "total" else UNKNOWN
-            if not arrived.arrivals or not self._splits_requests(name, direction):
+            if not arrived.arrivals or not self.sent.splits_requests(name, direction):
                 part, in_proportion = completed(arrived, whole)
                 divided |= in_proportion
                 if in_proportion and both.ios is not None:  # the sum of the divided directions
                     part = replace(part, ios=both.ios, wait=both.wait)
             elif both.ios is not None:
                 part = both
-            elif _is_all(arrived, whole):
+            elif is_all(arrived, whole):
                 part = replace(arrived, ios=whole.ios, wait=whole.wait)
             else:
                 part = replace(arrived, ios=None, wait=None)
@@ -129,29 +127,13 @@ class Ownership:
         ]
         return join_divisions([*inherited, *own])
 
-    def _splits_requests(self, name: str, direction: str) -> bool:
-        """
-        Whether *name* splits requests: it counted more than were sent to it, with no more bytes.
-
-        Requests split at a chunk or at the end of a segment are counted by the
-        piece. Where requests merge, counters cannot tell.
-        """
-        edges = self.topology.above(name)
-        if self.topology[name].merges or not edges:
-            return False
-        sent = [self.sent.down(edge, direction) for edge in edges]
-        known = sum((each or UNKNOWN for each in sent), start=NOTHING)
-        whole = self.sent.load(name).flow(direction)
-        if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
-            return False
-        more = ratio(whole.ios, known.arrivals) or 0.0
-        return more > 1 + TOLERANCE and _is_all(known, whole)
-
 
 def shares(sent: Sent, top: str) -> Mapping[str, Share]:
     """Return what belongs to *top* at each device of its stack, metadata devices included."""
-    owned = Ownership(sent, top, carriers(sent.topology, top))
-    for name in sent.topology.with_all_below(top):
+    stack = sent.topology.with_all_below(top)
+    above = sent.topology.edges_above(stack)
+    owned = Ownership(sent, top, carriers(sent.topology, top), above=above)
+    for name in stack:
         owned.shares[name] = owned.share(name)
     return owned.shares
 
@@ -186,20 +168,6 @@ def _covered(name: str, share: Share) -> frozenset[str]:
     """Return *name*; nothing where *share* is a range that no sum over targets makes exact."""
     is_range = any(part.low is not None for part in share.parts.values())
     return frozenset() if is_range and not share.divisions else frozenset({name})
-
-
-def _is_all(arrived: Traffic, whole: Flow) -> bool:
-    """Whether *arrived* has nearly all bytes of *whole*."""
-    part = ratio(arrived.bytes, whole.bytes)
-    return part is not None and part > 1 - TOLERANCE
-
-
-def _indivisible(topology: Topology, name: str) -> str:
-    above = sorted({topology[edge.above].title for edge in topology.above(name)})
-    return (
-        f"{topology[name].title} serves several volumes through {', '.join(above)}: "
-        "its counters do not show whose I/O it was"
-    )
 
 
 def _split_requests(topology: Topology, name: str) -> str:

@@ -12,28 +12,35 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from stackmap.analysis.traffic.amounts import NOTHING, Amount, Traffic, all_of
-from stackmap.analysis.traffic.division import divides, part_down, targets_of
-from stackmap.model.device import Kind
-from stackmap.model.load import Load
+from stackmap.analysis.traffic.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
+from stackmap.analysis.traffic.division import Part, divided, divides, fan_of, part_down
+from stackmap.model.device import Kind, Role
+from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.passthrough import is_passthrough
 from stackmap.model.topology import Edge, Topology
 
 ABSENT = Load()
+TOLERANCE = 0.01  # a share of all that is smaller than this does not count
 
 
 class Sent:
     """
     What each device sent over one interval, edge by edge.
 
-    What can have arrived at a device from tables that divide is kept: every
-    volume on the device needs it.
+    What every volume on a shared device needs is worked out once: what can have arrived
+    from tables that divide, how these divided it, and what is known of all devices above.
     """
 
     def __init__(self, topology: Topology, loads: Mapping[str, Load]) -> None:
         self.topology = topology
         self.loads = loads
         self._limits: dict[tuple[str, str], Amount] = {}
+        self._divided: dict[tuple[str, Role, str, str, float], Mapping[str, Part]] = {}
+        self._whole: dict[tuple[str, str], Traffic | None] = {}
+        self._from_passthrough: dict[str, bool] = {}
+        self._busy: dict[str, tuple[str, ...]] = {}
+        self._splits: dict[tuple[str, str], bool] = {}
+        self._indivisible: dict[str, str] = {}
 
     def load(self, name: str) -> Load:
         """Return what *name* did, for whomever; all unknown if it has no counters."""
@@ -59,12 +66,76 @@ class Sent:
         whole = self._all_sent(edge.above, direction) if divides(self.topology, edge) else None
         return self._part(edge, direction, passed, passed if whole is None else whole)
 
+    def only_from_passthrough(self, name: str) -> bool:
+        """Whether all devices above *name* pass requests on one by one."""
+        if name not in self._from_passthrough:
+            above = (self.topology[edge.above] for edge in self.topology.above(name))
+            self._from_passthrough[name] = all(map(is_passthrough, above))
+        return self._from_passthrough[name]
+
+    def busy_above(self, name: str) -> tuple[str, ...]:
+        """Return the devices above *name* that are not known to have been idle."""
+        if name not in self._busy:
+            above = dict.fromkeys(edge.above for edge in self.topology.above(name))
+            self._busy[name] = tuple(
+                n for n in above if not (self.topology[n].counted and is_idle(self.loads.get(n)))
+            )
+        return self._busy[name]
+
+    def indivisible(self, name: str) -> str:
+        """Return why no counter tells the volumes on *name* apart."""
+        if name not in self._indivisible:
+            above = sorted({self.topology[e.above].title for e in self.topology.above(name)})
+            self._indivisible[name] = (
+                f"{self.topology[name].title} serves several volumes through {', '.join(above)}: "
+                "its counters do not show whose I/O it was"
+            )
+        return self._indivisible[name]
+
+    def splits_requests(self, name: str, direction: str) -> bool:
+        """
+        Whether *name* splits requests: it counted more than were sent to it, with no more bytes.
+
+        Requests split at a chunk or at the end of a segment are counted by the
+        piece. Where requests merge, counters cannot tell.
+        """
+        key = name, direction
+        if key not in self._splits:
+            self._splits[key] = self._counts_pieces(name, direction)
+        return self._splits[key]
+
+    def _counts_pieces(self, name: str, direction: str) -> bool:
+        edges = self.topology.above(name)
+        if self.topology[name].merges or not edges:
+            return False
+        sent = [self.down(edge, direction) for edge in edges]
+        known = sum((each or UNKNOWN for each in sent), start=NOTHING)
+        whole = self.load(name).flow(direction)
+        if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
+            return False
+        more = ratio(whole.ios, known.arrivals) or 0.0
+        return more > 1 + TOLERANCE and is_all(known, whole)
+
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic) -> Traffic:
-        limits = partial(self._limits_of, edge, direction)
-        return part_down(self.topology, edge, mine, whole, limits)
+        return part_down(self.topology, edge, mine, whole, partial(self._divide, edge, direction))
+
+    def _divide(self, edge: Edge, direction: str, figure: str, total: float) -> Mapping[str, Part]:
+        """Return the parts of *total* that went to each device below the one above *edge*."""
+        key = edge.above, edge.role, direction, figure, total
+        if key not in self._divided:
+            fan = fan_of(self.topology, edge)
+            limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
+            self._divided[key] = divided(total, fan.lengths, limits)
+        return self._divided[key]
 
     def _all_sent(self, name: str, direction: str) -> Traffic | None:
         """Return all that *name* sent; None where it makes requests of its own or no counter shows them."""
+        key = name, direction
+        if key not in self._whole:
+            self._whole[key] = self._all_sent_by(name, direction)
+        return self._whole[key]
+
+    def _all_sent_by(self, name: str, direction: str) -> Traffic | None:
         if not is_passthrough(self.topology[name]):
             return None
         if name in self.loads:
@@ -91,10 +162,6 @@ class Sent:
         merged_below = self.topology[name].kind is Kind.PARTITION or uncounted
         return arrived if merged_below else replace(arrived, arrivals=arrived.ios)
 
-    def _limits_of(self, edge: Edge, direction: str) -> dict[str, Amount]:
-        """Return what each device below the one above *edge* can have received from it."""
-        return {name: self._limit(name, direction) for name in targets_of(self.topology, edge)}
-
     def _limit(self, name: str, direction: str) -> Amount:
         """Return what arrived at *name* beyond what is known to come from tables that do not divide."""
         key = (name, direction)
@@ -114,6 +181,12 @@ class Sent:
             if sent is not None:
                 left = Amount(_less(left.arrivals, sent.arrivals), _less(left.bytes, sent.bytes))
         return left
+
+
+def is_all(arrived: Traffic, whole: Flow) -> bool:
+    """Whether *arrived* has nearly all bytes of *whole*."""
+    part = ratio(arrived.bytes, whole.bytes)
+    return part is not None and part > 1 - TOLERANCE
 
 
 def is_idle(load: Load | None) -> bool:
