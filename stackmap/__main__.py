@@ -1,6 +1,19 @@
-"""``python -m stackmap``."""
+"""
+``python -m stackmap``, and the program ``stackmap``.
 
-from stackmap.cli import main
+Until the command line is imported an interrupt ends the process as any other signal does.
+"""
+
+import signal
+
+
+def main() -> None:
+    """Run the command line."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from stackmap import cli
+
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

@@ -7,8 +7,11 @@ Errors are printed here and nowhere else. A closed pipe and an interrupt end a c
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import signal
 import sys
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -150,11 +153,30 @@ def stackmap(ctx: click.Context, /, capture: str | None, color: str, **part: str
 
 def main() -> None:
     """Run the command line; print an error in one line, and exit with its status."""
+    if sys.stdin is None:  # the shell closed it: keep its number from other files
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the end
     if sys.stderr is None:
-        sys.exit(1)  # the shell closed it
+        sys.exit(1)
     if sys.stdout is None:
         tell("standard output is closed: redirect it to a file or to /dev/null")
         sys.exit(1)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # names are any bytes
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is not signal.SIG_IGN:  # nohup
+            signal.signal(ending, _end)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _run()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to be completed
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    """End the program on a signal, with what is to be done at its end: commands are killed."""
+    sys.exit(128 + number)
+
+
+def _run() -> None:
     try:
         stackmap(prog_name="stackmap")
     except StackmapError as error:
@@ -163,4 +185,7 @@ def main() -> None:
     except OSError as error:
         tell(f"{error.filename or STDOUT}: {error.strerror or error}")
         discard_output()
+        sys.exit(1)
+    except MemoryError:
+        tell("out of memory: choose fewer devices, or a part of the recording")
         sys.exit(1)

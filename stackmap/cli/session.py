@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from stackmap.cli.output import tell
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stackmap.cli.progress import Progress
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
+    from stackmap.host.live import LiveHost
     from stackmap.measurement.machines import CaptureSource, LiveSource
     from stackmap.measurement.measurement import Measurement
     from stackmap.measurement.selection import IntervalSelection
@@ -44,9 +45,7 @@ class Session:
     def host(self) -> Host:
         """The machine; a capture as it was at the beginning of the chosen part."""
         if self._captured is None:
-            from stackmap.host.live import LiveHost
-
-            return LiveHost()
+            return self._live_host
         if any(self._part.values()):
             from stackmap.measurement.capture_part import CapturePart
 
@@ -65,7 +64,8 @@ class Session:
             return CaptureSource(self._captured, part, geometry=geometry, max_samples=max_samples)
         from stackmap.cli.interrupt import until_interrupted
 
-        return LiveSource(self.host, events=events, geometry=geometry, until_end=until_interrupted)
+        until_end = partial(until_interrupted, stop=self._live_host.stop)
+        return LiveSource(self.host, events=events, geometry=geometry, until_end=until_end)
 
     def measure(
         self,
@@ -116,6 +116,12 @@ class Session:
         for name in unmatched(topology, names):
             tell(not_found(topology, [name]))
             self.status = SOME_MISSING
+
+    @cached_property
+    def _live_host(self) -> LiveHost:
+        from stackmap.host.live import LiveHost
+
+        return LiveHost()
 
     @cached_property
     def _captured(self) -> CapturedHost | None:

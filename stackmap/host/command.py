@@ -1,11 +1,16 @@
 """
-A command that is started now and read later, within a time limit.
+A command that is started now and read later, within limits of time and output.
+
+It runs in a process group of its own, which is killed with everything in it: at a limit, and
+when this program ends (``kill_all``).
 
 Uses os and select: importing subprocess takes longer than dmsetup runs.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import select
 import signal
@@ -18,6 +23,19 @@ ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
 KILL_SECONDS = 1.0  # a killed child ends at once unless it hangs in the kernel
 POLL_INTERVAL = 0.001  # seconds, while a child that closed its output is about to end
 BLOCK = 65536
+MAX_OUTPUT = 32 << 20  # bytes; the tables of 20,000 devices take 3 MB
+
+_running: set[int] = set()  # the process groups of commands that have not ended
+
+
+def kill_all() -> None:
+    """Kill all commands that are running."""
+    for group in [*_running]:
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            os.killpg(group, signal.SIGKILL)
+
+
+atexit.register(kill_all)
 
 
 class Command:
@@ -29,6 +47,7 @@ class Command:
         self._err, err = os.pipe()
         try:
             self._pid = self._started(out, err)
+            _running.add(self._pid)
         except OSError as error:
             self._close()
             raise SourceError(f"{words[0]}: {error.strerror}") from error
@@ -50,6 +69,7 @@ class Command:
                 (os.POSIX_SPAWN_DUP2, out, 1),
                 (os.POSIX_SPAWN_DUP2, err, 2),
             ],
+            setpgroup=0,
             setsigdef=[signal.SIGPIPE],  # Python ignores it, and a child would inherit that
             setsigmask=[],  # a child would inherit the signals blocked in this thread
         )
@@ -59,18 +79,19 @@ class Command:
         Return the exit status (negative: the signal that ended it), stdout and stderr.
 
         ``SourceTimeout`` if that takes more than *seconds* from now. The time since the
-        start does not count: the command may have waited for us to read.
+        start does not count: the command may have waited for us to read. ``SourceError``
+        if it prints more than ``MAX_OUTPUT``.
         """
         deadline = time.monotonic() + seconds
         try:
             out, err = self._said(deadline)
             return self._ended(deadline), out, err
         except TimeoutError:
-            self._kill()
             raise SourceTimeout(
                 f"{' '.join(self.words[:2])}: no answer within {seconds:g} s"
             ) from None
         finally:
+            self._kill()
             self._close()
 
     def _said(self, deadline: float) -> tuple[bytes, bytes]:
@@ -79,10 +100,16 @@ class Command:
         poll = select.poll()
         for pipe in output:
             poll.register(pipe, select.POLLIN)
-        remaining = len(output)
+        remaining, room = len(output), MAX_OUTPUT
         while remaining:
             for pipe, _ in poll.poll(_milliseconds(deadline)):
                 output[pipe].append(os.read(pipe, BLOCK))
+                room -= len(output[pipe][-1])
+                if room < 0:
+                    raise SourceError(
+                        f"{' '.join(self.words[:2])}: stopped: it printed more than"
+                        f" {MAX_OUTPUT >> 20} MiB"
+                    )
                 if not output[pipe][-1]:
                     poll.unregister(pipe)
                     remaining -= 1
@@ -92,15 +119,25 @@ class Command:
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
+                _running.discard(self._pid)
                 return os.waitstatus_to_exitcode(status)
             _milliseconds(deadline)
             time.sleep(POLL_INTERVAL)
 
     def _kill(self) -> None:
-        """Kill the command; one that hangs in the kernel on a dead path cannot be killed and is left."""
-        os.kill(self._pid, signal.SIGKILL)
+        """
+        Kill the command's group if it has not ended.
+
+        One that hangs in the kernel on a dead path cannot be killed and is left.
+        """
+        if self._pid not in _running:
+            return
+        os.killpg(self._pid, signal.SIGKILL)
         deadline = time.monotonic() + KILL_SECONDS
-        while not os.waitpid(self._pid, os.WNOHANG)[0] and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            if os.waitpid(self._pid, os.WNOHANG)[0]:
+                _running.discard(self._pid)
+                return
             time.sleep(POLL_INTERVAL)
 
     def _close(self) -> None:

@@ -52,6 +52,7 @@ class LiveHost:
         self._begun: dict[tuple[str, ...], Command] = {}
         self._asked_mapper: Mapper | None = None
         self._listener: UeventListener | None = None
+        self._stopped = self._asleep = False
 
     def read(self, path: str) -> str:
         """Return the file's text."""
@@ -157,18 +158,36 @@ class LiveHost:
 
         A deadline that passed while the program was busy is skipped: two samples at
         one time have no rate. The clock is monotonic, set to the time of day at the start.
+        After ``stop`` one more instant comes, at once, and no other.
         """
         start = _now()
         date = time.time() - start
         place = 0
         for _ in range(count) if count is not None else itertools.count():
-            pause = start + place * interval - _now()
-            if pause > 0:
-                time.sleep(pause)
+            self._sleep(start + place * interval - _now())
             now = _now()
             yield date + now
+            if self._stopped:
+                return
             if interval > 0:
                 place = max(place, int((_now() - start) / interval)) + 1
+
+    def stop(self) -> None:
+        """End the present sleep of ``ticks``, and the ticks; for a handler of signals."""
+        self._stopped = True
+        if self._asleep:
+            raise _StoppedError
+
+    def _sleep(self, seconds: float) -> None:
+        with contextlib.suppress(_StoppedError):
+            self._asleep = True
+            if seconds > 0 and not self._stopped:
+                time.sleep(seconds)
+        self._asleep = False
+
+
+class _StoppedError(Exception):
+    """Raised in ``time.sleep``, which no other exception of ours can end."""
 
 
 def _started(command: tuple[str, ...]) -> Command:

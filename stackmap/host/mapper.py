@@ -60,7 +60,9 @@ class MapperQuestion(Command):
     def _started(self, out: int, err: int) -> int:  # noqa: ARG002 - the child prints no errors
         pid = os.fork()
         if pid == 0:
+            os.setpgid(0, 0)
             os._exit(_answered(self.words[1], out))
+        os.setpgid(pid, pid)  # the parent too: it may end the child before it has come that far
         return pid
 
 

@@ -176,7 +176,7 @@ def unpacked(file: BinaryIO) -> BinaryIO:
 
         return bz2.open(file)  # type: ignore[return-value]
     if start.startswith(XZ):
-        return io.BufferedReader(_XzStream(file))  # type: ignore[return-value]
+        return io.BufferedReader(_XzStream(file))
     return file
 
 

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
-Filter = Callable[[Iterator["TopologyInterval"]], Iterator["TopologyInterval"]]
+# Passes intervals on, given how many were asked for; None: no end.
+Filter = Callable[[Iterator["TopologyInterval"], int | None], Iterator["TopologyInterval"]]
+
+
+def _pass_on(reports: Iterator[TopologyInterval], _: int | None) -> Iterator[TopologyInterval]:
+    return reports
 
 
 def listen(host: Host) -> None:
@@ -49,7 +54,7 @@ class LiveSource(Source):
         *,
         events: bool = True,
         geometry: bool = False,
-        until_end: Filter = iter,
+        until_end: Filter = _pass_on,
     ) -> None:
         super().__init__("this machine", host)
         self._discover = partial(discover, geometry=geometry)
@@ -67,7 +72,7 @@ class LiveSource(Source):
         seconds, count = selection.seconds, selection.count
         if seconds is None:
             seconds, count = SECONDS, 1
-        return self._until_end(watch.intervals(seconds, count, selection.devices))
+        return self._until_end(watch.intervals(seconds, count, selection.devices), count)
 
 
 class CaptureSource(Source):

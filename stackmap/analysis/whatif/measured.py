@@ -7,7 +7,7 @@ from typing import NamedTuple
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.analysis.traffic.ownership import TOLERANCE
+from stackmap.analysis.traffic.sent import TOLERANCE
 from stackmap.analysis.whatif.members import Members, members_of
 from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
