@@ -1,0 +1,200 @@
+"""Runs of the command line in child processes with limits, and what every run must hold."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import re
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from stackmap import cli
+
+EXIT_CODES = {0, 1, 2, 3, 10, 11, 12, 32, 64}  # of stackmap(8)
+MAX_MEMORY = 300  # MiB, resident
+MAX_CPU = 10.0  # seconds until a refusal
+ADDRESS_SPACE = 1 << 30  # bytes, and the run fails before the machine suffers
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+READING = (
+    ("tree",), ("tree", "-s"), ("tree", "-J"), ("tree", "-O"), ("tree", "-P"), ("tree", "-r"),
+    ("tree", "--dot"), ("tree", "--mermaid"), ("tree", "--svg"), ("tree", "--graphml"),
+    ("iostat",), ("iostat", "-x", "--totals", "-t"), ("iostat", "-J"), ("iostat", "-l"),
+    ("iostat", "-l", "-J"), ("iostat", "-l", "--why"), ("iostat", "--since-boot"),
+    ("iostat", "--report", "last"), ("iostat", "--report", "average"),
+    ("blame",), ("blame", "-J"), ("explain",), ("explain", "-J"), ("explain", "-m"),
+    ("check",), ("check", "-J"), ("report", "-o", "-"), ("export",),
+)  # fmt: skip
+NAMED = (
+    ("tree",), ("iostat", "-l"), ("blame",), ("explain",), ("check",), ("fiojob",),
+    ("plan", "--to", "raid10"), ("whatif", "--to", "raid10"), ("plan", "-J", "--to", "raid5"),
+)  # fmt: skip
+
+
+@dataclass
+class Outcome:
+    """How a run ended: its exit status (negative: a signal), what it printed and what it took."""
+
+    arguments: Sequence[str]
+    status: int
+    out: str
+    err: str
+    seconds: float
+    cpu: float
+    memory: int  # MiB
+
+    def faults(self, codes: frozenset[int] = frozenset(EXIT_CODES)) -> list[str]:
+        """Return what does not hold."""
+        found = []
+        if "Traceback" in self.err or "Exception ignored" in self.err:
+            found.append("traceback: " + self.err.strip().splitlines()[-1][:160])
+        if self.status not in codes:
+            found.append(f"exit status {self.status}")
+        if self.memory > MAX_MEMORY:
+            found.append(f"{self.memory} MiB")
+        if self.cpu > MAX_CPU:
+            found.append(f"{self.cpu:.1f} s")
+        if self.status == 1 and not self.err.strip():
+            found.append("failed without a word")
+        if unsafe := UNSAFE.search(self.out + self.err):
+            found.append(f"control character {unsafe[0]!r}")
+        if "-J" in self.arguments and "plan" not in self.arguments:
+            found += _bad_json(self.out)
+        return found
+
+
+def _bad_json(text: str) -> list[str]:
+    def refuse(word: str) -> object:
+        raise ValueError(f"{word} in JSON")
+
+    try:
+        for line in text.splitlines():
+            json.loads(line, parse_constant=refuse)
+    except ValueError as error:
+        return [f"JSON: {error}"]
+    return []
+
+
+@dataclass
+class Tally:
+    """The cases of one part of the campaign, and its failures."""
+
+    part: str
+    cases: int = 0
+    failures: list[str] = field(default_factory=list)
+    memory: int = 0
+    cpu: float = 0.0
+    statuses: dict[int, int] = field(default_factory=dict)
+
+    def case(self, what: str, faults: Sequence[str] = (), outcome: Outcome | None = None) -> None:
+        """Count a case; *what* leads back to it."""
+        self.cases += 1
+        self.failures += [f"{self.part}: {what}: {fault}" for fault in faults]
+        if outcome:
+            self.memory = max(self.memory, outcome.memory)
+            self.cpu = max(self.cpu, outcome.cpu)
+            self.statuses[outcome.status] = self.statuses.get(outcome.status, 0) + 1
+
+    def run(self, what: str, arguments: Sequence[str], **more: object) -> Outcome:
+        """Run the command line and count it as a case."""
+        outcome = run(arguments, **more)
+        self.case(f"{what}: {' '.join(arguments)}", outcome.faults(), outcome)
+        return outcome
+
+
+def prepare() -> None:
+    """Import every command, so that a child need not."""
+    for name in cli.COMMANDS:
+        importlib.import_module(f"stackmap.cli.{name}")
+
+
+def start(
+    arguments: Sequence[str],
+    *,
+    stdin: bytes = b"",
+    setup: Callable[[], None] | None = None,
+    environment: dict[str, str] | None = None,
+) -> tuple[int, int, int]:
+    """Start the command line in a child; return its process and the files of what it prints."""
+    files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
+    os.write(files[0], stdin)
+    os.lseek(files[0], 0, os.SEEK_SET)
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        _child(arguments, files, setup, environment or {})
+    os.close(files[0])
+    return child, files[1], files[2]
+
+
+def _child(
+    arguments: Sequence[str],
+    files: list[int],
+    setup: Callable[[], None] | None,
+    environment: dict[str, str],
+) -> None:
+    status = 99
+    try:
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+        os.environ.update(environment)
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if setup:
+            setup()
+        sys.argv = ["stackmap", *arguments]
+        status = 0
+        cli.main()
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+    except BaseException:  # noqa: BLE001 - what a user would see
+        import traceback
+
+        traceback.print_exc()
+        status = 1
+    finally:
+        with contextlib.suppress(BaseException):
+            import atexit
+
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def finish(arguments: Sequence[str], started: tuple[int, int, int], limit: float = 90) -> Outcome:
+    """Wait for the child; kill it after *limit* seconds."""
+    child, out, err = started
+    begun = time.monotonic()
+    while True:
+        pid, status, usage = os.wait4(child, os.WNOHANG)
+        if pid:
+            break
+        if time.monotonic() - begun > limit:
+            os.kill(child, signal.SIGKILL)
+            pid, status, usage = os.wait4(child, 0)
+            break
+        time.sleep(0.002)
+    texts = []
+    for file in (out, err):
+        os.lseek(file, 0, os.SEEK_SET)
+        with open(file, "rb") as printed:
+            texts.append(printed.read(20 << 20).decode("utf-8", "surrogateescape"))
+    return Outcome(
+        arguments, os.waitstatus_to_exitcode(status), *texts, time.monotonic() - begun,
+        usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10,
+    )  # fmt: skip
+
+
+def run(arguments: Sequence[str], limit: float = 90, **more: object) -> Outcome:
+    """Run the command line in a child."""
+    return finish(arguments, start(arguments, **more), limit)
