@@ -43,6 +43,7 @@ from stackmap.host.udev_record import parse_udev
 T = TypeVar("T")
 
 LISTING = ".names"
+PADDED = "files of /sys are padded with NULs, as GNU tar pads them; each is read up to its first NUL"
 REFUSALS: dict[str, type[SourceError]] = {
     "denied": SourceDenied,
     "missing": SourceMissing,
@@ -69,6 +70,7 @@ class CapturedHost:
         self._links = cast("dict[str, str]", manifest.get("links", {}))
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
         self._window = WHOLE_RECORDING
+        self._padded = False
         self._background: ReplayedAnswer[object] | None = None
         self._was_background_pending = False
 
@@ -202,9 +204,15 @@ class CapturedHost:
         if later is not None:
             return later
         try:
-            return recorded_text(self._tree.read(path), f"{self.path}{path}")
+            text = recorded_text(self._tree.read(path), f"{self.path}{path}")
         except SourceMissing:
             return None
+        if path.startswith("/sys/") and "\0" in text:
+            if self._warn and not self._padded:
+                self._warn(f"{self.path}: {PADDED}")
+            self._padded = True
+            return text.partition("\0")[0]
+        return text
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""

@@ -158,7 +158,8 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
 
 def _may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
-    return not (is_fraction(word) or word.endswith("/s") or word.startswith("%"))
+    fence = not word.strip("`~*=-_|")
+    return not (fence or is_fraction(word) or word.endswith("/s") or word.startswith("%"))
 
 
 def _are_columns(names: Sequence[str], sar: bool) -> bool:

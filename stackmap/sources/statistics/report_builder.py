@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
@@ -22,6 +23,9 @@ from stackmap.sources.statistics.numbers import is_rounded
 APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
 EXTREMES = "extremes of each column separately, not of one instant"
+
+
+MAX_DEVICES = 40_000  # of a report, twice those of the largest hosts
 
 
 @dataclass(slots=True)
@@ -52,6 +56,11 @@ class TextReport:
             self.events.append(f"{name}: its counters went back; no figures for it")
             load = Load()
         self.add(name, load)
+
+    def require_few(self) -> None:
+        """Raise ``InputError`` if it has more than ``MAX_DEVICES``."""
+        if len(self.loads) > MAX_DEVICES:
+            raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
 
     def note(self, notes: Iterable[str]) -> None:
         """Add caveats, each once."""
@@ -122,6 +131,7 @@ class ReportBuilder:
             if is_rounded(row.words):
                 report.note([APPROXIMATE])
         self._seen.add(name)
+        report.require_few()
         return report
 
     def table(self, heading: Heading, loads: dict[str, Load], notes: Iterable[str]) -> None:

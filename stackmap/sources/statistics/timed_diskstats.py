@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from stackmap.errors import ParseError
+from stackmap.errors import InputError, ParseError
 from stackmap.model.interval import Interval
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
+from stackmap.sources.statistics.report_builder import MAX_DEVICES
 
 STAMP = re.compile(r"TS (\d{1,12}(?:\.\d*)?)(?:\s|$)")
 
@@ -61,6 +62,8 @@ def samples(lines: Iterable[str]) -> Iterator[tuple[Sample, bool]]:
             time, seen = float(stamp[1]), []
         elif time is not None and line.strip():
             seen.append(line.rstrip("\n"))
+            if len(seen) > MAX_DEVICES:
+                raise InputError(f"refused: more than {MAX_DEVICES} lines in one sample")
     if time is not None and seen:
         yield Sample(time, tuple(seen)), True
 

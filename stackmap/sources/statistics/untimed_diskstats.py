@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
 from stackmap.sources.statistics import timed_diskstats
 from stackmap.sources.statistics.headings import heading
+from stackmap.sources.statistics.report_builder import MAX_DEVICES
 from stackmap.sources.statistics.text_lines import Lines
 
 DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
@@ -62,6 +64,8 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
             yield Sample(0.0, tuple(seen.values())), cut
             seen, cut = {}, 0
         seen[device[1]] = line
+        if len(seen) > MAX_DEVICES:
+            raise InputError(f"refused: more than {MAX_DEVICES} devices in one sample")
     if seen:
         yield Sample(0.0, tuple(seen.values())), cut
 
