@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
+from stackmap.model.passthrough import POOL
 from stackmap.model.topology import Topology
 from stackmap.sources.lvm_names import split_name, unmangle
 
@@ -30,7 +31,16 @@ def find(topology: Topology, name: str) -> list[str]:
         kind = next((kind for kind, fits in enumerate(_meanings(device, name)) if fits), None)
         if kind is not None:
             found.setdefault(kind, []).append(device.name)
-    return found[min(found)] if found else []
+    return [_carrier(topology, each) for each in found[min(found)]] if found else []
+
+
+def _carrier(topology: Topology, name: str) -> str:
+    """Return the device that carries the I/O of *name*: below the idle alias of a thin pool, the pool itself."""
+    edges = topology.below(name)
+    if topology[name].kind is Kind.THIN_POOL and len(edges) == 1:
+        below = topology[edges[0].below]
+        return below.name if below.target == POOL else name
+    return name
 
 
 def _matching(topology: Topology, name: str) -> list[str]:

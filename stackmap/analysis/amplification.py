@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from stackmap.analysis.background_work import background
+from stackmap.analysis.disk_cost import DiskCost, disk_cost
 from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers, spreading
 from stackmap.analysis.parity import Parity, parity_device, parity_of, parity_reads
-from stackmap.analysis.traffic.accounting import Account, diagnosis, mismatch
+from stackmap.analysis.traffic.accounting import Account, diagnosis, mismatches
 from stackmap.analysis.traffic.amounts import Share, Traffic
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Kind
 from stackmap.model.load import DIRECTIONS, Flow, plus, ratio
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"
@@ -111,17 +112,20 @@ class LayerFigures:
         return {d: account.ratio for d, account in self._accounts.items()}
 
     @cached_property
-    def unbalanced(self) -> str:
-        """The direction in which ``accounted`` is not 1; "" if there is none."""
-        return mismatch(self._accounts)
+    def diagnoses(self) -> Mapping[str, str]:
+        """Why ``accounted`` is not 1, by direction; {} where it is."""
+        here = [self.ledger.topology[name] for name in self.layer.devices]
+        flushes = not any(device.kind is Kind.ARRAY for device in here)
+        under_way = _in_flight(self.ledger, self.layer)
+        return {
+            d: diagnosis(self._accounts[d], d, under_way, self.ledger.seconds, flushes=flushes)
+            for d in mismatches(self._accounts)
+        }
 
-    @cached_property
+    @property
     def diagnosis(self) -> str:
-        """Why ``accounted`` is not 1; "" where it is."""
-        if not self.unbalanced:
-            return ""
-        wrong = self._accounts[self.unbalanced]
-        return diagnosis(wrong, _in_flight(self.ledger, self.layer), self.ledger.seconds)
+        """The same for all directions, in one text; "" where all is accounted for."""
+        return "; ".join(filter(None, self.diagnoses.values()))
 
     @cached_property
     def _head(self) -> Share:
@@ -180,7 +184,9 @@ class StackFigures:
             for name, share in owned.items()
             if share.undivided
             for edge in topology.above(name)
-            if edge.above in owned and not owned[edge.above].reason
+            if edge.above in owned
+            and not owned[edge.above].undivided
+            and not owned[edge.above].reason
         )
 
     @cached_property
@@ -205,6 +211,11 @@ class StackFigures:
         if disks.parity_reads is None:
             return None
         return ratio(plus(disks.share.write.ios, disks.parity_reads.ios), written)
+
+    @cached_property
+    def cost(self) -> DiskCost:
+        """Everything the disks did for it, by cause."""
+        return disk_cost(self.ledger, self.top.name)
 
     @property
     def idle(self) -> bool:

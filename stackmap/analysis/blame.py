@@ -20,7 +20,7 @@ from stackmap.analysis.traffic.bitmap_writes import has_bitmap, share_with_bitma
 from stackmap.analysis.traffic.division import divides
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.load import plus, ratio
-from stackmap.model.passthrough import is_passthrough
+from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
 
 SEPARATE = ("read", "write", "discard")
@@ -160,7 +160,7 @@ def _senders(ledger: Ledger, name: str) -> Iterator[Edge]:
     replaced: set[str] = set()  # a device with several segments here has several edges
     for edge in topology.above(name):
         between = (edge, *topology.above(edge.above))
-        told_apart = all(is_passthrough(topology[each.above]) for each in between)
+        told_apart = all(passes_on(topology, each) for each in between)
         if not told_apart or divides(topology, edge) or len(_owner(ledger, edge.above).tops) == 1:
             yield edge
         elif edge.above not in replaced:

@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from stackmap.analysis.doubled_counters import doubled
 from stackmap.analysis.flushes import empty_flushes
+from stackmap.analysis.traffic.accounting import LABEL_SCAN
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
+MOST_SCANS = 10.0  # of labels, per second
 STUCK = 0.99  # busy for this share of the time
 
 
@@ -122,7 +124,16 @@ def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bo
         for edge in topology.below(name)
         if edge.role is not Role.METADATA and len(topology.above(edge.below)) == 1
     )
-    return any(below in loads and not loads[below].idle for below in exclusive)
+    return any(
+        below in loads and not loads[below].idle and not _only_scanned(loads[below])
+        for below in exclusive
+    )
+
+
+def _only_scanned(load: Load) -> bool:
+    """Whether nothing but label scans happened: LVM reads 128 KiB of each PV past the volumes."""
+    size, few = load.read.size, (load.read.ios or 0.0) <= MOST_SCANS
+    return load.write.ios == 0 and few and size is not None and abs(size / LABEL_SCAN - 1) <= 0.01
 
 
 def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from stackmap.analysis.degraded import missing_members
 from stackmap.analysis.layers import Layer
 from stackmap.model.device import Device
 from stackmap.model.passthrough import is_passthrough
@@ -57,10 +58,10 @@ TARGETS = {
 }
 
 
-def expected(device: Device) -> Expected | None:
-    """Return the expected amplification of *device*; None if its target is not in the table."""
+def expected(device: Device, missing: int = 0) -> Expected | None:
+    """Return the expected amplification of *device*, which lacks *missing* members; None if its target is not in the table."""
     if device.layout is not None:
-        return _of_layout(device.layout)
+        return _degraded(device.layout, missing) if missing else _of_layout(device.layout)
     return UNCHANGED if is_passthrough(device) else TARGETS.get(device.target)
 
 
@@ -72,7 +73,7 @@ def by_layer(topology: Topology, stack: list[Layer]) -> dict[Layer, Expected | N
     for layer in stack:
         for name in layer.devices if layer is not stack[0] else ():
             above = {edge.above for edge in over.get(name, ())} & devices.keys()
-            devices[name] = _same(_below(topology[each], devices[each]) for each in above)
+            devices[name] = _same(_below(topology, each, devices[each]) for each in above)
         found[layer] = _same(devices[name] for name in layer.devices)
     return found
 
@@ -83,8 +84,8 @@ def _same(several: Iterable[Expected | None]) -> Expected | None:
     return values.pop() if len(values) == 1 else None
 
 
-def _below(above: Device, at_device: Expected | None) -> Expected | None:
-    step = expected(above)
+def _below(topology: Topology, above: str, at_device: Expected | None) -> Expected | None:
+    step = expected(topology[above], missing_members(topology, topology[above]))
     return None if step is None or at_device is None else at_device.times(step)
 
 
@@ -97,6 +98,24 @@ def _of_layout(layout: Layout) -> Expected:
         (layout.ideal_write, 1.0 + layout.parity),
         f"full stripes {layout.ideal_write:.2f}, single pages {1 + layout.parity:.2f} plus parity reads",
     )
+
+
+def _degraded(layout: Layout, missing: int) -> Expected:
+    """Return what RAID arithmetic says of an array that lacks *missing* members, for random requests."""
+    present = 1 - missing / layout.members
+    if layout.parity:
+        read = present + (1 - present) * layout.data
+        why = (
+            f"degraded: random reads {read:.2f}, each read of a missing member reads {layout.data}"
+        )
+        least = (layout.members - missing) / layout.data
+        return Expected((1.0, float(layout.data)), (min(1.0, least), 1.0 + layout.parity), why)
+    if layout.copies == layout.members:
+        copies = float(layout.copies - missing)
+        return Expected(ONE, (copies, copies), f"degraded: {copies:g} of {layout.copies} copies")
+    least = float(max(0, layout.copies - missing))
+    why = f"degraded: random writes {layout.copies * present:.2f}"
+    return Expected(ONE, (least, float(layout.copies)), why)
 
 
 def _product(a: Range, b: Range) -> Range:

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackmap.analysis.background_work import is_working
+from stackmap.analysis.degraded import is_degraded
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.bitmap_writes import max_bitmap_bytes
 from stackmap.analysis.traffic.ledger import Ledger
@@ -28,6 +30,10 @@ from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.topology import Topology
 
+DEGRADED = (
+    "it is degraded, and counters do not tell reads for parity from reads in place of its missing "
+    "member"
+)
 SKEW = 0.02  # counters of two layers are read at different instants; g may miss its bounds by this much
 
 
@@ -77,10 +83,12 @@ def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
     members = [e.below for e in ledger.topology.below(raid.name) if e.role is Role.DATA]
     if raid.layout is None or not members or raid.name not in ledger.loads:
         return None
-    below = ledger.flows(members)
+    below, load = ledger.flows(members), ledger.load(raid.name)
     bitmap = max_bitmap_bytes(ledger.topology, ledger.loads, raid)
     flows, unknown = (below["read"], below["write"]), _not_the_workload(ledger.topology, raid)
-    return parity(raid.layout, ledger.load(raid.name), flows, unknown, bitmap)
+    if not unknown and is_degraded(raid):
+        return _degraded(raid.layout, load, flows)
+    return parity(raid.layout, load, flows, unknown, bitmap)
 
 
 def parity(
@@ -141,6 +149,28 @@ def parity(
     )
 
 
+def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parity:
+    """
+    Return what writes cost an array that lacks a member; the rows cannot be told.
+
+    Reads replace the missing member's data too: the cost is known only where
+    nothing was read from the volume.
+    """
+    ideal, written = layout.ideal_write, volume.write.bytes
+    if volume.read.bytes:
+        return Parity(ideal_bytes_per_byte=ideal, reason=DEGRADED)
+    reads, writes = ratio(members[0].bytes, written), ratio(members[1].bytes, written)
+    if reads is None or writes is None:
+        return Parity(ideal_bytes_per_byte=ideal, reason="nothing was written")
+    return Parity(
+        write_amplification=writes,
+        extra_read_bytes_per_byte=reads,
+        cost_bytes_per_byte=writes + reads,
+        least_cost_bytes_per_byte=writes + reads,
+        ideal_bytes_per_byte=ideal,
+    )
+
+
 def parity_reads(volume: Traffic, below: Traffic) -> Traffic:
     """
     Return those of the reads *below* that the volume's writes caused.
@@ -175,7 +205,7 @@ def _not_the_workload(topology: Topology, raid: Device) -> str:
     """Return why the members' I/O is not the workload's alone; "" if it is."""
     if any(edge.role is Role.JOURNAL for edge in topology.below(raid.name)):
         return "it has a journal, so its members' writes are not the cost of a write"
-    if raid.state in (None, "active"):
+    if raid.state in (None, "active") or (is_degraded(raid) and not is_working(raid)):
         return ""
     return f"its state is {raid.state}, so its members do other work too"
 

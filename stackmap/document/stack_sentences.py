@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
+from stackmap.document.cost_sentences import MERGED, NEGLIGIBLE, costs
 from stackmap.document.units import number, percent, size
 from stackmap.document.wording import REQUESTS
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 
-NEGLIGIBLE = 0.02  # a share this close to 0 or 1 needs no sentence
 SURPLUS = 0.05  # of the bytes written; a smaller surplus is skew between samples
 EXCESS = 0.05  # of all bytes at the layer; a smaller excess is skew
-MERGED = 1.05  # coalescing from which merging is mentioned
-SINGULAR = {"read": "read", "write": "write", "total": "request"}
 PLURAL = {"read": "reads", "write": "writes"}
 
 
@@ -33,19 +31,12 @@ def sentences(stack: StackFigures) -> list[str]:
     doubts = {f"not divided: {f.share.reason}": None for f in stack.layers if f.share.reason}
     doubts |= {f"no ratios: {f.background}": None for f in stack.layers if f.background}
     doubts |= {
-        f"accounted is not 1 for {REQUESTS[f.unbalanced]} at the {f.layer.role}: {f.diagnosis}": None
+        f"accounted is not 1 for {REQUESTS[direction]} at the {f.layer.role}: {why}": None
         for f in stack.layers
-        if f.diagnosis
+        for direction, why in f.diagnoses.items()
+        if why
     }
     return [sentence for sentence in found if sentence] + list(doubts)
-
-
-def costs(stack: StackFigures) -> list[str]:
-    """Return what a request causes at each layer, and what parity costs per byte written."""
-    found = [_cost_per_request(stack, direction) for direction in _directions(stack)]
-    if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
-        found.append(_parity(stack.parity, stack.raid.title, stack.raid.layout))
-    return [sentence for sentence in found if sentence]
 
 
 def _expectation(stack: StackFigures) -> str:
@@ -82,62 +73,6 @@ def _excess(stack: StackFigures, layer: LayerFigures, direction: str) -> str:
     )
 
 
-def _directions(stack: StackFigures) -> tuple[str, ...]:
-    """Return the directions worth a sentence; that on writes includes the reads they cause."""
-    top = stack.layers[0].share
-    if top.read.ios is None and top.write.ios is None:
-        return ("total",)
-    caused = (
-        stack.parity is not None and (stack.parity.extra_read_bytes_per_byte or 0.0) > NEGLIGIBLE
-    )
-    return ("write",) if caused else ("write", "read")
-
-
-def _cost_per_request(stack: StackFigures, direction: str) -> str:
-    """Return "one write causes 4.00 requests at the members (2.00 reads + 2.00 writes), …"."""
-    done = stack.layers[0].share.part(direction).ios
-    if not done:
-        return ""
-    steps = [text for layer in stack.layers[1:] if (text := _step(layer, direction, done))]
-    return f"one {SINGULAR[direction]} causes {', '.join(steps)}" if steps else ""
-
-
-def _step(layer: LayerFigures, direction: str, done: float) -> str:
-    arrivals = layer.share.part(direction).arrivals
-    if arrivals is None or layer.background:
-        return ""
-    caused = layer.parity_reads if direction == "write" else None
-    where = f"requests at the {layer.layer.role}"
-    coalescing, completed = layer.coalescing[direction], layer.share.part(direction).ios
-    if coalescing is not None and coalescing >= MERGED and completed is not None:
-        after = (completed + (0.0 if caused is None else caused.ios or 0.0)) / done
-        mark = " (estimate)" if layer.share.estimated else ""
-        return f"{_two_digits(after)} {where} after merging{mark}"
-    each = arrivals / done
-    if coalescing is None:
-        where += " (before merging)"
-    if caused is None or caused.arrivals is None:
-        return f"{each:.2f} {where}"
-    reads = caused.arrivals / done
-    return f"{each + reads:.2f} {where} ({reads:.2f} reads + {each:.2f} writes)"
-
-
-def _two_digits(value: float) -> str:
-    """Return two significant digits: 0.065, 2.1, 14, 120."""
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
-
-
-def _parity(cost: Parity, title: str, layout: Layout) -> str:
-    if cost.reason:
-        return f"parity cost of {title} is unknown: {cost.reason}"
-    return (
-        f"parity of {title}: {_cost(cost)} disk bytes per byte written "
-        f"({number(cost.write_amplification, 2)} written + "
-        f"{number(cost.extra_read_bytes_per_byte, 2)} read); full-stripe writes of "
-        f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
-    )
-
-
 def _row_updates(cost: Parity, layout: Layout) -> list[str]:
     """Return how full the written stripes were, and the reads that this caused or avoided."""
     if cost.reason:
@@ -157,18 +92,6 @@ def _row_updates(cost: Parity, layout: Layout) -> list[str]:
             "written: stripes that filled up late, or a check during the interval"
         )
     return found
-
-
-def _cost(cost: Parity) -> str:
-    high, low = number(cost.cost_bytes_per_byte, 2), number(cost.least_cost_bytes_per_byte, 2)
-    return high if high == low else f"{low} to {high}"
-
-
-def _saving(cost: Parity) -> str:
-    paid, ideal = cost.cost_bytes_per_byte, cost.ideal_bytes_per_byte
-    if not paid or ideal is None or paid - ideal < NEGLIGIBLE * paid:
-        return ""
-    return f", {percent((paid - ideal) / paid)} less"
 
 
 def _pages(stack: StackFigures) -> str:

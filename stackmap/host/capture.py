@@ -43,7 +43,9 @@ from stackmap.host.udev_record import parse_udev
 T = TypeVar("T")
 
 LISTING = ".names"
-PADDED = "files of /sys are padded with NULs, as GNU tar pads them; each is read up to its first NUL"
+PADDED = (
+    "files of /sys are padded with NULs, as GNU tar pads them; each is read up to its first NUL"
+)
 REFUSALS: dict[str, type[SourceError]] = {
     "denied": SourceDenied,
     "missing": SourceMissing,

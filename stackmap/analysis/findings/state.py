@@ -107,7 +107,8 @@ def unexplained_reads(context: Context, limits: Limits) -> Iterator[Observation]
             continue
         total = sum_flows(context.load(name).total for name in members).bytes
         read = sum_flows(context.load(name).read for name in members).bytes
-        explained = _explained(raid, load)
+        written = sum_flows(context.load(name).write for name in members).bytes
+        explained = _explained(raid, load, written)
         if read is None or explained is None or not total:
             continue
         excess = read - explained
@@ -130,11 +131,15 @@ def _own_members(context: Context, raid: Device) -> list[str]:
     return members if own and context.loads.keys() >= set(members) else []
 
 
-def _explained(raid: Device, load: Load) -> float | None:
-    """Return the most bytes per second that the members read for the load on *raid*."""
+def _explained(raid: Device, load: Load, below: float | None) -> float | None:
+    """Return the most bytes per second that the members, *below* bytes written, read for the load on *raid*."""
     read, written = load.read.bytes, load.write.bytes
     if raid.layout is None or not raid.layout.parity:
         return read
+    most = None if written is None else written * (1 + raid.layout.parity)
+    if below is not None and most is not None and below > most:
+        # Writes smaller than a page: each row updated reads at most its data pages.
+        return plus(read, raid.layout.data * below / (1 + raid.layout.parity))
     # A write of one page reads at most all other data pages: stackmap-kernel(7), RAID write paths.
     caused = None if written is None else max(1, raid.layout.data - 1) * written
     return plus(read, caused)

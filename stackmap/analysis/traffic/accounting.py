@@ -3,8 +3,8 @@ Accounting: what arrived at each device beside what the devices above sent there
 
 Where the two differ, the counters suggest a cause, tried in this order:
 requests in flight when the counters were read; requests split on the way,
-which carry no more bytes; another source of I/O, which does; a device whose
-accounting is off.
+which carry no more bytes; LVM's label scans; another source of I/O; empty
+flushes, which md does not count; a device whose accounting is off.
 """
 
 from __future__ import annotations
@@ -19,10 +19,18 @@ from stackmap.model.load import ratio
 
 TOLERANCE = 0.01  # of what was sent, or of all arrivals
 
-IN_FLIGHT = "requests in flight when the counters were read explain the difference"
-SPLIT = "more requests arrived than were sent, with no more bytes: they are split on the way"
-OTHERS = "more arrived than was sent: something else reads or writes there"
-LESS = "less arrived than was sent: a device's accounting is off, or it counts at submission"
+LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
+
+IN_FLIGHT = "{requests} in flight when the counters were read explain the difference"
+SPLIT = "more {requests} arrived than were sent, with no more bytes: they are split on the way"
+SCANS = "more reads arrived than were sent, 128 KiB each: LVM scans its labels there"
+OTHERS = "more {requests} arrived than were sent: something else reads or writes there"
+FLUSHES = (
+    "fewer {requests} arrived than were sent, with no fewer bytes: device-mapper counts empty "
+    "flushes, md does not"
+)
+LESS = "fewer {requests} arrived than were sent: a device's accounting is off, or it counts at submission"
+REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +106,11 @@ class Accounting:
         return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
 
 
-def mismatch(accounts: Mapping[str, Account]) -> str:
-    """Return "read", "write" or "total", the first that does not balance; "" if all do."""
+def mismatches(accounts: Mapping[str, Account]) -> tuple[str, ...]:
+    """Return those of "read" and "write" that do not balance; "total" where only that does not."""
     everything = accounts["total"].arrived.arrivals
-    for direction, base in (("read", everything), ("write", everything), ("total", None)):
-        if not balances(accounts[direction], base):
-            return direction
-    return ""
+    found = tuple(d for d in ("read", "write") if not balances(accounts[d], everything))
+    return found or (() if balances(accounts["total"]) else ("total",))
 
 
 def balances(account: Account, base: float | None = None) -> bool:
@@ -120,13 +126,33 @@ def balances(account: Account, base: float | None = None) -> bool:
     return abs(arrived - sent) <= TOLERANCE * base
 
 
-def diagnosis(account: Account, in_flight: float | None, seconds: float | None) -> str:
+def diagnosis(
+    account: Account,
+    direction: str,
+    in_flight: float | None,
+    seconds: float | None,
+    *,
+    flushes: bool = True,
+) -> str:
     """
     Return the likely cause where *account* does not balance; "" where it is unknown.
 
     *in_flight*: requests in flight at both ends of the interval, at the layer
     and above it: those may be counted above and not yet below, or the reverse.
+    *flushes*: whether the devices count empty flushes.
     """
+    why = _why(account, direction, in_flight, seconds, flushes=flushes)
+    return why.format(requests=REQUESTS[direction])
+
+
+def _why(
+    account: Account,
+    direction: str,
+    in_flight: float | None,
+    seconds: float | None,
+    *,
+    flushes: bool,
+) -> str:
     arrived, sent = account.arrived.arrivals, account.sent.arrivals
     if arrived is None or sent is None:
         return ""
@@ -135,11 +161,28 @@ def diagnosis(account: Account, in_flight: float | None, seconds: float | None) 
     if abs(arrived - sent) <= skew:
         return IN_FLIGHT
     if arrived < sent:
-        return LESS
-    return SPLIT if _no_more_bytes(account.arrived, account.sent, skew) else OTHERS
+        whole = _no_more_bytes(account.sent, account.arrived, skew)
+        return FLUSHES if whole and direction != "read" and not flushes else LESS
+    if _no_more_bytes(account.arrived, account.sent, skew):
+        return SPLIT
+    return SCANS if direction == "read" and _is_scan(account) else OTHERS
 
 
-def _no_more_bytes(arrived: Amount, sent: Amount, skew: float) -> bool:
-    """Whether no more bytes arrived than were sent, but for those of *skew* requests."""
-    more, part = ratio(arrived.bytes, sent.bytes), ratio(skew, sent.arrivals)
+def _is_scan(account: Account) -> bool:
+    """Whether what arrived beyond what was sent is read as LVM reads labels."""
+    more = Amount(
+        _less(account.arrived.arrivals, account.sent.arrivals),
+        _less(account.arrived.bytes, account.sent.bytes),
+    )
+    each = ratio(more.bytes, more.arrivals)
+    return each is not None and abs(each - LABEL_SCAN) <= TOLERANCE * LABEL_SCAN
+
+
+def _less(arrived: float | None, sent: float | None) -> float | None:
+    return None if arrived is None or sent is None else arrived - sent
+
+
+def _no_more_bytes(here: Amount, there: Amount, skew: float) -> bool:
+    """Whether *here* has no more bytes than *there*, but for those of *skew* requests."""
+    more, part = ratio(here.bytes, there.bytes), ratio(skew, there.arrivals)
     return more is not None and part is not None and more - 1 <= max(TOLERANCE, part)

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from stackmap.analysis.degraded import missing_members
 from stackmap.analysis.layers import carries_data
 from stackmap.analysis.traffic.amounts import NOTHING, Amount, Share, Traffic
 from stackmap.analysis.traffic.ownership import completed
+from stackmap.analysis.traffic.pools import is_pool
 from stackmap.analysis.traffic.rows import Cause, Row, cause_of_edge, cause_of_extra
 from stackmap.analysis.traffic.sent import Sent
 from stackmap.model.device import Role
 from stackmap.model.load import ratio
-from stackmap.model.passthrough import is_passthrough
+from stackmap.model.passthrough import passes_on
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
@@ -35,6 +37,12 @@ class StackRows:
         self._top = top
         self._shares = shares
         self._arrived: dict[tuple[str, str], ByCause] = {}
+
+    def completed(self) -> Iterator[tuple[str, ByCause]]:
+        """Yield what the disks completed, once all rows were taken: the direction, and the traffic by cause."""
+        for (name, direction), by_cause in self._arrived.items():
+            if not self._topology.below(name):
+                yield direction, by_cause
 
     def rows(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
@@ -55,7 +63,7 @@ class StackRows:
             return
         senders = self._topology.above(name)
         ours = [edge for edge in senders if edge.above in self._shares]
-        if not all(is_passthrough(self._topology[edge.above]) for edge in senders):
+        if not all(passes_on(self._topology, edge) for edge in senders):
             yield from self._made_above(ours[0], direction, share)
             return
         for edge in ours:
@@ -69,27 +77,54 @@ class StackRows:
         """Yield the rows of a device below one that makes requests of its own."""
         above, all_of_it = self._topology[edge.above], share.part(direction)
         cause = cause_of_edge(above, edge)
-        extra = 0.0 if cause else self._extra(edge.above, direction)
-        if not extra:
-            rows = {cause or Cause.DATA: all_of_it}
+        extra = {} if cause else self._extra(edge.above, direction)
+        if cause:
+            rows = {cause: all_of_it}
         else:
             in_pages = above.layout is not None and above.layout.parity > 0
-            rows = _split(all_of_it, extra, cause_of_extra(above, direction), in_pages=in_pages)
+            rows = _split(all_of_it, extra, self._weights(edge.above, direction), in_pages=in_pages)
+        several = len(rows) > 1 and len(self._data_below(edge.above)) > 1
         for each, traffic in rows.items():
-            divided = bool(extra) and extra < 1 and len(self._data_below(edge.above)) > 1
+            divided = share.divided or several
             yield Row(edge, self._top, direction, each, traffic, divided, share.reason)
 
-    def _extra(self, name: str, direction: str) -> float:
-        """Return the share, 0…1, of the bytes below *name* that its layout does not need."""
+    def _weights(self, name: str, direction: str) -> dict[Cause, float]:
+        """Return the share, 0…1, of each cause in the bytes that arrived at *name*; data if unknown."""
+        known = self._arrived.get((name, direction), {})
+        moved = {cause: traffic.bytes or 0.0 for cause, traffic in known.items()}
+        total = sum(moved.values())
+        found = {cause: each / total for cause, each in moved.items() if each} if total else {}
+        return found or {Cause.DATA: 1.0}
+
+    def _extra(self, name: str, direction: str) -> dict[Cause, float]:
+        """Return the shares, 0…1, of the bytes below *name* that its layout does not need."""
+        device, own = self._topology[name], self._shares[name]
+        more, moved = self._beyond(name, direction)
+        if not more:
+            return {}
+        if is_pool(device) and direction == "write":
+            copied = min(more, self._beyond(name, "read")[0])
+            parts = {Cause.COPY_ON_WRITE: copied, Cause.ZEROING: more - copied}
+            return {cause: part / moved for cause, part in parts.items() if part}
+        return {cause_of_extra(device, direction, reads=bool(own.read.bytes)): more / moved}
+
+    def _beyond(self, name: str, direction: str) -> tuple[float, float]:
+        """Return the bytes below *name* beyond what its layout needs, and all bytes below; 0 if unknown."""
         asked = self._shares[name].part(direction).bytes
         moved = sum(
             (self._shares[below].part(direction) for below in self._data_below(name)), start=NOTHING
         ).bytes
         if asked is None or not moved:
-            return 0.0
-        layout = self._topology[name].layout
-        copies = layout.copies if layout is not None and direction == "write" else 1
-        return max(0.0, moved - asked * copies) / moved
+            return 0.0, 0.0
+        return max(0.0, moved - asked * self._copies(name, direction)), moved
+
+    def _copies(self, name: str, direction: str) -> float:
+        """Return the bytes of data below per byte at *name*; with members missing, what is left of them."""
+        device = self._topology[name]
+        layout = device.layout
+        if layout is None or direction != "write":
+            return 1.0
+        return layout.copies * (1 - missing_members(self._topology, device) / layout.members)
 
     def _data_below(self, name: str) -> set[str]:
         return {edge.below for edge in self._topology.below(name) if carries_data(edge)}
@@ -106,30 +141,47 @@ class StackRows:
         return {cause: completed(traffic, whole)[0] for cause, traffic in found.items()}
 
 
-def _split(whole: Traffic, share: float, cause: Cause, *, in_pages: bool) -> ByCause:
+def _split(
+    whole: Traffic, extra: Mapping[Cause, float], data: Mapping[Cause, float], *, in_pages: bool
+) -> ByCause:
     """
-    Return *whole* as data and as *share* of its bytes for *cause*.
+    Return *whole* by cause: *extra* has shares of its bytes, *data* those of the rest.
 
     *in_pages*: the extra requests are of one page each, as md makes them for
     parity. A range is that of bitmap writes: they are among the extra ones.
     """
+    share = sum(extra.values())
+    if not extra:
+        return _spread(whole, data)
     if whole.bytes is None or whole.arrivals is None:
-        return {Cause.DATA: whole, cause: Traffic()}
+        return {Cause.DATA: whole, **dict.fromkeys(extra, Traffic())}
     moved = whole.bytes * share
     requests = min(moved / PAGE, whole.arrivals) if in_pages else whole.arrivals * share
     part = ratio(requests, whole.arrivals) or 0.0
-    extra = replace(whole.as_exact().times(part), bytes=moved)
-    data = replace(whole.as_exact().times(1 - part), bytes=whole.bytes - moved)
-    if whole.low is None or cause is Cause.BITMAP:
-        return {Cause.DATA: data, cause: extra}
+    more = replace(whole.as_exact().times(part), bytes=moved)
+    rest = replace(whole.as_exact().times(1 - part), bytes=whole.bytes - moved)
+    of_extra = {cause: each / share for cause, each in extra.items()}
+    found = _spread(rest, data)
+    if whole.low is None or not in_pages or Cause.BITMAP in extra:
+        for cause, traffic in _spread(more, of_extra).items():
+            found[cause] = found.get(cause, NOTHING) + traffic
+        return found
     low, _ = whole.bounds
     bitmap = Amount(
         min(requests, whole.arrivals - (low.arrivals or 0.0)),
         min(moved, whole.bytes - (low.bytes or 0.0)),
     )
     least = Amount(requests - (bitmap.arrivals or 0.0), moved - (bitmap.bytes or 0.0))
+    (cause,) = extra
     return {
-        Cause.DATA: data,
-        cause: replace(extra, low=least, high=Amount(requests, moved)),
+        **found,
+        cause: replace(more, low=least, high=Amount(requests, moved)),
         Cause.BITMAP: replace(NOTHING, low=Amount(0.0, 0.0), high=bitmap),
     }
+
+
+def _spread(whole: Traffic, shares: Mapping[Cause, float]) -> ByCause:
+    """Return *whole* divided by *shares*, which sum to 1."""
+    if len(shares) == 1:
+        return dict.fromkeys(shares, whole)
+    return {cause: whole.times(share) for cause, share in shares.items()}

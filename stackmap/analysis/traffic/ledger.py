@@ -15,10 +15,11 @@ from functools import cached_property
 
 from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.traffic.accounting import Account, Accounting
-from stackmap.analysis.traffic.amounts import Share, Traffic
+from stackmap.analysis.traffic.amounts import NOTHING, Share, Traffic
 from stackmap.analysis.traffic.by_cause import StackRows
 from stackmap.analysis.traffic.ownership import shares, together
-from stackmap.analysis.traffic.rows import Cause, Row, sums_by_cause
+from stackmap.analysis.traffic.pools import with_pools
+from stackmap.analysis.traffic.rows import Cause, Row
 from stackmap.analysis.traffic.sent import Sent
 from stackmap.model.load import DIRECTIONS, Flow, Load, plus, sum_flows
 from stackmap.model.topology import Topology
@@ -36,12 +37,13 @@ class Ledger:
         self, topology: Topology, loads: Mapping[str, Load], seconds: float | None = None
     ) -> None:
         self.topology = topology
-        self.loads = loads
+        self.loads = with_pools(topology, loads)
         self.seconds = seconds
-        self.sent = Sent(topology, loads)
+        self.sent = Sent(topology, self.loads)
         self._accounting = Accounting(self.sent)
         self._in_flight: dict[frozenset[str], float | None] = {}
         self._shares: dict[str, Mapping[str, Share]] = {}
+        self._rows: dict[str, tuple[list[Row], Mapping[tuple[Cause, str], Traffic]]] = {}
 
     @cached_property
     def tops(self) -> list[str]:
@@ -96,12 +98,11 @@ class Ledger:
 
     def rows(self, top: str) -> list[Row]:
         """Return the rows of the stack of *top*, from the top down."""
-        return list(StackRows(self.sent, top, self.shares(top)).rows())
+        return self._rows_of(top)[0]
 
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
-        """Return everything the disks did for *top*, by cause and direction; unknown where a part is."""
-        rows = self.rows(top)
-        return sums_by_cause(row for row in rows if not self.topology.below(row.edge.below))
+        """Return what the disks completed for *top*, by cause and direction; unknown where a part is."""
+        return self._rows_of(top)[1]
 
     def disk_bytes_by_cause(self, top: str) -> dict[Cause, float | None]:
         """Return the bytes per second that the disks read and wrote for *top*, by cause."""
@@ -110,3 +111,15 @@ class Ledger:
             if direction != "discard":
                 found[cause] = plus(found.get(cause, 0.0), traffic.bytes)
         return found
+
+    def _rows_of(self, top: str) -> tuple[list[Row], Mapping[tuple[Cause, str], Traffic]]:
+        if top not in self._rows:
+            stack = StackRows(self.sent, top, self.shares(top))
+            rows = list(stack.rows())
+            found: dict[tuple[Cause, str], Traffic] = {}
+            for direction, by_cause in stack.completed():
+                for cause, traffic in by_cause.items():
+                    key = (cause, direction)
+                    found[key] = found.get(key, NOTHING) + traffic
+            self._rows[top] = rows, found
+        return self._rows[top]

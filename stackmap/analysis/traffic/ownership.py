@@ -26,8 +26,9 @@ from stackmap.analysis.traffic.amounts import (
 )
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap, share_with_bitmap
 from stackmap.analysis.traffic.division import divides
+from stackmap.analysis.traffic.pools import is_pool, part_of_pool
 from stackmap.analysis.traffic.sent import TOLERANCE, Sent, is_all
-from stackmap.model.load import DIRECTIONS, Flow, ratio
+from stackmap.model.load import DIRECTIONS, Flow, Load, ratio
 from stackmap.model.topology import Edge, Topology
 
 
@@ -53,18 +54,29 @@ class Ownership:
             return self._from_above(name, self.senders(name))
         device, load = self.topology[name], self.sent.loads.get(name)
         if load is None:
-            return Share(reason=f"{device.title}: not among the counters")
-        if not device.counted:
-            return Share(reason=f"{device.title}: I/O passes it without touching its counters")
+            return Share(
+                reason=f"{device.title}: not among the counters"
+                if device.counted
+                else f"{device.title}: I/O passes it without touching its counters"
+            )
         if name == self.top:
             return share_of_all(load)
         if not self._alone(name):
-            return Share(reason=self.sent.indivisible(name), undivided=True)
+            return self._indivisible(name, load)
         above = (edge.above for edge in self.topology.above(name))
         array = next((each for each in above if has_bitmap(self.topology[each])), "")
         if not array:
             return share_of_all(load)
         return share_with_bitmap(self.topology, self.sent.loads, array, name)
+
+    def _indivisible(self, name: str, load: Load) -> Share:
+        """Return the share of a device below one that makes requests for several tops."""
+        edge, *others = self.topology.above(name)
+        reason = self.sent.indivisible(name)
+        if others or not is_pool(self.topology[edge.above]):
+            return Share(reason=reason, undivided=True)
+        pool = self.sent.load(edge.above)
+        return part_of_pool(load, pool, self.shares[edge.above], edge, reason)
 
     def senders(self, name: str) -> list[Edge]:
         """Return the edges from this stack to *name*; a metadata device's traffic is not part of the data below it."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from stackmap.analysis.background_work import is_working
-from stackmap.analysis.traffic.amounts import NOTHING, Traffic
+from stackmap.analysis.degraded import is_degraded
+from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge
@@ -18,14 +18,16 @@ class Cause(StrEnum):
 
     DATA = "data"  # what was asked for at the top, each copy of it included
     PARITY = "parity"  # parity written
-    PARITY_READ = "parity read"  # read to compute parity
+    PARITY_READ = "parity_read"  # read to compute parity
+    DEGRADED = "degraded"  # read in place of a missing member; with writes, parity reads too
     BITMAP = "bitmap"  # a RAID array's bitmap; in an rmeta sub-LV its superblock too
     JOURNAL = "journal"
     INTEGRITY = "integrity"  # checksums and their journal
     METADATA = "metadata"  # of thin pools, caches and others
-    COPY_ON_WRITE = "copy-on-write"
+    COPY_ON_WRITE = "cow"
+    ZEROING = "zeroing"  # of new blocks of a thin pool
     CACHE = "cache"  # promotions and write-back
-    RESYNC = "resync"  # resync, check, reshape, merge
+    RESYNC = "resync"  # resync, check, reshape, merge; on arrays with parity, parity too
     OTHER = "other"  # more bytes than the layout explains
 
 
@@ -63,7 +65,7 @@ class Row(NamedTuple):
         return Exactness.ESTIMATED if self.divided else Exactness.EXACT
 
 
-BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE, Role.CACHE: Cause.CACHE}
+BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE}
 
 # What a target writes and reads below beyond what it is asked for.
 EXTRA_BY_TARGET = {
@@ -87,23 +89,16 @@ def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
     return Cause.BITMAP if above.layout is not None else Cause.METADATA
 
 
-def cause_of_extra(device: Device, direction: str) -> Cause:
-    """Return the cause of what *device* moves below beyond what its layout needs."""
+def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Cause:
+    """Return the cause of what *device* moves below beyond what its layout needs; *reads*: it was read."""
     if is_working(device):
         return Cause.RESYNC
     if device.layout is not None and device.layout.parity:
+        if direction == "read" and reads and is_degraded(device):
+            return Cause.DEGRADED
         return Cause.PARITY if direction == "write" else Cause.PARITY_READ
     if device.kind is Kind.BCACHE:
         return Cause.CACHE
     if has_bitmap(device) and direction == "write":
         return Cause.BITMAP
     return EXTRA_BY_TARGET.get(device.target, Cause.OTHER)
-
-
-def sums_by_cause(rows: Iterable[Row]) -> Mapping[tuple[Cause, str], Traffic]:
-    """Return the sum of *rows* for each cause and direction; unknown where a row is."""
-    found: dict[tuple[Cause, str], Traffic] = {}
-    for row in rows:
-        key = (row.cause, row.direction)
-        found[key] = found.get(key, NOTHING) + row.traffic
-    return found

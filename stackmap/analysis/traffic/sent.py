@@ -16,7 +16,7 @@ from stackmap.analysis.traffic.amounts import NOTHING, UNKNOWN, Amount, Traffic,
 from stackmap.analysis.traffic.division import Part, divided, divides, fan_of, part_down
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import Flow, Load, ratio
-from stackmap.model.passthrough import is_passthrough
+from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
 
 ABSENT = Load()
@@ -53,7 +53,7 @@ class Sent:
         None where the device makes requests of its own. Where it divides its
         traffic over several devices, an estimate with bounds.
         """
-        whole = self._all_sent(edge.above, direction)
+        whole = self._all_sent(edge, direction)
         return None if whole is None else self._part(edge, direction, whole, whole)
 
     def part_down(self, edge: Edge, direction: str, mine: Traffic, unknown: str = "") -> Traffic:
@@ -63,23 +63,22 @@ class Sent:
         *unknown*: why *mine* is unknown, "" if it is known.
         """
         passed = self._passed_on(edge.above, mine, unknown)
-        whole = self._all_sent(edge.above, direction) if divides(self.topology, edge) else None
+        whole = self._all_sent(edge, direction) if divides(self.topology, edge) else None
         return self._part(edge, direction, passed, passed if whole is None else whole)
 
     def only_from_passthrough(self, name: str) -> bool:
-        """Whether all devices above *name* pass requests on one by one."""
+        """Whether all devices above *name* pass requests on to it one by one."""
         if name not in self._from_passthrough:
-            above = (self.topology[edge.above] for edge in self.topology.above(name))
-            self._from_passthrough[name] = all(map(is_passthrough, above))
+            self._from_passthrough[name] = all(
+                passes_on(self.topology, edge) for edge in self.topology.above(name)
+            )
         return self._from_passthrough[name]
 
     def busy_above(self, name: str) -> tuple[str, ...]:
         """Return the devices above *name* that are not known to have been idle."""
         if name not in self._busy:
             above = dict.fromkeys(edge.above for edge in self.topology.above(name))
-            self._busy[name] = tuple(
-                n for n in above if not (self.topology[n].counted and is_idle(self.loads.get(n)))
-            )
+            self._busy[name] = tuple(n for n in above if not is_idle(self.loads.get(n)))
         return self._busy[name]
 
     def indivisible(self, name: str) -> str:
@@ -128,16 +127,16 @@ class Sent:
             self._divided[key] = divided(total, fan.lengths, limits)
         return self._divided[key]
 
-    def _all_sent(self, name: str, direction: str) -> Traffic | None:
-        """Return all that *name* sent; None where it makes requests of its own or no counter shows them."""
-        key = name, direction
+    def _all_sent(self, edge: Edge, direction: str) -> Traffic | None:
+        """Return all that the device above *edge* sent; None where it makes requests of its own or no counter shows them."""
+        if not passes_on(self.topology, edge):
+            return None
+        key = edge.above, direction
         if key not in self._whole:
-            self._whole[key] = self._all_sent_by(name, direction)
+            self._whole[key] = self._all_sent_by(*key)
         return self._whole[key]
 
     def _all_sent_by(self, name: str, direction: str) -> Traffic | None:
-        if not is_passthrough(self.topology[name]):
-            return None
         if name in self.loads:
             return self._passed_on(name, all_of(self.load(name).flow(direction)))
         if not self.topology.above(name):
@@ -170,8 +169,6 @@ class Sent:
         return self._limits[key]
 
     def _unexplained(self, name: str, direction: str) -> Amount:
-        if not self.topology[name].counted:
-            return Amount()
         flow = self.load(name).flow(direction)
         left = Amount(flow.arrivals, flow.bytes)
         for edge in self.topology.above(name):

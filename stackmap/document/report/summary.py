@@ -11,6 +11,7 @@ from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
+from stackmap.document.cost_sentences import costs
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
 from stackmap.document.report.proposals import proposed_layout
@@ -22,7 +23,6 @@ from stackmap.document.report.stack_summary import (
     load,
     savings,
 )
-from stackmap.document.stack_sentences import costs
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.units import number, percent, rate, size
 from stackmap.document.whatif import capacity, effect

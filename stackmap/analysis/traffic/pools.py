@@ -1,0 +1,125 @@
+"""
+Thin pools: what they were asked, and which part of their I/O belongs to one volume.
+
+A bio of a thin volume goes straight to the pool's data device, past the pool's
+own counters. So a pool's load is the sum of what was sent to it. Below, the
+pool adds zeroing, copies and metadata, and no counter tells for which volume.
+What a volume sent itself bounds its part:
+
+    writes      at least its own, at most all that the others did not send
+    reads       the same, but copies read chunks too: as much as was written beyond
+                the volumes' own writes
+    metadata    anything from nothing to all; the estimate follows bytes written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stackmap.analysis.traffic.amounts import Amount, Share, Traffic, all_of
+from stackmap.model.device import Device, Role
+from stackmap.model.load import DIRECTIONS, Flow, Load, plus, ratio, sum_flows
+from stackmap.model.passthrough import POOL
+from stackmap.model.topology import Edge, Topology
+
+
+def with_pools(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, Load]:
+    """Return *loads* where a device whose counters do not move has what was sent to it, or none."""
+    bypassed = [device for device in topology.devices.values() if not device.counted]
+    if not bypassed:
+        return loads
+    found = dict(loads)
+    for device in bypassed:
+        found.pop(device.name, None)
+        above = {edge.above for edge in topology.above(device.name)}
+        if device.target == POOL and above and found.keys() >= above:
+            found[device.name] = _sum_of([found[name] for name in above])
+    return found
+
+
+def _sum_of(loads: list[Load]) -> Load:
+    aqu: float | None = 0.0
+    for load in loads:
+        aqu = plus(aqu, load.aqu)
+    read, write, discard, flush = (
+        sum_flows(load.flow(kind) for load in loads)
+        for kind in ("read", "write", "discard", "flush")
+    )
+    whole = sum_flows(load.total for load in loads) if any(load.whole for load in loads) else None
+    return Load(read, write, discard, flush, whole=whole, aqu=aqu)
+
+
+def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) -> Share:
+    """
+    Return what of the I/O at a device *below* a thin pool belongs to one of its volumes.
+
+    *mine*: what that volume sent to the *pool*. *reason*: that counters do not
+    tell, given where even the bounds are unknown.
+    """
+    extra = _beyond(below.write, pool.write)
+    parts: dict[str, Traffic] = {}
+    for direction in DIRECTIONS:
+        whole, asked, own = below.flow(direction), pool.flow(direction), mine.part(direction)
+        if None in (own.bytes, own.arrivals, asked.bytes, whole.bytes, whole.arrivals):
+            return Share(reason=reason, undivided=True)
+        if edge.role is Role.METADATA or not asked.bytes:
+            weight = ratio(mine.write.bytes, pool.write.bytes)
+            part = _weighted(whole, 1.0 if weight is None else weight)
+        else:
+            part = _bounded(whole, asked, own, extra if direction == "read" else Amount(0.0, 0.0))
+        parts[direction] = part
+    total = parts["read"] + parts["write"]
+    return Share({**parts, "total": total}, divided=True, undivided=True)
+
+
+def _weighted(whole: Flow, weight: float) -> Traffic:
+    """Return *weight* of *whole* as an estimate between nothing and all."""
+    return replace(
+        all_of(whole).times(weight),
+        low=Amount(0.0, 0.0),
+        high=Amount(whole.arrivals, whole.bytes),
+    )
+
+
+def _bounded(whole: Flow, asked: Flow, own: Traffic, copied: Amount) -> Traffic:
+    """Return the part of *whole* in proportion to *own* of all that was *asked*, with its bounds."""
+    requests, low_requests, high_requests = _between(
+        whole.arrivals, asked.arrivals, own.arrivals, copied.arrivals
+    )
+    moved, low_moved, high_moved = _between(whole.bytes, asked.bytes, own.bytes, copied.bytes)
+    completed = all_of(whole).times(ratio(requests, whole.arrivals) or 0.0)
+    return replace(
+        completed,
+        arrivals=requests,
+        bytes=moved,
+        low=Amount(low_requests, low_moved),
+        high=Amount(high_requests, high_moved),
+    )
+
+
+def _between(
+    whole: float | None, asked: float | None, own: float | None, copied: float | None
+) -> tuple[float, float, float]:
+    """Return the estimate and its bounds; *copied*: how much of *whole* may be nobody's request."""
+    all_here, every, mine, more = (figure or 0.0 for figure in (whole, asked, own, copied))
+    if not mine:
+        return 0.0, 0.0, 0.0
+    rest = all_here - (every - mine)
+    low = max(0.0, min(mine, rest) - more)
+    high = min(all_here, max(mine, rest) + more)
+    return min(max(all_here * mine / every, low), high), low, high
+
+
+def _beyond(below: Flow, asked: Flow) -> Amount:
+    """Return how much more was written below than the volumes sent."""
+    more = (
+        None if None in (there, here) else max(0.0, (there or 0.0) - (here or 0.0))
+        for there, here in ((below.arrivals, asked.arrivals), (below.bytes, asked.bytes))
+    )
+    return Amount(*more)
+
+
+def is_pool(device: Device) -> bool:
+    """Whether *device* is a thin pool that makes requests of its own."""
+    return device.target == POOL

@@ -1,0 +1,153 @@
+"""What a read and a write cost at each layer, and everything they cost at the disks, in sentences."""
+
+from __future__ import annotations
+
+from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.disk_cost import DiskCost
+from stackmap.analysis.parity import Parity
+from stackmap.analysis.traffic.rows import Cause
+from stackmap.document.units import number, percent, size
+from stackmap.model.raid import Layout
+
+NEGLIGIBLE = 0.02  # a share this close to 0 or 1 needs no sentence
+SHOWN = 0.005  # a figure that rounds to 0.00 is left out
+MERGED = 1.05  # coalescing from which merging is mentioned
+SINGULAR = {"read": "read", "write": "write", "total": "request"}
+TITLES = {
+    Cause.PARITY_READ: "parity reads",
+    Cause.DEGRADED: "reads in place of missing members",
+    Cause.INTEGRITY: "checksums and their journal",
+    Cause.COPY_ON_WRITE: "copy-on-write",
+}
+DATA_AND_PARITY = frozenset({Cause.DATA, Cause.PARITY, Cause.PARITY_READ})
+
+
+def costs(stack: StackFigures) -> list[str]:
+    """Return what a request causes at each layer, what all of it costs at the disks, and parity's part."""
+    found = [_cost_per_request(stack, direction) for direction in _directions(stack)]
+    found.append(_at_disks(stack))
+    if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
+        found.append(_parity(stack.parity, stack.raid.title, stack.raid.layout))
+    return [sentence for sentence in found if sentence]
+
+
+def per_byte(stack: StackFigures) -> str:
+    """Return what the cost of *stack* is divided by: "byte written", "byte read" or both."""
+    head = stack.layers[0].share
+    if head.read.bytes == 0:
+        return "byte written"
+    return "byte read" if head.write.bytes == 0 else "byte read or written"
+
+
+def by_cause(cost: DiskCost) -> str:
+    """Return the parts of the cost that can be seen: "data 1.00, parity 1.00, bitmap 0.25"."""
+    return ", ".join(
+        f"{TITLES.get(cause, cause)} {number(each, 2)}"
+        for cause in Cause
+        if cause in cost.causes
+        for each in [cost.causes[cause]]
+        if each is None or each >= SHOWN
+    )
+
+
+def _at_disks(stack: StackFigures) -> str:
+    """Return everything the disks did per byte at the top; "" where that is the data alone, or unknown."""
+    cost = stack.cost
+    if cost.bytes_per_byte is None or not cost.causes.keys() - {Cause.DATA}:
+        return ""
+    if any(layer.background for layer in stack.layers):
+        return ""
+    mark = " (estimate)" if cost.estimated else ""
+    return (
+        f"the disks read and wrote {cost.bytes_per_byte:.2f} bytes per {per_byte(stack)}{mark}: "
+        f"{by_cause(cost)}"
+    )
+
+
+def _directions(stack: StackFigures) -> tuple[str, ...]:
+    """Return the directions worth a sentence; that on writes includes the reads they cause."""
+    top = stack.layers[0].share
+    if top.read.ios is None and top.write.ios is None:
+        return ("total",)
+    caused = (
+        stack.parity is not None and (stack.parity.extra_read_bytes_per_byte or 0.0) > NEGLIGIBLE
+    )
+    return ("write",) if caused else ("write", "read")
+
+
+def _cost_per_request(stack: StackFigures, direction: str) -> str:
+    """Return "one write causes 4.00 requests at the members (2.00 reads + 2.00 writes), …"."""
+    done = stack.layers[0].share.part(direction).ios
+    if not done:
+        return ""
+    last = stack.layers[-1]
+    steps = (
+        _last_step(stack, layer, direction, done)
+        if layer is last
+        else _step(layer, direction, done)
+        for layer in stack.layers[1:]
+    )
+    text = ", ".join(filter(None, steps))
+    return f"one {SINGULAR[direction]} causes {text}" if text else ""
+
+
+def _last_step(stack: StackFigures, disks: LayerFigures, direction: str, done: float) -> str:
+    """Return the requests at the disks, metadata included."""
+    requests, everything = stack.cost.requests_per_write, stack.cost.all_requests_per_write
+    beside = {cause: n for cause, n in requests.items() if cause not in DATA_AND_PARITY and n}
+    if direction != "write" or everything is None or disks.background or not beside:
+        return _step(disks, direction, done)
+    parts = [f"{TITLES.get(cause, cause)} {n:.2f}" for cause, n in beside.items()]
+    mark = " (estimate)" if disks.share.estimated else ""
+    return (
+        f"{everything:.2f} requests at the {disks.layer.role} after merging{mark}, "
+        f"of which {', '.join(parts)}"
+    )
+
+
+def _step(layer: LayerFigures, direction: str, done: float) -> str:
+    arrivals = layer.share.part(direction).arrivals
+    if arrivals is None or layer.background:
+        return ""
+    caused = layer.parity_reads if direction == "write" else None
+    where = f"requests at the {layer.layer.role}"
+    coalescing, completed = layer.coalescing[direction], layer.share.part(direction).ios
+    if coalescing is not None and coalescing >= MERGED and completed is not None:
+        after = (completed + (0.0 if caused is None else caused.ios or 0.0)) / done
+        mark = " (estimate)" if layer.share.estimated else ""
+        return f"{_two_digits(after)} {where} after merging{mark}"
+    each = arrivals / done
+    if coalescing is None:
+        where += " (before merging)"
+    if caused is None or caused.arrivals is None:
+        return f"{each:.2f} {where}"
+    reads = caused.arrivals / done
+    return f"{each + reads:.2f} {where} ({reads:.2f} reads + {each:.2f} writes)"
+
+
+def _two_digits(value: float) -> str:
+    """Return two significant digits: 0.065, 2.1, 14, 120."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _parity(cost: Parity, title: str, layout: Layout) -> str:
+    if cost.reason:
+        return f"parity cost of {title} is unknown: {cost.reason}"
+    return (
+        f"data and parity of {title} alone: {_cost(cost)} disk bytes per byte written "
+        f"({number(cost.write_amplification, 2)} written + "
+        f"{number(cost.extra_read_bytes_per_byte, 2)} read); full-stripe writes of "
+        f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
+    )
+
+
+def _cost(cost: Parity) -> str:
+    high, low = number(cost.cost_bytes_per_byte, 2), number(cost.least_cost_bytes_per_byte, 2)
+    return high if high == low else f"{low} to {high}"
+
+
+def _saving(cost: Parity) -> str:
+    paid, ideal = cost.cost_bytes_per_byte, cost.ideal_bytes_per_byte
+    if not paid or ideal is None or paid - ideal < NEGLIGIBLE * paid:
+        return ""
+    return f", {percent((paid - ideal) / paid)} less"
