@@ -23,14 +23,20 @@ class DiskCost:
     ``bytes_per_byte``: bytes that the disks read and wrote per byte read or
     written at the top. ``causes``: the same by cause; they sum to it where all are
     known. ``estimated``: whether a figure is an estimate or a range.
-    ``requests_per_write``: requests that the disks completed per write at the
-    top, by cause: all writes, and reads that writes caused.
+    ``bytes``, ``requests``: the bytes and completed requests per second, all
+    directions but discards. ``low``, ``high``: the bounds of ``bytes_per_byte``, None
+    where it is exact. ``requests_per_write``: requests that the disks completed
+    per write at the top, by cause: all writes, and reads that writes caused.
     """
 
     bytes_per_byte: float | None = None
     causes: Mapping[Cause, float | None] = field(default_factory=dict)
     estimated: bool = False
     requests_per_write: Mapping[Cause, float | None] = field(default_factory=dict)
+    bytes: float | None = None
+    requests: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def all_requests_per_write(self) -> float | None:
@@ -48,9 +54,10 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
         if direction != "discard"
     }
     whole: float | None = 0.0
+    requests: float | None = 0.0
     causes: dict[Cause, float | None] = {}
     for (cause, direction), traffic in found.items():
-        whole = plus(whole, traffic.bytes)
+        whole, requests = plus(whole, traffic.bytes), plus(requests, traffic.ios)
         if traffic.bytes != 0 or traffic.is_range:
             part = None if _untold(direction, traffic) else ratio(traffic.bytes, head.total.bytes)
             causes[cause] = plus(causes.get(cause, 0.0), part)
@@ -59,19 +66,43 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
         causes if head.total.bytes else {},
         _is_estimate(ledger, top),
         _requests(found, head.write.ios),
+        whole,
+        requests,
+        *_bounds(ledger, top, found, head.total.bytes),
     )
+
+
+def _bounds(
+    ledger: Ledger,
+    top: str,
+    found: Mapping[tuple[Cause, str], Traffic],
+    moved: float | None,
+) -> tuple[float | None, float | None]:
+    """Return the bounds of a volume's part of a shared pool, per byte *moved* at the top; None elsewhere."""
+    owned = ledger.shares(top)
+    if not any(share.undivided for share in owned.values()):
+        return None, None
+    low, high = ledger.share(top, _disks(ledger, top)).total.bounds
+    for (cause, _), traffic in found.items():
+        if cause is Cause.METADATA:
+            least, most = traffic.bounds
+            low, high = low + least, high + most
+    return ratio(low.bytes, moved), ratio(high.bytes, moved)
+
+
+def _disks(ledger: Ledger, top: str) -> list[str]:
+    return [name for name in ledger.shares(top) if not ledger.topology.below(name)]
 
 
 def _is_estimate(ledger: Ledger, top: str) -> bool:
     """Whether the bytes at the disks, or their split, are not exact."""
     topology, owned = ledger.topology, ledger.shares(top)
-    disks = [name for name in owned if not topology.below(name)]
     lacking = (
         device.layout is not None and device.layout.parity and is_degraded(device)
         for device in map(topology.__getitem__, owned)
     )
     shared = any(share.undivided for share in owned.values())
-    return shared or any(lacking) or ledger.share(top, disks).total.is_range
+    return shared or any(lacking) or ledger.share(top, _disks(ledger, top)).total.is_range
 
 
 def _untold(direction: str, traffic: Traffic) -> bool:

@@ -41,8 +41,8 @@ class Expected(NamedTuple):
 UNCHANGED = Expected(ONE, ONE)
 
 TARGETS = {
-    "thin": Expected((0.0, 1.0), (1.0, None), "a first write zeroes or copies its chunk"),
-    "thin-pool": UNCHANGED,
+    "thin": UNCHANGED,
+    "thin-pool": Expected((0.0, None), (1.0, None), "a first write zeroes or copies its chunk"),
     "snapshot": Expected(ONE, (1.0, None), "a first write copies its chunk out"),
     "snapshot-merge": Expected(ONE, (1.0, None), "the snapshot is being merged"),
     "snapshot-origin": Expected(

@@ -18,7 +18,7 @@ METHOD = "circular block bootstrap over intervals"
 HEADLINES = {
     ("completed", LAST, "total"): "disk requests per request",
     ("write_cost", LAST, "write"): "disk requests per write, parity reads included",
-    ("bytes", LAST, "total"): "disk bytes per byte",
+    ("disk_bytes", LAST, "total"): "disk bytes per byte",
     ("await", TOP, "read"): "read await",
     ("await", TOP, "write"): "write await",
     ("await", TOP, "total"): "await",

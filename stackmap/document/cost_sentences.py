@@ -58,6 +58,8 @@ def _at_disks(stack: StackFigures) -> str:
     if any(layer.background for layer in stack.layers):
         return ""
     mark = " (estimate)" if cost.estimated else ""
+    if cost.low is not None and cost.high is not None:
+        mark = f" (estimate; {cost.low:.2f} to {cost.high:.2f})"
     return (
         f"the disks read and wrote {cost.bytes_per_byte:.2f} bytes per {per_byte(stack)}{mark}: "
         f"{by_cause(cost)}"

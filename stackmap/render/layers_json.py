@@ -42,6 +42,9 @@ def _stack(stack: StackFigures) -> dict[str, object]:
         "layers": [_layer(figures) for figures in stack.layers],
         "parity": _parity_json(stack.parity, stack.requests_per_write),
         "disk_bytes_per_byte": stack.cost.bytes_per_byte,
+        "disk_bytes_per_byte_range": (
+            None if stack.cost.low is None else [stack.cost.low, stack.cost.high]
+        ),
         "causes": {str(cause): each for cause, each in stack.cost.causes.items()},
         "estimated": stack.cost.estimated,
         "disk_requests_per_write": stack.cost.all_requests_per_write,

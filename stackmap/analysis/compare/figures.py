@@ -92,6 +92,8 @@ RATIOS = (
            (("here", "arrivals"), ("top", "ios")), _quotient),
     Figure("bytes", "bytes here per byte at the top", ALL_DIRECTIONS,
            (("here", "bytes"), ("top", "bytes")), _quotient),
+    Figure("disk_bytes", "bytes the disks read and wrote per byte at the top, metadata included", ("total",),
+           (("here", "all bytes"), ("top", "bytes")), _quotient, "last"),
     Figure("shrink", "the top's mean size ÷ the mean size of what arrives here", ALL_DIRECTIONS,
            (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), _shrink),
     Figure("coalescing", "requests that arrive here per request completed", ALL_DIRECTIONS,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from stackmap.analysis.amplification import LayerFigures, StackFigures, figures_of
 from stackmap.analysis.averages import average
 from stackmap.analysis.compare.recording import Recording
+from stackmap.analysis.disk_cost import DiskCost, disk_cost
 from stackmap.analysis.traffic.amounts import Share
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.interval import Interval
@@ -94,6 +95,9 @@ def _of_batch(
                 (name, direction, "own ios"): own.ios,
                 (name, direction, "own wait"): own.wait,
             }
+    working = any(figures.background for figures in found.values())
+    cost = DiskCost() if working else disk_cost(ledger, top)
+    rates[list(found)[-1], "total", "all bytes"] = cost.bytes
     return {key: None if rate is None else rate * length for key, rate in rates.items()}
 
 

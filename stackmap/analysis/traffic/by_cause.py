@@ -10,7 +10,7 @@ bytes read) are its parity, copy-on-write, cache or other extra traffic.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from stackmap.analysis.degraded import missing_members
 from stackmap.analysis.layers import carries_data
@@ -26,6 +26,20 @@ from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
 ByCause = dict[Cause, Traffic]
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """
+    Traffic below a device that its layout does not need, as shares, 0…1.
+
+    ``causes``: of the bytes. ``requests``: of the requests, None where they are as
+    large as the others. ``in_pages``: they are of one page each, as md makes them for parity.
+    """
+
+    causes: Mapping[Cause, float] = field(default_factory=dict)
+    requests: float | None = None
+    in_pages: bool = False
 
 
 class StackRows:
@@ -77,12 +91,11 @@ class StackRows:
         """Yield the rows of a device below one that makes requests of its own."""
         above, all_of_it = self._topology[edge.above], share.part(direction)
         cause = cause_of_edge(above, edge)
-        extra = {} if cause else self._extra(edge.above, direction)
         if cause:
             rows = {cause: all_of_it}
         else:
-            in_pages = above.layout is not None and above.layout.parity > 0
-            rows = _split(all_of_it, extra, self._weights(edge.above, direction), in_pages=in_pages)
+            extra = self._extra(edge.above, direction)
+            rows = _split(all_of_it, extra, self._weights(edge.above, direction))
         several = len(rows) > 1 and len(self._data_below(edge.above)) > 1
         for each, traffic in rows.items():
             divided = share.divided or several
@@ -96,27 +109,38 @@ class StackRows:
         found = {cause: each / total for cause, each in moved.items() if each} if total else {}
         return found or {Cause.DATA: 1.0}
 
-    def _extra(self, name: str, direction: str) -> dict[Cause, float]:
-        """Return the shares, 0…1, of the bytes below *name* that its layout does not need."""
+    def _extra(self, name: str, direction: str) -> Extra:
+        """Return what the layout of *name* does not need of the traffic below it."""
         device, own = self._topology[name], self._shares[name]
-        more, moved = self._beyond(name, direction)
+        layout = device.layout
+        more = self._beyond(name, direction, "bytes")
         if not more:
-            return {}
+            return Extra()
+        causes = {cause_of_extra(device, direction, reads=bool(own.read.bytes)): more}
         if is_pool(device) and direction == "write":
-            copied = min(more, self._beyond(name, "read")[0])
-            parts = {Cause.COPY_ON_WRITE: copied, Cause.ZEROING: more - copied}
-            return {cause: part / moved for cause, part in parts.items() if part}
-        return {cause_of_extra(device, direction, reads=bool(own.read.bytes)): more / moved}
+            below = self._below(name, "write").bytes or 0.0
+            copied = self._beyond(name, "read", "bytes") * (self._below(name, "read").bytes or 0.0)
+            part = min(more, copied / below if below else 0.0)
+            causes = {Cause.COPY_ON_WRITE: part, Cause.ZEROING: more - part}
+        whole = layout is None or layout.chunk is None
+        return Extra(
+            {cause: part for cause, part in causes.items() if part},
+            self._beyond(name, direction, "arrivals") if whole else None,
+            in_pages=layout is not None and layout.parity > 0,
+        )
 
-    def _beyond(self, name: str, direction: str) -> tuple[float, float]:
-        """Return the bytes below *name* beyond what its layout needs, and all bytes below; 0 if unknown."""
-        asked = self._shares[name].part(direction).bytes
-        moved = sum(
-            (self._shares[below].part(direction) for below in self._data_below(name)), start=NOTHING
-        ).bytes
+    def _beyond(self, name: str, direction: str, figure: str) -> float:
+        """Return the share, 0…1, of *figure* below *name* beyond what its layout needs; 0 if unknown."""
+        asked = getattr(self._shares[name].part(direction), figure)
+        moved = getattr(self._below(name, direction), figure)
         if asked is None or not moved:
-            return 0.0, 0.0
-        return max(0.0, moved - asked * self._copies(name, direction)), moved
+            return 0.0
+        return float(max(0.0, moved - asked * self._copies(name, direction)) / moved)
+
+    def _below(self, name: str, direction: str) -> Traffic:
+        """Return all traffic at the data devices below *name*."""
+        below = (self._shares[each].part(direction) for each in self._data_below(name))
+        return sum(below, start=NOTHING)
 
     def _copies(self, name: str, direction: str) -> float:
         """Return the bytes of data below per byte at *name*; with members missing, what is left of them."""
@@ -141,28 +165,27 @@ class StackRows:
         return {cause: completed(traffic, whole)[0] for cause, traffic in found.items()}
 
 
-def _split(
-    whole: Traffic, extra: Mapping[Cause, float], data: Mapping[Cause, float], *, in_pages: bool
-) -> ByCause:
+def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause:
     """
-    Return *whole* by cause: *extra* has shares of its bytes, *data* those of the rest.
+    Return *whole* by cause; *data* has the causes of what is not *extra*, as shares.
 
-    *in_pages*: the extra requests are of one page each, as md makes them for
-    parity. A range is that of bitmap writes: they are among the extra ones.
+    A range is that of bitmap writes: they are among the extra ones.
     """
-    share = sum(extra.values())
-    if not extra:
+    share = sum(extra.causes.values())
+    if not extra.causes:
         return _spread(whole, data)
     if whole.bytes is None or whole.arrivals is None:
-        return {Cause.DATA: whole, **dict.fromkeys(extra, Traffic())}
+        return {Cause.DATA: whole, **dict.fromkeys(extra.causes, Traffic())}
     moved = whole.bytes * share
-    requests = min(moved / PAGE, whole.arrivals) if in_pages else whole.arrivals * share
+    requests = whole.arrivals * (share if extra.requests is None else extra.requests)
+    if extra.in_pages:
+        requests = min(moved / PAGE, whole.arrivals)
     part = ratio(requests, whole.arrivals) or 0.0
     more = replace(whole.as_exact().times(part), bytes=moved)
     rest = replace(whole.as_exact().times(1 - part), bytes=whole.bytes - moved)
-    of_extra = {cause: each / share for cause, each in extra.items()}
+    of_extra = {cause: each / share for cause, each in extra.causes.items()}
     found = _spread(rest, data)
-    if whole.low is None or not in_pages or Cause.BITMAP in extra:
+    if whole.low is None or not extra.in_pages or Cause.BITMAP in extra.causes:
         for cause, traffic in _spread(more, of_extra).items():
             found[cause] = found.get(cause, NOTHING) + traffic
         return found
@@ -172,7 +195,7 @@ def _split(
         min(moved, whole.bytes - (low.bytes or 0.0)),
     )
     least = Amount(requests - (bitmap.arrivals or 0.0), moved - (bitmap.bytes or 0.0))
-    (cause,) = extra
+    (cause,) = extra.causes
     return {
         **found,
         cause: replace(more, low=least, high=Amount(requests, moved)),

@@ -18,12 +18,11 @@ from stackmap.document.wording import (
     short,
 )
 from stackmap.model.device import Device
-from stackmap.model.load import plus, ratio
+from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 MOST_DISKS = 8  # by name in a sentence
-WASTED = 0.02  # of the cost; a smaller saving is none
 
 
 def description(topology: Topology, stack: StackFigures) -> str:
@@ -96,33 +95,24 @@ def at_disks(stack: StackFigures, direction: str) -> float | None:
     """
     Return the requests that the disks complete per request at the top, after merging.
 
-    For writes with the reads that parity needs. None if unknown.
+    For writes with metadata and the reads that parity needs. None if unknown.
     """
-    if direction == "write" and stack.requests_per_write is not None:
-        return stack.requests_per_write
     disks = stack.layers[-1]
     if disks.background:
         return None
+    if direction == "write":
+        return stack.cost.all_requests_per_write
     return ratio(disks.share.part(direction).ios, stack.layers[0].share.part(direction).ios)
 
 
-def savings(stack: StackFigures) -> float | None:
-    """Return the share of the disk bytes that full-stripe writes would avoid; None if unknown."""
-    parity = stack.parity
-    if parity is None or not parity.cost_bytes_per_byte or parity.ideal_bytes_per_byte is None:
-        return None
-    share = 1 - parity.ideal_bytes_per_byte / parity.cost_bytes_per_byte
-    return share if share > WASTED else 0.0
+def disk_bytes(stack: StackFigures) -> float | None:
+    """Return the bytes that the disks read and wrote per byte at the top; None if unknown."""
+    return None if stack.layers[-1].background else stack.cost.bytes_per_byte
 
 
 def disk_requests(stack: StackFigures) -> float | None:
     """Return the requests per second at the disks that belong to the stack; None if unknown."""
-    disks = stack.layers[-1]
-    if disks.background:
-        return None
-    # Estimated shares are divided per direction, as in the tables: so add the directions.
-    both = plus(disks.share.read.ios, disks.share.write.ios)
-    return disks.share.total.ios if both is None else both
+    return None if stack.layers[-1].background else stack.cost.requests
 
 
 def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:

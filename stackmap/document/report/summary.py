@@ -11,7 +11,7 @@ from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
-from stackmap.document.cost_sentences import costs
+from stackmap.document.cost_sentences import by_cause, costs, per_byte
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
 from stackmap.document.report.proposals import proposed_layout
@@ -19,12 +19,12 @@ from stackmap.document.report.stack_summary import (
     at_disks,
     awaits,
     description,
+    disk_bytes,
     disk_requests,
     load,
-    savings,
 )
 from stackmap.document.templates import filled, shown, title, words_of
-from stackmap.document.units import number, percent, rate, size
+from stackmap.document.units import number, rate, size
 from stackmap.document.whatif import capacity, effect
 from stackmap.document.wording import (
     REQUESTS,
@@ -72,12 +72,9 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
     disks = disk_requests(stack)
     if len(stack.layers) > 1 and disks:
         yield Tile("disk requests per second", short(disks), _per_request(stack))
-    parity = stack.parity
-    if parity is not None and parity.cost_bytes_per_byte is not None:
-        ideal = f"{number(parity.ideal_bytes_per_byte, 2)} with full-stripe writes"
-        saved = savings(stack)
-        beside = f"{ideal}: {percent(saved)} less" if saved else ideal
-        yield Tile("disk bytes per byte written", number(parity.cost_bytes_per_byte, 2), beside)
+    cost = disk_bytes(stack)
+    if len(stack.layers) > 1 and cost is not None:
+        yield Tile(f"disk bytes per {per_byte(stack)}", number(cost, 2), by_cause(stack.cost))
     found = sorted(awaits(stack), key=lambda each: -each[1])
     if found:
         (direction, slowest), *rest = found
@@ -244,7 +241,7 @@ def _table(report: Report) -> Table:
     rest = f"; the first {len(report.stacks)} have sections below" if report.others else ""
     return Table(
         "stacks",
-        ("Stack", "Worst finding", "Requests/s", "Disk requests/s", "Disk bytes per byte written"),
+        ("Stack", "Worst finding", "Requests/s", "Disk requests/s", "Disk bytes per byte"),
         (Rows(tuple(rows)),),
         words=2,
         caption=f"All active stacks, the worst and busiest first{rest}",
@@ -258,13 +255,10 @@ def _worst(report: Report, top: str) -> str:
 
 def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
     disks = stack.layers[-1]
-    cost = disks.byte_amplification.get("write")
-    if stack.parity is not None:
-        cost = stack.parity.cost_bytes_per_byte
     return (
         stack.top.full_title,
         _worst(report, stack.top.name),
         rate(stack.layers[0].share.total.ios),
         ("~" if disks.share.estimated else "") + rate(disk_requests(stack)),
-        number(cost, 2),
+        number(disk_bytes(stack), 2),
     )
