@@ -12,41 +12,49 @@ from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.load import plus, ratio
 
 # Reads that writes cause. Other reads beyond the data's own may belong to either direction.
+Found = Mapping[tuple[Cause, str], Traffic]
+
 READ_FOR_WRITES = frozenset({Cause.PARITY_READ, Cause.COPY_ON_WRITE})
 
 
 @dataclass(frozen=True, slots=True)
 class DiskCost:
     """
-    Everything that the disks did for a stack; figures are None if unknown.
+    Everything that the disks did for a stack, but discards; figures are None if unknown.
 
-    ``bytes_per_byte``: bytes that the disks read and wrote per byte read or
-    written at the top. ``causes``: the same by cause; they sum to it where all are
-    known. ``estimated``: whether a figure is an estimate or a range.
-    ``bytes``, ``requests``: the bytes and completed requests per second, all
-    directions but discards. ``low``, ``high``: the bounds of ``bytes_per_byte``, None
-    where it is exact. ``requests_per_write``: requests that the disks completed
-    per write at the top, by cause: all writes, and reads that writes caused.
+    ``bytes``, ``requests``: read and written, and completed, per second.
+    ``bytes_per_byte``: bytes per byte read or written at the top, ``low`` and
+    ``high`` its bounds, None where it is exact. ``causes``: the same by cause; None
+    where counters do not tell a cause from another. ``written_causes``: the same per
+    byte written at the top, without the data that was read; {} where nothing was
+    written. ``estimated``: whether these are estimates. ``requests_per_write``: by
+    cause, requests completed per write at the top: all writes, and reads that
+    writes caused.
     """
 
-    bytes_per_byte: float | None = None
-    causes: Mapping[Cause, float | None] = field(default_factory=dict)
-    estimated: bool = False
-    requests_per_write: Mapping[Cause, float | None] = field(default_factory=dict)
     bytes: float | None = None
     requests: float | None = None
+    bytes_per_byte: float | None = None
     low: float | None = None
     high: float | None = None
+    causes: Mapping[Cause, float | None] = field(default_factory=dict)
+    written_causes: Mapping[Cause, float | None] = field(default_factory=dict)
+    estimated: bool = False
+    requests_per_write: Mapping[Cause, float | None] = field(default_factory=dict)
+
+    @property
+    def bytes_per_byte_written(self) -> float | None:
+        """The sum of ``written_causes``."""
+        return _total(self.written_causes)
 
     @property
     def all_requests_per_write(self) -> float | None:
-        """The requests of all causes."""
-        found = self.requests_per_write.values()
-        return None if not found or None in found else sum(filter(None, found))
+        """The sum of ``requests_per_write``."""
+        return _total(self.requests_per_write)
 
 
 def disk_cost(ledger: Ledger, top: str) -> DiskCost:
-    """Return what the disks did for the stack of *top*; nothing is known where it moved no bytes."""
+    """Return what the disks did for the stack of *top*; no ratios where it moved no bytes."""
     head = ledger.shares(top)[top]
     found = {
         (cause, direction): traffic
@@ -55,27 +63,42 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
     }
     whole: float | None = 0.0
     requests: float | None = 0.0
-    causes: dict[Cause, float | None] = {}
-    for (cause, direction), traffic in found.items():
+    for traffic in found.values():
         whole, requests = plus(whole, traffic.bytes), plus(requests, traffic.ios)
-        if traffic.bytes != 0 or traffic.is_range:
-            part = None if _untold(direction, traffic) else ratio(traffic.bytes, head.total.bytes)
-            causes[cause] = plus(causes.get(cause, 0.0), part)
+    low, high = _bounds(ledger, top, found, head.total.bytes)
+    for_writes = {key: traffic for key, traffic in found.items() if key != (Cause.DATA, "read")}
     return DiskCost(
-        ratio(whole, head.total.bytes),
-        causes if head.total.bytes else {},
-        _is_estimate(ledger, top),
-        _requests(found, head.write.ios),
         whole,
         requests,
-        *_bounds(ledger, top, found, head.total.bytes),
+        ratio(whole, head.total.bytes),
+        low,
+        high,
+        _by_cause(found, head.total.bytes),
+        _by_cause(for_writes, head.write.bytes),
+        _is_estimate(ledger, top),
+        _requests(found, head.write.ios),
     )
+
+
+def _by_cause(found: Found, moved: float | None) -> dict[Cause, float | None]:
+    """Return the bytes of each cause per byte *moved* at the top; {} where that is 0 or unknown."""
+    causes: dict[Cause, float | None] = {}
+    for (cause, direction), traffic in found.items():
+        if moved and (traffic.bytes != 0 or traffic.is_range):
+            part = None if _untold(direction, traffic) else ratio(traffic.bytes, moved)
+            causes[cause] = plus(causes.get(cause, 0.0), part)
+    return {cause: causes[cause] for cause in Cause if cause in causes}
+
+
+def _total(parts: Mapping[Cause, float | None]) -> float | None:
+    """Return the sum of *parts*; None where there are none, or one is unknown."""
+    return None if not parts or None in parts.values() else sum(filter(None, parts.values()))
 
 
 def _bounds(
     ledger: Ledger,
     top: str,
-    found: Mapping[tuple[Cause, str], Traffic],
+    found: Found,
     moved: float | None,
 ) -> tuple[float | None, float | None]:
     """Return the bounds of a volume's part of a shared pool, per byte *moved* at the top; None elsewhere."""
@@ -110,9 +133,7 @@ def _untold(direction: str, traffic: Traffic) -> bool:
     return direction == "total" or (traffic.bytes == 0 and traffic.is_range)
 
 
-def _requests(
-    found: Mapping[tuple[Cause, str], Traffic], written: float | None
-) -> dict[Cause, float | None]:
+def _requests(found: Found, written: float | None) -> dict[Cause, float | None]:
     """Return the requests per write by cause; {} where nothing was *written*."""
     total: dict[Cause, float | None] = {}
     for (cause, direction), traffic in found.items():

@@ -36,6 +36,7 @@ ROWS = LOAD | {
     ("bytes", "read"): "bytes per byte read",
     ("bytes", "write"): "bytes per byte written",
     ("bytes", "total"): "bytes per byte",
+    ("disk_bytes", "total"): "all disk bytes per byte",
     ("shrink", "read"): "shrink of reads",
     ("shrink", "write"): "shrink of writes",
     ("shrink", "total"): "shrink",

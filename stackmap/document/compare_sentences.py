@@ -19,6 +19,7 @@ HEADLINES = {
     ("completed", LAST, "total"): "disk requests per request",
     ("write_cost", LAST, "write"): "disk requests per write, parity reads included",
     ("disk_bytes", LAST, "total"): "disk bytes per byte",
+    ("bytes", LAST, "total"): "data and parity at the disks per byte",
     ("await", TOP, "read"): "read await",
     ("await", TOP, "write"): "write await",
     ("await", TOP, "total"): "await",
@@ -41,6 +42,8 @@ Headline = tuple[str, str, str]
 def conclusions(stack: StackComparison) -> list[str]:
     """Return what changed significantly and what did not, and how the load differs."""
     known = {key: each for key in HEADLINES if (each := stack.find(*key)) is not None}
+    if ("disk_bytes", LAST, "total") in known:
+        known.pop(("bytes", LAST, "total"), None)
     tested = {key: each for key, each in known.items() if _is_tested(each)}
     untested = [_figure(k, e) for k, e in known.items() if k not in tested and e.change is not None]
     found = []

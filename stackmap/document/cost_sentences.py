@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.disk_cost import DiskCost
 from stackmap.analysis.parity import Parity
 from stackmap.analysis.traffic.rows import Cause
 from stackmap.document.units import number, percent, size
@@ -31,39 +32,42 @@ def costs(stack: StackFigures) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def per_byte(stack: StackFigures) -> str:
-    """Return what the cost of *stack* is divided by: "byte written", "byte read" or both."""
-    head = stack.layers[0].share
-    if head.read.bytes == 0:
-        return "byte written"
-    return "byte read" if head.write.bytes == 0 else "byte read or written"
+def at_disks(stack: StackFigures) -> tuple[str, float | None, str]:
+    """
+    Return what the disks moved: "byte written" or "byte read", bytes per such byte, and the causes.
+
+    Per byte written without the data that was read. None where it is unknown, or
+    background work runs; the causes are "" where there is nothing but data.
+    """
+    cost, head = stack.cost, stack.layers[0].share
+    if any(layer.background for layer in stack.layers):
+        return "byte written", None, ""
+    if cost.written_causes:
+        return "byte written", cost.bytes_per_byte_written, _causes(cost.written_causes)
+    known = "byte read" if head.write.bytes == 0 else "byte read or written"
+    return known, cost.bytes_per_byte, _causes(cost.causes)
 
 
-def by_cause(cost: DiskCost) -> str:
-    """Return the parts of the cost that can be seen: "data 1.00, parity 1.00, bitmap 0.25"."""
+def _causes(causes: Mapping[Cause, float | None]) -> str:
+    """Return the parts that can be seen: "data 1.00, parity 1.00, bitmap 0.25"; "" for data alone."""
+    seen = {cause: each for cause, each in causes.items() if each is None or each >= SHOWN}
+    if not seen.keys() - {Cause.DATA}:
+        return ""
     return ", ".join(
-        f"{TITLES.get(cause, cause)} {number(each, 2)}"
-        for cause in Cause
-        if cause in cost.causes
-        for each in [cost.causes[cause]]
-        if each is None or each >= SHOWN
+        f"{TITLES.get(cause, cause)} {number(each, 2)}" for cause, each in seen.items()
     )
 
 
 def _at_disks(stack: StackFigures) -> str:
     """Return everything the disks did per byte at the top; "" where that is the data alone, or unknown."""
-    cost = stack.cost
-    if cost.bytes_per_byte is None or not cost.causes.keys() - {Cause.DATA}:
+    per, moved, causes = at_disks(stack)
+    if moved is None or not causes:
         return ""
-    if any(layer.background for layer in stack.layers):
-        return ""
-    mark = " (estimate)" if cost.estimated else ""
-    if cost.low is not None and cost.high is not None:
-        mark = f" (estimate; {cost.low:.2f} to {cost.high:.2f})"
-    return (
-        f"the disks read and wrote {cost.bytes_per_byte:.2f} bytes per {per_byte(stack)}{mark}: "
-        f"{by_cause(cost)}"
-    )
+    cost, read = stack.cost, stack.layers[0].share.read.bytes
+    mark = ", an estimate" if cost.estimated else ""
+    if cost.low is not None and cost.high is not None and not read:
+        mark = f", an estimate between {cost.low:.2f} and {cost.high:.2f}"
+    return f"disk bytes per {per}: {moved:.2f}{mark} ({causes})"
 
 
 def _directions(stack: StackFigures) -> tuple[str, ...]:
@@ -99,12 +103,15 @@ def _last_step(stack: StackFigures, disks: LayerFigures, direction: str, done: f
     beside = {cause: n for cause, n in requests.items() if cause not in DATA_AND_PARITY and n}
     if direction != "write" or everything is None or disks.background or not beside:
         return _step(disks, direction, done)
-    parts = [f"{TITLES.get(cause, cause)} {n:.2f}" for cause, n in beside.items()]
-    mark = " (estimate)" if disks.share.estimated else ""
-    return (
-        f"{everything:.2f} requests at the {disks.layer.role} after merging{mark}, "
-        f"of which {', '.join(parts)}"
-    )
+    parts = [
+        f"{TITLES.get(cause, cause)} {n:.2f}"
+        for cause, n in beside.items()
+        if n >= NEGLIGIBLE * everything
+    ]
+    merged = (disks.coalescing[direction] or 1.0) >= MERGED
+    mark = " (estimate)" if merged or disks.share.estimated else ""
+    which = f", of which {', '.join(parts)}" if parts else ""
+    return f"{everything:.2f} requests at the {disks.layer.role} after merging{mark}{which}"
 
 
 def _step(layer: LayerFigures, direction: str, done: float) -> str:
@@ -136,7 +143,7 @@ def _parity(cost: Parity, title: str, layout: Layout) -> str:
     if cost.reason:
         return f"parity cost of {title} is unknown: {cost.reason}"
     return (
-        f"data and parity of {title} alone: {_cost(cost)} disk bytes per byte written "
+        f"data and parity of {title} alone: {_cost(cost)} "
         f"({number(cost.write_amplification, 2)} written + "
         f"{number(cost.extra_read_bytes_per_byte, 2)} read); full-stripe writes of "
         f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"

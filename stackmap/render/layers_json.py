@@ -45,6 +45,7 @@ def _stack(stack: StackFigures) -> dict[str, object]:
         "disk_bytes_per_byte_range": (
             None if stack.cost.low is None else [stack.cost.low, stack.cost.high]
         ),
+        "disk_bytes_per_byte_written": stack.cost.bytes_per_byte_written,
         "causes": {str(cause): each for cause, each in stack.cost.causes.items()},
         "estimated": stack.cost.estimated,
         "disk_requests_per_write": stack.cost.all_requests_per_write,

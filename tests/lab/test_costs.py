@@ -20,7 +20,7 @@ pytestmark = pytest.mark.lab("all")
 
 KERNELS = ("6.1", "6.12")
 EXACT = 0.01  # of the kernel's count
-SAID = re.compile(r"the disks read and wrote ([0-9.]+) bytes per byte")
+SAID = re.compile(r"^disk bytes per byte [a-z ]+: ([0-9.]+)")
 
 WORKLOADS = (
     "lab.safe-rand4k-write",

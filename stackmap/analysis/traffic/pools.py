@@ -101,7 +101,7 @@ def _bounded(whole: Flow, asked: Flow, own: Traffic, copied: Amount) -> Traffic:
 def _between(
     whole: float | None, asked: float | None, own: float | None, copied: float | None
 ) -> tuple[float, float, float]:
-    """Return the estimate and its bounds; *copied*: how much of *whole* may be nobody's request."""
+    """Return the estimate and its bounds; *copied*: how much of *whole* no volume may have sent."""
     all_here, every, mine, more = (figure or 0.0 for figure in (whole, asked, own, copied))
     if not mine:
         return 0.0, 0.0, 0.0

@@ -96,7 +96,7 @@ def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Ca
     if device.layout is not None and device.layout.parity:
         if direction == "read" and reads and is_degraded(device):
             return Cause.DEGRADED
-        return Cause.PARITY if direction == "write" else Cause.PARITY_READ
+        return Cause.PARITY_READ if direction == "read" else Cause.PARITY
     if device.kind is Kind.BCACHE:
         return Cause.CACHE
     if has_bitmap(device) and direction == "write":

@@ -105,11 +105,6 @@ def at_disks(stack: StackFigures, direction: str) -> float | None:
     return ratio(disks.share.part(direction).ios, stack.layers[0].share.part(direction).ios)
 
 
-def disk_bytes(stack: StackFigures) -> float | None:
-    """Return the bytes that the disks read and wrote per byte at the top; None if unknown."""
-    return None if stack.layers[-1].background else stack.cost.bytes_per_byte
-
-
 def disk_requests(stack: StackFigures) -> float | None:
     """Return the requests per second at the disks that belong to the stack; None if unknown."""
     return None if stack.layers[-1].background else stack.cost.requests

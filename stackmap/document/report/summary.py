@@ -11,7 +11,8 @@ from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
-from stackmap.document.cost_sentences import by_cause, costs, per_byte
+from stackmap.document.cost_sentences import at_disks as disk_bytes
+from stackmap.document.cost_sentences import costs
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
 from stackmap.document.report.proposals import proposed_layout
@@ -19,7 +20,6 @@ from stackmap.document.report.stack_summary import (
     at_disks,
     awaits,
     description,
-    disk_bytes,
     disk_requests,
     load,
 )
@@ -72,9 +72,9 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
     disks = disk_requests(stack)
     if len(stack.layers) > 1 and disks:
         yield Tile("disk requests per second", short(disks), _per_request(stack))
-    cost = disk_bytes(stack)
+    per, cost, causes = disk_bytes(stack)
     if len(stack.layers) > 1 and cost is not None:
-        yield Tile(f"disk bytes per {per_byte(stack)}", number(cost, 2), by_cause(stack.cost))
+        yield Tile(f"disk bytes per {per}", number(cost, 2), causes)
     found = sorted(awaits(stack), key=lambda each: -each[1])
     if found:
         (direction, slowest), *rest = found
@@ -260,5 +260,5 @@ def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
         _worst(report, stack.top.name),
         rate(stack.layers[0].share.total.ios),
         ("~" if disks.share.estimated else "") + rate(disk_requests(stack)),
-        number(disk_bytes(stack), 2),
+        number(disk_bytes(stack)[1], 2),
     )
