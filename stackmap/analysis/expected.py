@@ -109,7 +109,7 @@ def _degraded(layout: Layout, missing: int) -> Expected:
             f"degraded: random reads {read:.2f}, each read of a missing member reads {layout.data}"
         )
         least = (layout.members - missing) / layout.data
-        return Expected((1.0, float(layout.data)), (min(1.0, least), 1.0 + layout.parity), why)
+        return Expected((1.0, None), (min(1.0, least), 1.0 + layout.parity), why)
     if layout.copies == layout.members:
         copies = float(layout.copies - missing)
         return Expected(ONE, (copies, copies), f"degraded: {copies:g} of {layout.copies} copies")

@@ -157,7 +157,7 @@ def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parit
     nothing was read from the volume.
     """
     ideal, written = layout.ideal_write, volume.write.bytes
-    if volume.read.bytes:
+    if volume.read.bytes and written:
         return Parity(ideal_bytes_per_byte=ideal, reason=DEGRADED)
     reads, writes = ratio(members[0].bytes, written), ratio(members[1].bytes, written)
     if reads is None or writes is None:

@@ -16,7 +16,7 @@ MERGED = 1.05  # coalescing from which merging is mentioned
 SINGULAR = {"read": "read", "write": "write", "total": "request"}
 TITLES = {
     Cause.PARITY_READ: "parity reads",
-    Cause.DEGRADED: "reads in place of missing members",
+    Cause.DEGRADED: "reads for missing members or parity",
     Cause.INTEGRITY: "checksums and their journal",
     Cause.COPY_ON_WRITE: "copy-on-write",
 }
@@ -142,10 +142,15 @@ def _two_digits(value: float) -> str:
 def _parity(cost: Parity, title: str, layout: Layout) -> str:
     if cost.reason:
         return f"parity cost of {title} is unknown: {cost.reason}"
-    return (
+    paid = (
         f"data and parity of {title} alone: {_cost(cost)} "
         f"({number(cost.write_amplification, 2)} written + "
-        f"{number(cost.extra_read_bytes_per_byte, 2)} read); full-stripe writes of "
+        f"{number(cost.extra_read_bytes_per_byte, 2)} read)"
+    )
+    if cost.pages_per_row is None:
+        return f"{paid}; its rows are unknown while a member is missing"
+    return (
+        f"{paid}; full-stripe writes of "
         f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
     )
 

@@ -42,7 +42,9 @@ def sentences(stack: StackFigures) -> list[str]:
 def _expectation(stack: StackFigures) -> str:
     """Return the bytes per byte written that the layouts imply; "" if that is 1 or nothing is written."""
     if stack.layers[0].share.write.ios == 0:
-        return ""
+        degraded = (layer.expected for layer in stack.layers[1:] if layer.expected)
+        why = next((e.why for e in degraded if e.why.startswith("degraded")), "")
+        return f"expected: {why}" if why else ""
     for layer in stack.layers[1:]:
         expected = layer.expected
         if expected is not None and expected.write != (1.0, 1.0):
@@ -64,6 +66,8 @@ def _excess(stack: StackFigures, layer: LayerFigures, direction: str) -> str:
     everything = layer.share.total.bytes
     if top is None or below is None or high is None or not everything or layer.background:
         return ""
+    if direction == "write" and stack.raid is not None and _below_a_page(stack):
+        return ""  # md writes whole pages
     excess = below - top * high
     if excess < EXCESS * everything:
         return ""
@@ -75,7 +79,7 @@ def _excess(stack: StackFigures, layer: LayerFigures, direction: str) -> str:
 
 def _row_updates(cost: Parity, layout: Layout) -> list[str]:
     """Return how full the written stripes were, and the reads that this caused or avoided."""
-    if cost.reason:
+    if cost.reason or cost.pages_per_row is None:
         return []
     found = [
         f"full-stripe writes: {_full_stripe_share(cost)} of bytes written",
@@ -92,6 +96,12 @@ def _row_updates(cost: Parity, layout: Layout) -> list[str]:
             "written: stripes that filled up late, or a check during the interval"
         )
     return found
+
+
+def _below_a_page(stack: StackFigures) -> bool:
+    """Whether the mean write to the top is smaller than a page."""
+    mean = stack.layers[0].share.write.size
+    return mean is not None and mean < PAGE
 
 
 def _pages(stack: StackFigures) -> str:

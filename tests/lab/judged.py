@@ -134,7 +134,7 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
     seconds = said["seconds"]
     for kind, direction in KINDS.items():
         above: list[str] = []
-        sent = _taken(known[said["device"]], counted, kind)
+        sent = _sent_to_top(known, counted, said["device"], kind)
         for layer in said["layers"]:
             parts = (_arrived(known, counted, above, name, kind) for name in layer["devices"])
             here = sum(parts, Sent())
@@ -155,6 +155,16 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
                 layer["estimated"],
                 layer["reason"] or "",
             )
+
+
+def _sent_to_top(
+    known: dict[str, dict[str, Any]], counted: Truth, top: str, kind: str
+) -> Sent:
+    """Return the requests at *top*; at a thin pool those of the volumes above it."""
+    if known[top]["target"] != "thin-pool":
+        return _taken(known[top], counted, kind)
+    above = [name for name, d in known.items() if any(b["name"] == top for b in d["below"])]
+    return _arrived(known, counted, above, top, kind)
 
 
 def _figure(told: dict[str, Any], what: str, seconds: float, counted: float) -> Figure:
@@ -203,6 +213,9 @@ def _arrived(
         if any(below["name"] == name for below in device["below"])
     ]
     number = known[name]["dev"]
+    if known[name]["target"] == "thin-pool":
+        # Its own events have what it adds, too: zeroed and copied chunks.
+        return sum((_taken(device, counted, kind) for device in senders), Sent())
     if senders and known[name]["kind"] == "partition":
         # Each event names its disk instead, but for the one that leaves the partition.
         (disk,) = known[name]["below"]

@@ -113,11 +113,15 @@ def test_every_workload_was_measured(workloads):
     assert [name for name, workload in workloads.items() if workload.status] == []
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+# Blocks of 1 KiB lie across chunks, which the histograms' count of pieces does not see.
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "five.ext4-1k"])
 def test_each_layer_is_what_the_kernel_counted(workloads, name):
     """Requests and bytes of each layer, reads and writes apart, within 1 % or in the range."""
     workload = workloads[name]
-    found = [verdict for top in workload.tops for verdict in judged.verdicts(workload, top)]
+    # No event tells whose chunk a pool zeroes: its volumes' parts have a test of their own.
+    tops = [top for top in workload.tops if name not in SHARED or "thin" not in top]
+    tops += ["lab/pool"] if name in SHARED else []
+    found = [verdict for top in tops for verdict in judged.verdicts(workload, top)]
     assert found
     assert [v for v in found if not v.right(EXACT)] == []
 
@@ -132,9 +136,24 @@ def test_all_that_the_disks_did_is_the_cost(workloads, name):
 
     assert said["disk_bytes_per_byte"] == pytest.approx(truth, rel=EXACT)
     assert sum(said["causes"].values()) == pytest.approx(truth, rel=EXACT)
+    written = said["disk_bytes_per_byte_written"]
+    per_byte = truth if written is None else written
     told = [float(found[1]) for each in said["findings"] if (found := SAID.search(each))]
-    assert told == pytest.approx([truth] * len(told), abs=0.005 + EXACT * truth)
-    assert told or said["causes"].keys() == {"data"}
+    assert told == pytest.approx([per_byte] * len(told), abs=0.005)
+    assert told or truth - said["causes"]["data"] < 0.02
+
+
+@pytest.mark.parametrize("name", ["lab.safe-rand16k-mixed", "mostly.rand4k-mixed", "far.rand4k-mixed"])
+def test_the_cost_of_writes_leaves_out_what_was_read(workloads, name):
+    """All that the disks did less the volume's reads, per byte written."""
+    workload = workloads[name]
+    (top,) = workload.tops
+    said, devices = workload.said(top), known(workload)
+    number = devices[said["device"]]["dev"]
+    read, written = (workload.counted.arrived(number, kind).bytes for kind in "RW")
+    moved = sum(to_disks(workload, said["device"]).values())
+
+    assert said["disk_bytes_per_byte_written"] == pytest.approx((moved - read) / written, rel=EXACT)
 
 
 @pytest.mark.parametrize("name", [name for name in WORKLOADS if name not in SHARED])
@@ -237,11 +256,13 @@ def test_nobody_is_accused(workloads, name):
     """No stranger's I/O, no reads that nobody caused, no device that is not counted."""
     workload = workloads[name]
     found = asked(workload, "explain", *workload.tops)["findings"]
-    assert "SM303" not in {each["code"] for each in found}
+    assert "SM303" not in {each["id"] for each in found}
     for top in workload.tops:
         doubts = [layer["doubt"] or "" for layer in workload.said(top)["layers"]]
         assert not [each for each in doubts if "something else" in each or "is off" in each]
-    assert not [each for each in asked(workload, "iostat", "-l")["corrections"] if "not-counted" in each]
+    assert not [
+        each for each in asked(workload, "iostat", "-l")["corrections"] if "not-counted" in each
+    ]
 
 
 def test_label_scans_and_empty_flushes_are_named(workloads):
@@ -259,8 +280,9 @@ def test_a_degraded_array_costs_what_the_kernel_counted(workloads):
     said = workload.said("five")["parity"]
     assert said["cost_bytes_per_byte"] == pytest.approx(judged.cost(workload, "five"), rel=EXACT)
     read = workloads["degraded.rand4k-read"].said("five")
-    assert read["disk_bytes_per_byte"] == pytest.approx(1.5, rel=0.1)
-    assert read["causes"]["degraded"] == pytest.approx(0.5, rel=0.3)
+    assert read["causes"]["data"] == pytest.approx(1)
+    assert read["causes"]["degraded"] > 0.1
+    assert any("random reads 1.50" in each for each in read["findings"])
     mixed = workloads["degraded.rand16k-mixed"].said("five")["parity"]
     assert "degraded" in mixed["reason"]
 

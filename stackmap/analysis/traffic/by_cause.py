@@ -135,7 +135,12 @@ class StackRows:
         moved = getattr(self._below(name, direction), figure)
         if asked is None or not moved:
             return 0.0
-        return float(max(0.0, moved - asked * self._copies(name, direction)) / moved)
+        needed = asked * self._copies(name, direction)
+        layout = self._topology[name].layout
+        if layout is not None and layout.parity and direction == "write":
+            # md writes whole pages: at least as many of data as of each parity member.
+            needed = max(needed, moved / (1 + layout.parity))
+        return float(max(0.0, moved - needed) / moved)
 
     def _below(self, name: str, direction: str) -> Traffic:
         """Return all traffic at the data devices below *name*."""

@@ -24,6 +24,14 @@ with_fsync() {
     umount /tmp/mount
 }
 
+# with_cache COMMAND...: and no more is moved to the cache and back when it has ended
+with_cache() {
+    dmsetup message lab-cached 0 migration_threshold 2048
+    "$@"
+    dmsetup message lab-cached 0 migration_threshold 0
+    sleep 2
+}
+
 # with_scan COMMAND...: and LVM reads its labels meanwhile
 with_scan() { "$@" & local job=$!; for _ in 1 2 3 4 5; do pvs > /dev/null; done; wait $job; }
 
@@ -80,8 +88,8 @@ measure lab two-thins lab/thin1,lab/thin2 together \
     load randwrite 64 100 /dev/lab/thin1 --size=32M , load randwrite 4 200 /dev/lab/thin2 --size=32M
 lvcreate -q -y -s -n taken lab/thin1
 measure lab thin-shared-write lab/thin1 load randwrite 4 100 /dev/lab/thin1 --size=32M
-measure lab cached-cold lab/cached load randrw 4 400 /dev/lab/cached --size=8M
-measure lab cached-warm lab/cached load randrw 4 400 /dev/lab/cached --size=8M
+measure lab cached-cold lab/cached with_cache load randrw 4 400 /dev/lab/cached --size=8M
+measure lab cached-warm lab/cached with_cache load randrw 4 400 /dev/lab/cached --size=8M
 observed lab four lab/safe,lab/r10,lab/thin1,lab/thin2 together \
     load randwrite 4 200 /dev/lab/safe , slowly 18 10 /dev/lab/r10 , \
     load randwrite 64 100 /dev/lab/thin1 --size=64M , load randrw 4 200 /dev/lab/thin2 --size=64M
