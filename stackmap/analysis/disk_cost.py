@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackmap.analysis.degraded import is_degraded
+from stackmap.analysis.layers import carriers
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
@@ -114,7 +115,9 @@ def _bounds(
 
 
 def _disks(ledger: Ledger, top: str) -> list[str]:
-    return [name for name in ledger.shares(top) if not ledger.topology.below(name)]
+    """Return the disks on the data path."""
+    data = carriers(ledger.topology, top)
+    return [name for name in data if not ledger.topology.below(name)]
 
 
 def _is_estimate(ledger: Ledger, top: str) -> bool:

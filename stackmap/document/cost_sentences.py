@@ -20,7 +20,8 @@ TITLES = {
     Cause.INTEGRITY: "checksums and their journal",
     Cause.COPY_ON_WRITE: "copy-on-write",
 }
-DATA_AND_PARITY = frozenset({Cause.DATA, Cause.PARITY, Cause.PARITY_READ})
+WRITTEN = frozenset({Cause.DATA, Cause.PARITY})
+DATA_AND_PARITY = WRITTEN | {Cause.PARITY_READ}
 
 
 def costs(stack: StackFigures) -> list[str]:
@@ -75,10 +76,10 @@ def _directions(stack: StackFigures) -> tuple[str, ...]:
     top = stack.layers[0].share
     if top.read.ios is None and top.write.ios is None:
         return ("total",)
-    caused = (
-        stack.parity is not None and (stack.parity.extra_read_bytes_per_byte or 0.0) > NEGLIGIBLE
-    )
-    return ("write",) if caused else ("write", "read")
+    caused = stack.cost.written_causes.get(Cause.PARITY_READ) or 0.0
+    if stack.parity is not None:
+        caused = stack.parity.extra_read_bytes_per_byte or caused
+    return ("write",) if caused > NEGLIGIBLE else ("write", "read")
 
 
 def _cost_per_request(stack: StackFigures, direction: str) -> str:
@@ -100,7 +101,8 @@ def _cost_per_request(stack: StackFigures, direction: str) -> str:
 def _last_step(stack: StackFigures, disks: LayerFigures, direction: str, done: float) -> str:
     """Return the requests at the disks, metadata included."""
     requests, everything = stack.cost.requests_per_write, stack.cost.all_requests_per_write
-    beside = {cause: n for cause, n in requests.items() if cause not in DATA_AND_PARITY and n}
+    known = DATA_AND_PARITY if disks.parity_reads is not None else WRITTEN
+    beside = {cause: n for cause, n in requests.items() if cause not in known and n}
     if direction != "write" or everything is None or disks.background or not beside:
         return _step(disks, direction, done)
     parts = [

@@ -157,9 +157,7 @@ def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
             )
 
 
-def _sent_to_top(
-    known: dict[str, dict[str, Any]], counted: Truth, top: str, kind: str
-) -> Sent:
+def _sent_to_top(known: dict[str, dict[str, Any]], counted: Truth, top: str, kind: str) -> Sent:
     """Return the requests at *top*; at a thin pool those of the volumes above it."""
     if known[top]["target"] != "thin-pool":
         return _taken(known[top], counted, kind)

@@ -109,7 +109,7 @@ def at_top(workload, said):
 
 
 def test_every_workload_was_measured(workloads):
-    assert {name for name in workloads} == set(WORKLOADS)
+    assert set(workloads) == set(WORKLOADS)
     assert [name for name, workload in workloads.items() if workload.status] == []
 
 
@@ -143,7 +143,9 @@ def test_all_that_the_disks_did_is_the_cost(workloads, name):
     assert told or truth - said["causes"]["data"] < 0.02
 
 
-@pytest.mark.parametrize("name", ["lab.safe-rand16k-mixed", "mostly.rand4k-mixed", "far.rand4k-mixed"])
+@pytest.mark.parametrize(
+    "name", ["lab.safe-rand16k-mixed", "mostly.rand4k-mixed", "far.rand4k-mixed"]
+)
 def test_the_cost_of_writes_leaves_out_what_was_read(workloads, name):
     """All that the disks did less the volume's reads, per byte written."""
     workload = workloads[name]
