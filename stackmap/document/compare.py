@@ -47,6 +47,7 @@ ROWS = LOAD | {
     ("completed", "write"): "completed per write",
     ("completed", "total"): "completed per request",
     ("write_cost", "write"): "completed per write, with reads",
+    ("disk_bytes", "write"): "all bytes per byte written",
     ("await", "read"): "read await, ms",
     ("await", "write"): "write await, ms",
     ("await", "total"): "await, ms",
@@ -56,16 +57,15 @@ DERIVED = {("shrink", "read"), ("shrink", "write"), ("coalescing", "read"), ("co
 
 
 def document(found: Comparison) -> Iterator[Block]:
-    """Yield what ``compare`` prints."""
-    sources = (("before", _recording(found.before)), ("after", _recording(found.after)))
-    yield Terms(sources)
-    if found.unmatched:
-        yield Listing((_left_out(found.unmatched),))
+    """Yield what ``compare`` prints: the volumes, the conclusions first, and then what was compared."""
     for stack in found.stacks:
         yield Headline(_title(stack))
         yield Listing(tuple(conclusions(stack)))
         yield _table(stack)
         yield Listing(tuple(caveats(stack)))
+    if found.unmatched:
+        yield Listing((_left_out(found.unmatched),))
+    yield Terms((("before", _recording(found.before)), ("after", _recording(found.after))))
 
 
 def _recording(recorded: Recording) -> str:

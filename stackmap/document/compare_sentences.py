@@ -11,18 +11,27 @@ from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.load_matching import is_similar
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.document.units import UNKNOWN, change_percent, kib, number, percent, rate
+from stackmap.document.wording import sentence
 
 METHOD = "circular block bootstrap over intervals"
 
-# The figures that sentences name, by figure, layer and direction.
-HEADLINES = {
+Headline = tuple[str, str, str]
+
+# The figures that sentences name, by figure, layer and direction: what a migration is for comes first.
+HEADLINES: dict[Headline, str] = {
+    ("disk_bytes", LAST, "write"): "disk bytes per byte written",
     ("completed", LAST, "total"): "disk requests per request",
+    ("requests", LAST, "total"): "disk requests per request, before merging",
     ("write_cost", LAST, "write"): "disk requests per write, parity reads included",
-    ("disk_bytes", LAST, "total"): "disk bytes per byte",
     ("bytes", LAST, "total"): "data and parity at the disks per byte",
     ("await", TOP, "read"): "read await",
     ("await", TOP, "write"): "write await",
     ("await", TOP, "total"): "await",
+}
+# Named only where the better figure before it was not compared.
+SECOND_CHOICE: dict[Headline, Headline] = {
+    ("requests", LAST, "total"): ("completed", LAST, "total"),
+    ("bytes", LAST, "total"): ("disk_bytes", LAST, "write"),
 }
 # What the load is described by.
 LOAD = {
@@ -34,25 +43,21 @@ LOAD = {
     ("size", "total"): "KiB per request",
     ("queue", "total"): "queue depth",
 }
+NO_CHANGE = change_percent(1.0)
 FACTOR = 3.0  # a change by this much or more is shown as a factor, not in percent
-
-Headline = tuple[str, str, str]
 
 
 def conclusions(stack: StackComparison) -> list[str]:
-    """Return what changed significantly and what did not, and how the load differs."""
-    known = {key: each for key in HEADLINES if (each := stack.find(*key)) is not None}
-    if ("disk_bytes", LAST, "total") in known:
-        known.pop(("bytes", LAST, "total"), None)
-    tested = {key: each for key, each in known.items() if _is_tested(each)}
-    untested = [_figure(k, e) for k, e in known.items() if k not in tested and e.change is not None]
-    found = []
-    if tested:
-        for name, significant in (("Significant", True), ("Not significant", False)):
-            said = [_figure(k, e) for k, e in tested.items() if e.significant is significant]
-            found.append(f"{name}: {'; '.join(said) or 'nothing'}.")
-    if untested:
-        found.append(f"Too few intervals to test significance: {'; '.join(untested)}.")
+    """Return the cost of a write and of a request before and after, then await and how the load differs."""
+    known = {
+        key: each
+        for key in HEADLINES
+        if (each := stack.find(*key)) is not None and each.change is not None
+    }
+    named = {key: each for key, each in known.items() if SECOND_CHOICE.get(key) not in known}
+    found = [_figure(key, each) for key, each in named.items()]
+    if not any(map(_is_tested, named.values())) and any(map(_is_changed, named.values())):
+        found.append("Too few intervals to prove these changes.")
     return [*found, _load(stack), *_limited_by_volume(stack)]
 
 
@@ -67,12 +72,20 @@ def _is_tested(each: FigureComparison) -> bool:
     return each.change is not None and each.change.chance is not None
 
 
+def _is_changed(each: FigureComparison) -> bool:
+    return change_of(each.change) != NO_CHANGE
+
+
 def _figure(key: Headline, each: FigureComparison) -> str:
     before, after = value_of(each, each.before), value_of(each, each.after)
     unit = " ms" if each.figure.unit == "ms" else ""
     between = range_of(each.change)
-    sure = "" if between == UNKNOWN else f"; 95 % interval {between}"
-    return f"{HEADLINES[key]} {before} → {after}{unit} ({change_of(each.change)}{sure})"
+    parts = [change_of(each.change)]
+    if between != UNKNOWN:
+        parts.append(f"95 % interval {between}")
+    if _is_tested(each):
+        parts.append("significant" if each.significant else "not significant")
+    return sentence(f"{HEADLINES[key]}: {before} → {after}{unit} ({'; '.join(parts)})")
 
 
 def _load(stack: StackComparison) -> str:
@@ -141,7 +154,7 @@ def value_of(each: FigureComparison, estimate: Estimate | None) -> str:
         return kib(estimate.value)
     if each.figure.unit in ("/s", "ms") or each.figure.key == "queue":
         return rate(estimate.value)
-    return number(estimate.value, 3)
+    return number(estimate.value, 3 if estimate.value < 0.1 else 2)
 
 
 def change_of(change: Change | None) -> str:

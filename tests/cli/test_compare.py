@@ -16,6 +16,7 @@ from stackmap.model.topology import Topology
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
+MYSQL = ROOT / "sample_topologies" / "mysql-raid"
 MEDUSA = ROOT / "sample_topologies" / "raid5-raid10-medusa"
 
 
@@ -114,6 +115,28 @@ def test_texts_with_the_machine_they_are_of():
 
     assert result.exit_code == 0
     assert "raid5 3+1 → raid10 2×2" in result.output
+
+
+def test_the_cost_of_a_write_comes_first():
+    """The article's move to RAID10: what a byte and a request cost, before anything else."""
+    texts = [str(MEDUSA / "input" / name) for name in ("sar-0710.txt", "iostat-3.txt")]
+    said = run("--from", str(MEDUSA), "compare", *texts, "--map", "vm-disk1=vm-disk1-r10").stdout
+
+    _, cost, requests, proof, *_ = said.splitlines()
+    assert cost == "Disk bytes per byte written: 3.12 → 1.93 (-38.1 %)."
+    assert requests == "Disk requests per request, before merging: 3.84 → 1.93 (-49.6 %)."
+    assert proof == "Too few intervals to prove these changes."
+
+
+def test_the_one_await_of_an_old_iostat_is_compared():
+    """The article has no await of reads and of writes; 7.83 ms with one thread, 108.7 ms with 64."""
+    texts = [str(MYSQL / "input" / f"iostat-{name}.txt") for name in ("1-thread", "64-threads")]
+    (stack,) = told("--from", str(MYSQL), "compare", *texts)["stacks"]
+
+    waits = {(each["layer"], each["direction"]) for each in stack["waits"]}
+    assert waits == {("top", "total")}
+    assert value(stack, "before", "await", "top", "total") == pytest.approx(7.83)
+    assert value(stack, "after", "await", "top", "total") == pytest.approx(108.7, abs=0.1)
 
 
 def test_an_at_sign_in_a_path(tmp_path, monkeypatch):

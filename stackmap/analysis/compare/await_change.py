@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from stackmap.analysis.compare.comparison import FigureComparison, StackRecord
 from stackmap.analysis.compare.estimate import Estimate, estimate
-from stackmap.analysis.compare.figures import ALL_DIRECTIONS, READ_WRITE, Figure
+from stackmap.analysis.compare.figures import READ_WRITE, Figure, columns_of
 from stackmap.analysis.compare.load_matching import (
     MIN_SHARED,
     Classes,
@@ -42,7 +42,13 @@ class AwaitComparison:
     def compare(
         self, figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
     ) -> FigureComparison | None:
-        """Return one comparison; with a reason, await on each side at the load it had."""
+        """
+        Return one comparison; with a reason, await on each side at the load it had.
+
+        Await of reads and writes together only where a side does not separate them, as old iostat.
+        """
+        if direction == "total" and _is_split(figure, old, new, layer):
+            return None
         reason = self._reasons[direction] or self._rate_reason
         if reason:
             plain = [measured(figure, side.sums, layer, direction) for side in (old, new)]
@@ -65,12 +71,12 @@ class AwaitComparison:
         return estimate(columns, _standardised(list(weights.values())), counting_error(sums))
 
 
-def _has_split_sizes(load: Sequence[FigureComparison]) -> bool:
-    """Whether sizes of reads or of writes are known on both sides."""
-    return any(
-        each.before and each.after
-        for each in load
-        if each.figure.key == "size" and each.direction in READ_WRITE
+def _is_split(figure: Figure, old: StackRecord, new: StackRecord, layer: str) -> bool:
+    """Whether every side that knows an await of *layer* separates reads and writes."""
+    return all(
+        any(columns_of(figure, side.sums, layer, way) for way in READ_WRITE)
+        for side in (old, new)
+        if columns_of(figure, side.sums, layer, "total")
     )
 
 

@@ -88,6 +88,8 @@ LOAD = (
 )  # fmt: skip
 
 RATIOS = (
+    Figure("disk_bytes", "bytes that the disks moved per byte written at the top, without reads of its data",
+           ("write",), (("here", "cost bytes"), ("top", "bytes")), _quotient, "last"),
     Figure("requests", "requests that arrive here per request at the top", ALL_DIRECTIONS,
            (("here", "arrivals"), ("top", "ios")), _quotient),
     Figure("bytes", "bytes here per byte at the top", ALL_DIRECTIONS,
@@ -110,7 +112,7 @@ RATIOS = (
 AWAIT = Figure(
     "await",
     "milliseconds per request, at similar load",
-    READ_WRITE,
+    ALL_DIRECTIONS,
     (("here", "own wait"), ("here", "own ios")),
     _quotient,
     "all",

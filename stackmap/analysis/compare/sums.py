@@ -7,7 +7,7 @@ them the role, with a number if several layers have it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures, figures_of
@@ -16,6 +16,7 @@ from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.disk_cost import DiskCost, disk_cost
 from stackmap.analysis.traffic.amounts import Share
 from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
@@ -74,7 +75,11 @@ def _of_batch(
     length = batch.seconds or 1.0
     ledger = Ledger(topology, batch.loads)
     head = ledger.load(top)
+    working = any(figures.background for figures in found.values())
     rates: dict[Sum, float | None] = {
+        (LAST, "write", "cost bytes"): None
+        if working or LAST not in found
+        else _cost_bytes(ledger, top, found[LAST].layer.devices),
         (TOP, "total", "seconds"): 1.0,
         (TOP, "total", "queue"): head.aqu,
         (TOP, "total", "flushes"): head.flush.ios,
@@ -99,6 +104,27 @@ def _of_batch(
     cost = DiskCost() if working else disk_cost(ledger, top)
     rates[list(found)[-1], "total", "all bytes"] = cost.bytes
     return {key: None if rate is None else rate * length for key, rate in rates.items()}
+
+
+def _cost_bytes(ledger: Ledger, top: str, disks: Sequence[str]) -> float | None:
+    """
+    Return the bytes per second that the *disks* moved for *top*, without the reads of its data.
+
+    Where a cause is unknown, such as a bitmap that the input lacks, all that is known.
+    """
+    causes = ledger.disk_traffic_by_cause(top)
+    parts = [
+        traffic.bytes
+        for (cause, direction), traffic in causes.items()
+        if direction != "discard" and (cause, direction) != (Cause.DATA, "read")
+    ]
+    if None not in parts and not any(direction == "total" for _, direction in causes):
+        return sum(filter(None, parts))
+    head, share = ledger.shares(top)[top], ledger.share(top, disks)
+    read, asked, written = share.read.bytes, head.read.bytes, share.write.bytes
+    if read is None or asked is None or written is None:
+        return None
+    return written + max(0.0, read - asked)
 
 
 def _names(stack: StackFigures) -> tuple[str, ...]:

@@ -144,5 +144,5 @@ def test_what_was_left_out_is_said_in_a_line():
     text = render_text(document(said), Style(200))
 
     line = "Left out: sdc, sdd: a top before, below another after; sda, sdb: a top after, below another before."
-    assert text.splitlines()[2] == line
+    assert line in text.splitlines()
     assert {"top": "sdc", "below_another": "after"} in compare_json(said)["apart"]
