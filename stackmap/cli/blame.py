@@ -21,7 +21,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import as_text
 from stackmap.document.arrangement import Arrangement
-from stackmap.document.blame import disk_blocks, group_blocks, volume_blocks
+from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
 from stackmap.document.interval import dated
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
@@ -62,7 +62,7 @@ def command(
     measured = session.measure(options)
     host = None if options.no_machine else measured.source.host
     before = cgroup.read(host) if host else {}
-    for current, interval in measured.reports():
+    for number, (current, interval) in enumerate(measured.reports()):
         after = cgroup.read(host) if host else {}
         groups = cgroup_loads(before, after, interval.seconds or 1.0)
         before = after
@@ -79,7 +79,8 @@ def command(
         if as_json:
             click.echo(json.dumps(blame_json(current, blamed, loading, groups, right)))
             continue
-        blocks = [block for each in blamed for block in disk_blocks(current, each, right)]
+        blocks = [] if number else headline(current, blamed, loading)
+        blocks += [block for each in blamed for block in disk_blocks(current, each, right)]
         blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
         blocks += group_blocks(current, chosen, groups)
         shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))

@@ -8,14 +8,78 @@ from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
 from stackmap.document.interval import span
 from stackmap.document.units import kib, number, percent, rate
+from stackmap.document.wording import listed, plural, sentence
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
 
+MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
 DISK_COLUMNS = ("SOURCE", "USED BY", "sent/s", "KiB/s", "% of\nrequests", "% of\nbytes")
 GROUP_COLUMNS = ("CONTROL GROUP", "DEVICE", "sent/s", "KiB/s")
 VOLUME_COLUMNS = ("DISK", "sent/s", "KiB/s", "% of the volume's\nrequests", "% of the disk's\nrequests")  # fmt: skip
+
+
+def headline(
+    topology: Topology, blamed: Sequence[Blame], loading: Sequence[tuple[str, Sequence[Target]]]
+) -> list[Block]:
+    """Return who loads the disks most; for volumes alone, which disk the busiest one loads most."""
+    said = _most_of_disks(topology, blamed) if blamed else _most_of_volumes(topology, loading)
+    return [Paragraph(said, headline=True)] if said else []
+
+
+def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
+    """Return the volumes with the most requests at all disks of *blamed*, and their shares; "" if unknown."""
+    disks = [topology[each.device].title for each in blamed]
+    where = listed(disks) if len(disks) <= MOST_NAMED else f"{len(disks)} disks"
+    shares = {
+        what: _shares(blamed, figure)
+        for what, figure in (("requests", "arrivals"), ("bytes", "bytes"))
+    }
+    known = {what: found for what, found in shares.items() if found}
+    if not known:
+        return ""
+    first = next(iter(known.values()))
+    owner = max(first, key=lambda each: first[each])
+    tops, through = owner
+    parts = listed([f"{percent(found[owner])} of the {what}" for what, found in known.items()])
+    about = "about " * any(
+        each.estimated for b in blamed for each in b.loaders if each.tops == tops
+    )
+    if not tops:
+        return sentence(f"{about}{parts} of {where} do not come from any device above")
+    name = source_name(topology, Loader(tops, through, metadata=False, parts={}))
+    return f"{name} {'send' if len(tops) > 1 else 'sends'} {about}{parts} of {where}."
+
+
+def _shares(blamed: Sequence[Blame], figure: str) -> dict[tuple[tuple[str, ...], str], float]:
+    """Return the share of each owner, metadata included, in all disks' *figure*; {} if one is unknown."""
+    found: dict[tuple[tuple[str, ...], str], float] = {}
+    for loader in (loader for each in blamed for loader in each.loaders):
+        value = getattr(loader, figure)
+        if value is None:
+            return {}
+        key = (loader.tops, loader.through)
+        found[key] = found.get(key, 0.0) + value
+    total = sum(found.values())
+    return {key: value / total for key, value in found.items()} if total else {}
+
+
+def _most_of_volumes(topology: Topology, loading: Sequence[tuple[str, Sequence[Target]]]) -> str:
+    """Return the disk that gets most requests of the busiest volume; "" if unknown."""
+    known = [(top, found[0]) for top, found in loading if found and found[0].of_volume]
+    if not known:
+        return ""
+    top, most = max(known, key=lambda each: each[1].part.arrivals or 0.0)
+    disk = topology[most.device].title
+    many = len(dict(loading)[top])
+    of_disk = (
+        "" if most.of_device is None else f", which are {percent(most.of_device)} of that disk's"
+    )
+    return (
+        f"{topology[top].title} loads {plural(many, 'disk')}: {disk} gets most, {percent(most.of_volume)} of its "
+        f"requests{of_disk}."
+    )
 
 
 def disk_blocks(topology: Topology, blame: Blame, interval: Interval) -> list[Block]:

@@ -22,10 +22,15 @@ class Headline(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """A few sentences; ``lead``: a word before them, such as "note:", "But:" or "Do:"."""
+    """
+    A few sentences; ``lead``: a word before them, such as "note:", "But:" or "Do:".
+
+    ``headline``: the conclusion before a table, left out where headings are.
+    """
 
     text: str
     lead: str = ""
+    headline: bool = False
 
 
 class Command(NamedTuple):

@@ -10,7 +10,7 @@ from stackmap.analysis.plan.strategies import Outcome, refusals
 from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
 from stackmap.document.describe import layout as described
 from stackmap.document.templates import title
-from stackmap.document.wording import plural
+from stackmap.document.wording import listed, plural
 from stackmap.model.raid import Layout
 
 ROLL_BACK = (
@@ -35,7 +35,8 @@ def blocks(
     plan = chosen.plan
     if plan is None:
         return
-    yield Paragraph(_way(chosen, plan, context), f"Way {chosen.strategy.name}:")
+    yield Paragraph(_headline(plan, context))
+    yield Paragraph(f"{chosen.strategy.summary}.", f"Way {chosen.strategy.name}:")
     yield Listing(
         (
             *(f"Checked: {each}." for each in plan.checked),
@@ -71,6 +72,20 @@ def _title(context: PlanContext) -> str:
 
 def _layout(layout: Layout | None) -> str:
     return described(layout) if layout else "linear"
+
+
+def _headline(plan: Plan, context: PlanContext) -> str:
+    """Return how long the plan is, when the volume is offline, and which steps have a risk or cannot be undone."""
+    risky = [number for number, step in enumerate(plan.steps, 1) if step.risks != NOTHING]
+    final = [number for number, step in enumerate(plan.steps, 1) if step.final]
+    count = plural(len(plan.steps), "step")
+    risks = f" Risks: {_steps(risky)}" if risky else " No step has a known risk"
+    undo = f"; {_steps(final)} cannot be undone" if final else ""
+    return f"{count}. {safety(plan, context)}{risks}{undo}."
+
+
+def _steps(places: Sequence[int]) -> str:
+    return f"step{'s' * (len(places) > 1)} {listed(list(map(str, places)))}"
 
 
 def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
@@ -119,8 +134,13 @@ def _card(step: Step, number: int, key: str) -> Card:
     if step.undo or step.undo_remark:
         blocks.append(Paragraph(step.undo_remark, "Roll back:"))
     blocks += [Command(line, aside=True) for line in step.undo_lines]
-    marks = {"offline": not step.online, "no redundancy": not step.redundant}
-    tone = "critical" if step.final else "warning" if any(marks.values()) else "info"
-    marks["days later"] = step.later
-    label = ", ".join(mark for mark, holds in marks.items() if holds) or "online"
+    grave = not (step.online and step.redundant)
+    tone = "critical" if step.final else "warning" if grave else "info"
+    marks = {
+        "days later" if step.later else "online": step.online,
+        "offline": not step.online,
+        "no redundancy": not step.redundant,
+        "risk": step.risks != NOTHING,
+    }
+    label = ", ".join(mark for mark, holds in marks.items() if holds)
     return Card(tone, step.does, tuple(blocks), f"{key}-{number}", f"{number}. {label}")

@@ -7,7 +7,7 @@ from math import ceil
 
 from stackmap.analysis.whatif.projection import DeviceLoad, Projection
 from stackmap.analysis.whatif.quantities import Band, Stream, exact
-from stackmap.document.blocks import Block, Headline, Listing, Rows, Table, Terms
+from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table, Terms
 from stackmap.document.describe import layout as described
 from stackmap.document.units import KIB, UNKNOWN, change_percent, percent, rate, size
 from stackmap.document.wording import change, listed, paragraph, plural, short
@@ -16,6 +16,7 @@ from stackmap.model.raid import Layout
 HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
 CHECK_HEADINGS = ("Per second", "measured", "model", "low", "high", "error")
 PERCENTILE_HEADINGS = ("Requests/s", "p50", "p95", "peak")
+SEPARATE = "`iostat -dxy 1 60` does: give its output with --input."
 NARROW = 0.005  # a band narrower than this has no visible width
 
 
@@ -29,6 +30,7 @@ def document(projection: Projection) -> Iterator[Block]:
 
 def blocks(projection: Projection, key: str) -> Iterator[Block]:
     """Yield the layouts, the load, the conclusion and the figures; *key* is unique on a page."""
+    yield Paragraph(headline(projection), headline=True)
     yield Terms(
         (
             ("now", _layout(projection.now.layout)),
@@ -39,7 +41,7 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
     yield Listing(conclusions(projection))
     if not projection.idle:
         yield comparison_table(projection, key)
-        if projection.intervals > 1:
+        if projection.intervals > 1 and projection.levels:
             yield percentile_table(projection, f"{key}-percentiles")
         yield Listing(tuple(_caveats(projection)))
 
@@ -49,6 +51,13 @@ def _layout(layout: Layout | None) -> str:
 
 
 def _load(projection: Projection) -> str:
+    if projection.total is not None:
+        moved = (
+            f" ({size(projection.read.bytes)}/s read, {size(projection.write.bytes)}/s written)"
+            if projection.bytes_known
+            else ""
+        )
+        return f"{_stream(projection.total, 'requests')}{moved}"
     parts = [_stream(projection.read, "reads"), _stream(projection.write, "writes")]
     if projection.flushes is None or round(projection.flushes, 2):
         parts.append(_flushes(projection.flushes))
@@ -67,7 +76,13 @@ def _stream(stream: Stream, name: str) -> str:
 def comparison_table(projection: Projection, key: str) -> Table:
     """Return the requests and bytes of members and disks, now and projected."""
     now, then = projection.now, projection.projected
-    rows = (*_rows("members", now.members, then.members), *_rows("disks", now.disks, then.disks))
+    if projection.total is None:
+        rows = (
+            *_rows("members", now.members, then.members),
+            *_rows("disks", now.disks, then.disks),
+        )
+    else:
+        rows = tuple(_totals("members", now.members, then.members))
     return Table(key, CHECK_HEADINGS if projection.is_check else HEADINGS, (Rows(rows),))
 
 
@@ -84,6 +99,17 @@ def _rows(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, .
     yield _row(f" per {name.removesuffix('s')}", _per_device(before, now), _per_device(after, then))
     yield _row(
         " KiB/s", *(None if value is None else exact(value / KIB) for value in (moved, moving))
+    )
+
+
+def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a layer whose reads and writes are not separate."""
+    yield _row(f"{name}: requests", now.data, then.data)
+    yield _row(
+        f" per {name.removesuffix('s')}", _per_device(now.data, now), _per_device(then.data, then)
+    )
+    yield _row(
+        " KiB/s", *(each and each.scaled(1 / KIB) for each in (now.total_bytes, then.total_bytes))
     )
 
 
@@ -115,30 +141,61 @@ def percentile_table(projection: Projection, key: str) -> Table:
     return Table(key, PERCENTILE_HEADINGS, (Rows(rows),))
 
 
-def effect(projection: Projection) -> str:
-    """Return what the layout changes at the disks, in sentences."""
-    now, then = projection.now.disks, projection.projected.disks
+def headline(projection: Projection) -> str:
+    """Return requests now and projected, and what a written byte costs, in one sentence."""
     if projection.idle:
         return f"{projection.device.title} was idle: there is no load to project."
+    where, now, then = _compared(projection)
     if now.requests is None or then.requests is None:
-        return "The disks' present load is unknown, so the projection has no comparison."
+        return "The present load below the volume is unknown, so the projection has no comparison."
     before, band = now.requests.likely, then.requests
-    total = (
-        f"The disks would serve about {short(band.likely)} requests/s (range {short(band.low)} to "
-        f"{short(band.high)}) instead of {short(before)}: {change(before, band.likely, 'fewer')}."
+    ends = f", range {short(band.low)} to {short(band.high)}" * (band.high - band.low >= NARROW)
+    changed = change_percent(band.likely / before, 0) if before else "previously 0"
+    rates = f"{short(before)} → {short(band.likely)} {where} requests/s ({changed}{ends})"
+    if projection.is_check:
+        return f"{rates}: this is the present layout, so the change is the error of the model."
+    costs = projection.costs
+    if costs is None:
+        return f"{rates}."
+    layout = projection.projected.layout
+    return (
+        f"{rates}; with {'one device' if layout is None else layout.level}, each byte written costs {costs[1]:.2f} disk bytes instead of "
+        f"{costs[0]:.2f}."
     )
+
+
+def _compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
+    """Return the lowest layer whose requests are known on both sides: its name, now and projected."""
+    now, then = projection.now, projection.projected
+    if now.disks.requests is not None and then.disks.requests is not None:
+        return "disk", now.disks, then.disks
+    return "member", now.members, then.members
+
+
+def effect(projection: Projection) -> str:
+    """Return what the layout changes below the volume, in sentences."""
+    return paragraph((headline(projection), details(projection)))
+
+
+def details(projection: Projection) -> str:
+    """Return the load per device and the throughput; "" if there is nothing to compare."""
+    where, now, then = _compared(projection)
+    if projection.idle or now.requests is None or then.requests is None:
+        return ""
     each = (
-        f"Per disk: {short(band.likely / max(1, then.count))} on {plural(then.count, 'disk')} "
-        f"instead of {short(before / max(1, now.count))} on {now.count}."
+        f"Per {where}: {short(then.requests.likely / max(1, then.count))} requests/s on "
+        f"{plural(then.count, where)} instead of "
+        f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
     )
-    return paragraph((total, each, _throughput(now, then)))
+    return paragraph((each, _throughput(now, then)))
 
 
 def _throughput(now: DeviceLoad, then: DeviceLoad) -> str:
-    if not now.bytes or then.bytes is None:
+    wide = then.total_bytes is not None and then.total_bytes.high - then.total_bytes.low >= NARROW
+    if wide or not now.bytes or then.bytes is None:
         return ""
     changed = change(now.bytes, then.bytes)
-    return f"Disk throughput: {size(then.bytes)}/s instead of {size(now.bytes)}/s, {changed}."
+    return f"Throughput below: {size(then.bytes)}/s instead of {size(now.bytes)}/s, {changed}."
 
 
 def capacity(projection: Projection) -> str:
@@ -167,16 +224,42 @@ def capacity(projection: Projection) -> str:
     )
 
 
+def room(projection: Projection) -> str:
+    """Return the space for the new layout beside the present one by PV sizes, and what knows it exactly."""
+    found = projection.room
+    if found is None or projection.is_check:
+        return ""
+    least, most = size(min(found.free)), size(max(found.free))
+    free = least if least == most else f"{least} to {most}"
+    short_of = "" if found.suffices else " That is too little."
+    layout = projection.projected.layout
+    wanted = "LAYOUT" if layout is None else layout.level
+    return (
+        f"A copy on the new layout needs {size(found.member_bytes)} on each of "
+        f"{plural(found.members, 'PV')}; by their sizes, the {plural(len(found.free), 'PV')} below have "
+        f"at most {free} free each.{short_of} For LVM's free space, run `stackmap plan "
+        f"{projection.device.title} --to {wanted}` as root."
+    )
+
+
 def conclusions(projection: Projection) -> tuple[str, ...]:
-    """Return the effect and the needed space; for the present layout, what the figures check."""
+    """Return the load per device, the needed space, and how to learn what the input lacks."""
     if projection.is_check and not projection.idle:
-        return ("This is the present layout: the last column is the error of the model.",)
-    return tuple(filter(None, (effect(projection), capacity(projection))))
+        return ()
+    parts = (details(projection), capacity(projection), room(projection), _lacking(projection))
+    return tuple(filter(None, parts))
+
+
+def _lacking(projection: Projection) -> str:
+    if projection.total is None:
+        return ""
+    what = "requests" if projection.bytes_known else "requests and bytes"
+    return f"The input does not separate reads and writes, so {what} are a range. {SEPARATE}"
 
 
 def _caveats(projection: Projection) -> Iterator[str]:
     """Yield the evidence for the pattern of writes, and what limits the figures."""
-    if projection.write.requests:
+    if projection.write.requests and projection.total is None:
         yield _sequential(projection)
     yield from _bitmap(projection)
     yield from (f"Not modelled: {each}." for each in projection.unmodelled)

@@ -99,6 +99,8 @@ def _headline(block: doc.Headline, style: Style) -> list[str]:
 
 @_lines_of.register
 def _paragraph(block: doc.Paragraph, style: Style) -> list[str]:
+    if block.headline and not style.headings:
+        return []
     lead = f"{safe(block.lead)} " if block.lead else ""
     return _wrapped(block.text, style, lead, HANG if lead else "")
 

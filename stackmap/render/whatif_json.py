@@ -26,6 +26,7 @@ def whatif_json(projection: Projection) -> Json:
         "now": _side(projection.now, projected=False),
         "projected": _side(projection.projected, projected=True),
         "levels": {key: found._asdict() for key, found in projection.levels.items()},
+        "room": None if projection.room is None else projection.room._asdict(),
         "need": None if projection.need is None else projection.need._asdict(),
         "regions": [region._asdict() for region in projection.regions],
         "unmodelled": list(projection.unmodelled),
@@ -38,14 +39,27 @@ def _load(projection: Projection) -> Json:
     pattern = projection.pattern
     shares = [each.sequential for each in pattern.hypotheses]
     return {
-        "read": _stream(projection.read),
-        "write": _stream(projection.write),
+        **_directions(projection),
         "flushes": projection.flushes,
         "run": pattern.run,
         "sequential": {"low": min(shares), "likely": shares[0], "high": max(shares)},
         "span": pattern.likely.span,
         "told": list(pattern.evidence),
     }
+
+
+def _directions(projection: Projection) -> Json:
+    """Return reads, writes and their total; requests of each are unknown where the input has only both."""
+    sides = {"read": projection.read, "write": projection.write}
+    found: Json
+    if projection.total is None:
+        found = {key: _stream(each) for key, each in sides.items()}
+        return found | {"total": _stream(projection.read + projection.write)}
+    found = {
+        key: {"iops": None, "bytes": each.bytes if projection.bytes_known else None, "size": None}
+        for key, each in sides.items()
+    }
+    return found | {"total": _stream(projection.total)}
 
 
 def _stream(stream: Stream) -> Json:
@@ -58,13 +72,16 @@ def _stream(stream: Stream) -> Json:
 
 def _side(side: LayoutLoad, *, projected: bool) -> Json:
     data, every = side.members.data, side.disks.requests
+    moved = side.members.total_bytes
+    wide = moved if moved is not None and moved.high > moved.low else None
     return {
         "layout": layout_json(side.layout),
         "usable": side.usable,
         "members": {
             "iops": None if data is None else data.likely,
             **({"low": data.low, "high": data.high} if projected and data is not None else {}),
-            "bytes": side.members.data_bytes,
+            "bytes": None if wide else side.members.data_bytes,
+            **({"bytes_range": asdict(wide)} if wide else {}),
             "per_disk": None if data is None else data.likely / max(1, side.members.count),
             **_at(side.members, banded=False),
         },

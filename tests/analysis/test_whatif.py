@@ -630,7 +630,7 @@ def test_a_region_that_would_pay_is_told():
 def test_a_volume_that_is_not_counted_has_no_projection():
     """A text may tell of the members alone."""
     loads = {name: load for name, load in RANDOM.loads.items() if name != "r"}
-    with pytest.raises(InputError, match="separate read and write rates"):
+    with pytest.raises(InputError, match="lacks its requests or bytes"):
         projected(machine("raid5"), replace(RANDOM, loads=loads), "raid10")
 
 

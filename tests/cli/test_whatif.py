@@ -85,13 +85,33 @@ def test_what_cannot_be_is_refused(words, status, says):
     assert says in (str(error) if isinstance(error, StackmapError) else result.output)
 
 
-def test_a_text_that_does_not_tell_reads_from_writes_is_refused():
-    """sar -d has their sum: nothing can be said of copies."""
+def test_a_text_without_separate_reads_and_writes_gives_a_range():
+    """sar -d has requests of both: 1440 at the members become 534 if all have one size, as the article expects."""
     text = str(MEDUSA / "input" / "sar-0710.txt")
-    result = run("vm-disk1", "--to", "raid10", "--input", text, sample=str(MEDUSA))
+    words = ["vm-disk1", "--to", "raid10", "--input", text]
+    (found,) = map(json.loads, run(*words, "-J", sample=str(MEDUSA)).stdout.splitlines())
+    said = " ".join(run(*words, sample=str(MEDUSA)).stdout.split())
 
-    assert "read and write rates" in str(result.exception)
-    assert result.exception.exit_code == 1
+    assert found["load"]["write"]["iops"] is None
+    assert found["load"]["write"]["bytes"] == pytest.approx(2559.05 * 512)
+    assert found["load"]["total"]["iops"] == pytest.approx(375.29)
+    then = found["projected"]["members"]
+    assert then["iops"] == pytest.approx(534, abs=1)
+    assert then["low"] < then["iops"] < then["high"]
+    assert "1,440 → 534 member requests/s (-63 %, range 377 to 749)" in said
+    assert "each byte written costs 2.00 disk bytes instead of 3.12" in said
+    assert "`iostat -dxy 1 60`" in said
+    assert "at most 2.8 TiB free each" in said
+    assert "run `stackmap plan vghdd/vm-disk1 --to raid10` as root" in said
+
+
+def test_the_headline_comes_before_the_table_unless_headings_are_off():
+    """Requests at the disks, and what a written byte costs."""
+    said = run("vm-disk1", "--to", "raid10").stdout
+    line = "774 → 334 disk requests/s (-57 %, range 307 to 384); with raid10, each byte"
+
+    assert said.splitlines()[1] == line
+    assert line not in run("vm-disk1", "--to", "raid10", "-n").stdout
 
 
 def test_a_text_will_do():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from stackmap.analysis.compare.comparison import FigureComparison, StackRecord
 from stackmap.analysis.compare.estimate import Estimate, estimate
-from stackmap.analysis.compare.figures import READ_WRITE, Figure, columns_of
+from stackmap.analysis.compare.figures import ALL_DIRECTIONS, READ_WRITE, Figure, columns_of
 from stackmap.analysis.compare.load_matching import (
     MIN_SHARED,
     Classes,
@@ -69,6 +69,15 @@ class AwaitComparison:
         weights = self._classes.weights
         columns = [in_class(which, column, each) for each in weights for column in known]
         return estimate(columns, _standardised(list(weights.values())), counting_error(sums))
+
+
+def _has_split_sizes(load: Sequence[FigureComparison]) -> bool:
+    """Whether sizes of reads or of writes are known on both sides."""
+    return any(
+        each.before and each.after
+        for each in load
+        if each.figure.key == "size" and each.direction in READ_WRITE
+    )
 
 
 def _is_split(figure: Figure, old: StackRecord, new: StackRecord, layer: str) -> bool:

@@ -20,7 +20,7 @@ from stackmap.analysis.compare.comparison import (
     StackRecord,
 )
 from stackmap.analysis.compare.estimate import significant
-from stackmap.analysis.compare.figures import AWAIT, AWAIT_OF_BOTH, LOAD, RATIOS, Figure
+from stackmap.analysis.compare.figures import AWAIT, LOAD, RATIOS, Figure
 from stackmap.analysis.compare.measure import compare_figure
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP, sums_of
@@ -42,9 +42,6 @@ def _stack(before: Recording, after: Recording, top: str, top_after: str) -> Sta
     ratios = tuple(_all_of(RATIOS, old, new, compare_figure))
     waiting = AwaitComparison(old, new, load)
     waits = tuple(_all_of([AWAIT], old, new, waiting.compare))
-    if not any(each.before and each.after for each in waits):
-        # Older texts have one await for reads and writes together.
-        waits = tuple(_all_of([AWAIT_OF_BOTH], old, new, waiting.compare)) or waits
     judged = _judged((*ratios, *waits))
     warnings = warnings_of(before, after, (old, new), waiting.differences)
     count = len(ratios)

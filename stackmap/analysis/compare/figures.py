@@ -8,7 +8,7 @@ are per request or byte of it, so they are comparable although the load differs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from stackmap.analysis.compare.sums import LAST, TOP, Sum, Sums
 from stackmap.analysis.parity import parity_reads
@@ -88,7 +88,7 @@ LOAD = (
 )  # fmt: skip
 
 RATIOS = (
-    Figure("disk_bytes", "bytes that the disks moved per byte written at the top, without reads of its data",
+    Figure("disk_bytes", "bytes that the disks wrote, and read for writes, per byte written at the top",
            ("write",), (("here", "cost bytes"), ("top", "bytes")), _quotient, "last"),
     Figure("requests", "requests that arrive here per request at the top", ALL_DIRECTIONS,
            (("here", "arrivals"), ("top", "ios")), _quotient),
@@ -118,9 +118,6 @@ AWAIT = Figure(
     "all",
     "ms",
 )
-
-
-AWAIT_OF_BOTH = replace(AWAIT, directions=("total",))
 
 
 def columns_of(figure: Figure, sums: Sums, layer: str, direction: str) -> list[list[float]] | None:

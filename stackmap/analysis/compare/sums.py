@@ -22,6 +22,7 @@ from stackmap.model.topology import Topology
 
 TOP, LAST = "top", "disks"
 DIRECTIONS = ("read", "write", "total")
+READ_FOR_WRITES = frozenset({Cause.PARITY_READ, Cause.COPY_ON_WRITE})
 
 Sum = tuple[str, str, str]  # layer, direction, quantity: ("disks", "write", "ios")
 
@@ -108,7 +109,7 @@ def _of_batch(
 
 def _cost_bytes(ledger: Ledger, top: str, disks: Sequence[str]) -> float | None:
     """
-    Return the bytes per second that the *disks* moved for *top*, without the reads of its data.
+    Return the bytes per second that the *disks* moved for writes of *top*: all writes, and the reads they caused.
 
     Where a cause is unknown, such as a bitmap that the input lacks, all that is known.
     """
@@ -116,7 +117,7 @@ def _cost_bytes(ledger: Ledger, top: str, disks: Sequence[str]) -> float | None:
     parts = [
         traffic.bytes
         for (cause, direction), traffic in causes.items()
-        if direction != "discard" and (cause, direction) != (Cause.DATA, "read")
+        if direction == "write" or (direction == "read" and cause in READ_FOR_WRITES)
     ]
     if None not in parts and not any(direction == "total" for _, direction in causes):
         return sum(filter(None, parts))

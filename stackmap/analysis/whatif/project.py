@@ -9,40 +9,21 @@ from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif import capacity
+from stackmap.analysis.whatif.layout_model import LayoutModel, added_of, model_of
 from stackmap.analysis.whatif.measured import Measured, measured
-from stackmap.analysis.whatif.member_requests import (
-    End,
-    MemberRequests,
-    member_requests,
-    parity_costs,
-    split_ends,
-)
-from stackmap.analysis.whatif.merging import Merging, fragments
-from stackmap.analysis.whatif.metadata import (
-    Metadata,
-    bitmap_on,
-    metadata_on,
-    present_metadata,
-    regions,
-)
-from stackmap.analysis.whatif.pattern import Pattern, pattern_of
-from stackmap.analysis.whatif.predicted_stripe_cost import Cost
-from stackmap.analysis.whatif.projection import (
-    SINGLE_DEVICE,
-    Added,
-    DeviceLoad,
-    LayoutLoad,
-    Projection,
-)
-from stackmap.analysis.whatif.quantities import Band, Levels, Stream, exact, levels, spanning
+from stackmap.analysis.whatif.metadata import present_metadata, regions
+from stackmap.analysis.whatif.projection import Added, DeviceLoad, LayoutLoad, Projection
+from stackmap.analysis.whatif.quantities import Levels, Stream, exact, levels
+from stackmap.analysis.whatif.undirected import undirected
 from stackmap.analysis.whatif.unmodelled import unmodelled
 from stackmap.analysis.whatif.volume_context import (
     VolumeContext,
+    pvs_of,
     require_supported,
     require_whole_volume,
     volume_context,
 )
-from stackmap.errors import NO_DIRECTIONS, InputError
+from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
@@ -56,7 +37,7 @@ def project(
     Return the load of the volume *name* on the requested layout; of the first device below that has one.
 
     *intervals*: uncorrected. ``LayoutError`` if the layout is impossible, or *name* is a
-    member; ``InputError`` if the input lacks the volume's own reads and writes.
+    member; ``InputError`` if the input lacks the volume's own figures.
     """
     context = volume_context(topology, name)
     require_whole_volume(topology, context)
@@ -64,36 +45,86 @@ def project(
     require_supported(context, layout)
     window = _window(topology, intervals, context)
     whole = window.whole
-    model = _model(whole, context, layout)
+    found = (
+        _together(window, context, layout)
+        if whole is None
+        else _separately(window, whole, context, layout)
+    )
+    return found._replace(
+        room=capacity.room(topology, layout, context.size, pvs_of(topology, context)),
+        corrections=window.corrections,
+        events=window.events,
+    )
+
+
+def _separately(
+    window: _Window, whole: Measured, context: VolumeContext, layout: Layout
+) -> Projection:
+    """Return the projection of reads and writes, each with its own figures."""
+    model = model_of(whole, context, layout)
     projected = model.at(whole)
     data = projected.disks.data or exact(0.0)
-    each = capacity.member_bytes(context.size, context.present)
     return Projection(
         device=context.device,
-        seconds=window.average.seconds,
-        intervals=sum(window.counts),
+        seconds=window.ledger.seconds,
+        intervals=window.intervals,
         read=whole.read,
         write=whole.write,
         flushes=whole.flushes,
         pattern=model.pattern,
         now=_now(whole, context),
         projected=projected,
-        need=capacity.need(layout, context.size, each),
+        need=_need(context, layout),
         levels=_levels(window, model),
         regions=tuple(regions(layout, whole, context, model.pattern, data.likely)),
         unmodelled=tuple(unmodelled(whole, context, model.pattern, layout)),
-        corrections=window.average.corrections,
-        events=window.average.events,
     )
 
 
-class _Window(NamedTuple):
-    """The measured load as a whole and in parts; ``counts``: intervals that each part averages."""
+def _together(window: _Window, context: VolumeContext, layout: Layout) -> Projection:
+    """Return the projection of reads and writes that the input does not separate."""
+    found = undirected(window.ledger, context, layout)
+    if found is None:
+        raise InputError(
+            f"{context.device.title}: the input lacks its requests or bytes per second; use `iostat -dxy`"
+        )
+    return Projection(
+        device=context.device,
+        seconds=window.ledger.seconds,
+        intervals=window.intervals,
+        read=found.likely.read,
+        write=found.likely.write,
+        flushes=None,
+        pattern=found.pattern,
+        now=found.now,
+        projected=found.projected,
+        need=_need(context, layout),
+        levels={},
+        unmodelled=tuple(unmodelled(found.likely, context, found.pattern, layout)),
+        total=found.total,
+        bytes_known=found.bytes_known,
+    )
 
-    whole: Measured
+
+def _need(context: VolumeContext, layout: Layout) -> capacity.Need | None:
+    each = capacity.member_bytes(context.size, context.present)
+    return capacity.need(layout, context.size, each)
+
+
+class _Window(NamedTuple):
+    """
+    The measured load as a whole and in parts; ``counts``: intervals that each part averages.
+
+    ``ledger``: the average. ``whole``: None if the input does not separate reads and writes.
+    """
+
+    ledger: Ledger
+    intervals: int
+    whole: Measured | None
     parts: tuple[Measured, ...]
     counts: tuple[int, ...]
-    average: Interval
+    corrections: tuple[str, ...]
+    events: tuple[str, ...]
 
 
 def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeContext) -> _Window:
@@ -108,88 +139,24 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
             parts.append(part)
             counts.append(interval.count)
     found = average.result()
-    result = None if found is None else corrected(topology, found)
-    whole = (
-        None
-        if result is None
-        else measured(Ledger(topology, result.loads, result.seconds), context)
+    if found is None:
+        raise InputError(f"{context.device.title}: no interval to project")
+    result = corrected(topology, found)
+    ledger = Ledger(topology, result.loads, result.seconds)
+    whole = measured(ledger, context)
+    return _Window(
+        ledger,
+        sum(counts) or found.count,
+        whole,
+        tuple(parts),
+        tuple(counts),
+        result.corrections,
+        result.events,
     )
-    if result is None or whole is None:
-        raise InputError(f"{context.device.title}: {NO_DIRECTIONS}")
-    return _Window(whole, tuple(parts), tuple(counts), result)
-
-
-class _Model(NamedTuple):
-    """A layout with all that is needed to project any interval of the window on it."""
-
-    context: VolumeContext
-    layout: Layout
-    whole: Measured
-    pattern: Pattern
-    costs: tuple[Cost | None, ...]
-    merging: Mapping[End, Merging]
-
-    def at(self, load: Measured) -> LayoutLoad:
-        """Return the projection of *load*."""
-        context = self.context
-        every = [
-            (merging, member_requests(self.layout, load, context, self.pattern, cost, end))
-            for end, merging in self.merging.items()
-            for cost in self.costs
-        ]
-        sent = [each for _, each in every]
-        likely = sent[0]
-        flushes = likely.flushes if context.flushes_counted else 0.0
-        bitmap = bitmap_on(self.layout, context)
-        added = None
-        if bitmap is not None:
-            added = metadata_on(bitmap, self.layout, load, self.whole, context, self.pattern)
-        members, disks = _added(added)
-        return LayoutLoad(
-            layout=self.layout,
-            members=self._load(
-                likely,
-                spanning((each.read.requests for each in sent), likely.read.requests),
-                spanning((each.written for each in sent), likely.written),
-                members,
-            ),
-            disks=self._load(
-                likely,
-                _spanned([merging.read(each) for merging, each in every]),
-                _spanned([merging.written(each) for merging, each in every]) + exact(flushes),
-                disks,
-            ),
-            usable=capacity.usable(
-                self.layout, capacity.member_bytes(context.size, context.present)
-            ),
-        )
-
-    def _load(
-        self, sent: MemberRequests, read: Band, write: Band, added: Added | None
-    ) -> DeviceLoad:
-        members = self.layout.members
-        return DeviceLoad(members, read, write, sent.read.bytes, sent.write.bytes, added)
-
-
-def _spanned(bands: list[Band]) -> Band:
-    """Return the band of all *bands*; the first is the likely one."""
-    return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
-
-
-def _model(whole: Measured, context: VolumeContext, layout: Layout) -> _Model:
-    pattern = pattern_of(whole, context)
-    costs = tuple(parity_costs(pattern, context, layout)) if layout.parity else (None,)
-    present = context.present or SINGLE_DEVICE
-    merging: dict[End, Merging] = {}
-    for end in split_ends(layout, context):  # requests start at the same places on both layouts
-        sent = member_requests(present, whole, context, pattern, pattern.rows, end)
-        now = fragments(whole, sent, context)
-        merging[end] = Merging(layout, context.present, now, pattern.joined, whole.queue)
-    return _Model(context, layout, whole, pattern, costs, merging)
 
 
 def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
-    members, disks = _added(present_metadata(load, context))
+    members, disks = added_of(present_metadata(load, context))
     return LayoutLoad(
         layout=context.present,
         members=_measured_load(
@@ -198,10 +165,6 @@ def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
         disks=_measured_load(len(context.disks), load.disks_read, load.disks_write, disks),
         usable=context.size,
     )
-
-
-def _added(metadata: Metadata | None) -> tuple[Added | None, Added | None]:
-    return (None, None) if metadata is None else (metadata.members, metadata.disks)
 
 
 def _measured_load(
@@ -214,7 +177,7 @@ def _measured_load(
     )
 
 
-def _levels(window: _Window, model: _Model) -> Mapping[str, Levels]:
+def _levels(window: _Window, model: LayoutModel) -> Mapping[str, Levels]:
     """Return the percentiles of each quantity that all intervals have."""
     series: dict[str, list[float]] = {}
     for part in window.parts:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from stackmap.analysis.whatif.capacity import Need
+from stackmap.analysis.whatif.capacity import Need, Room
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.quantities import Band, Levels, Stream
 from stackmap.model.device import Device
@@ -29,6 +29,7 @@ class DeviceLoad:
     The load of ``count`` devices together, per second; None where not known.
 
     ``read``, ``write``: without ``metadata``, what the bitmap adds, None if there is none or it is not known.
+    ``total``, ``total_bytes``: both together, where the input does not separate them.
     """
 
     count: int
@@ -37,15 +38,21 @@ class DeviceLoad:
     read_bytes: float | None
     write_bytes: float | None
     metadata: Added | None = None
+    total: Band | None = None
+    total_bytes: Band | None = None
 
     @property
     def data(self) -> Band | None:
         """Requests without metadata."""
+        if self.total is not None:
+            return self.total
         return None if self.read is None or self.write is None else self.read + self.write
 
     @property
     def data_bytes(self) -> float | None:
         """Bytes read and written without metadata."""
+        if self.total_bytes is not None:
+            return self.total_bytes.likely
         if self.read_bytes is None or self.write_bytes is None:
             return None
         return self.read_bytes + self.write_bytes
@@ -89,7 +96,9 @@ class Projection(NamedTuple):
     ``read``, ``write``: its load; ``flushes``: None if they cannot be separated from
     writes. ``levels``: percentiles of volume, members and disks, now and projected. ``regions``:
     what other bitmaps would add, the default first; () if none matters.
-    ``unmodelled``: what the figures leave out, in sentences.
+    ``unmodelled``: what the figures leave out, in sentences. ``total``: the load where the input
+    does not separate reads and writes; ``read`` and ``write`` are then its likely mix, and
+    ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
     """
 
     device: Device
@@ -107,11 +116,30 @@ class Projection(NamedTuple):
     unmodelled: tuple[str, ...] = ()
     corrections: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
+    total: Stream | None = None
+    bytes_known: bool = True
+    room: Room | None = None
 
     @property
     def idle(self) -> bool:
         """Whether the volume had no load."""
         return not (self.read.requests or self.write.requests or self.flushes)
+
+    @property
+    def costs(self) -> tuple[float, float] | None:
+        """
+        Disk bytes per byte written, now and projected: all but the volume's own reads.
+
+        None if nothing is written, or one of them is unknown.
+        """
+        if not self.write.bytes or not self.bytes_known:
+            return None
+        for where in ("disks", "members"):
+            moved = [getattr(side, where).bytes for side in (self.now, self.projected)]
+            if None not in moved:
+                now, then = ((each - self.read.bytes) / self.write.bytes for each in moved)
+                return now, then
+        return None
 
     @property
     def needs_larger(self) -> bool:

@@ -117,6 +117,19 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
     )
 
 
+def pvs_of(topology: Topology, context: VolumeContext) -> tuple[str, ...]:
+    """Return LVM's PVs below the data members; () for another manager."""
+    if context.manager != "lvm":
+        return ()
+    below = (
+        [edge.below for edge in topology.below(name)]
+        if topology[name].kind is Kind.MEMBER
+        else [name]
+        for name in context.members
+    )
+    return tuple(dict.fromkeys(pv for each in below for pv in each))
+
+
 def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
     """Refuse a member or a path: its load follows from the layout of the device above."""
     if context.present is not None:

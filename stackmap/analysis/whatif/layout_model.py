@@ -1,0 +1,100 @@
+"""A layout as a model: projects any measured load on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stackmap.analysis.whatif import capacity
+from stackmap.analysis.whatif.measured import Measured
+from stackmap.analysis.whatif.member_requests import (
+    End,
+    MemberRequests,
+    member_requests,
+    parity_costs,
+    split_ends,
+)
+from stackmap.analysis.whatif.merging import Merging, fragments
+from stackmap.analysis.whatif.metadata import Metadata, bitmap_on, metadata_on
+from stackmap.analysis.whatif.pattern import Pattern, pattern_of
+from stackmap.analysis.whatif.predicted_stripe_cost import Cost
+from stackmap.analysis.whatif.projection import SINGLE_DEVICE, Added, DeviceLoad, LayoutLoad
+from stackmap.analysis.whatif.quantities import Band, exact, spanning
+from stackmap.analysis.whatif.volume_context import VolumeContext
+from stackmap.model.raid import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutModel:
+    """A layout with all that is needed to project any interval of the window on it."""
+
+    context: VolumeContext
+    layout: Layout
+    whole: Measured
+    pattern: Pattern
+    costs: tuple[Cost | None, ...]
+    merging: Mapping[End, Merging]
+
+    def at(self, load: Measured) -> LayoutLoad:
+        """Return the projection of *load*."""
+        context = self.context
+        every = [
+            (merging, member_requests(self.layout, load, context, self.pattern, cost, end))
+            for end, merging in self.merging.items()
+            for cost in self.costs
+        ]
+        sent = [each for _, each in every]
+        likely = sent[0]
+        flushes = likely.flushes if context.flushes_counted else 0.0
+        bitmap = bitmap_on(self.layout, context)
+        metadata = None
+        if bitmap is not None:
+            metadata = metadata_on(bitmap, self.layout, load, self.whole, context, self.pattern)
+        members, disks = added_of(metadata)
+        return LayoutLoad(
+            layout=self.layout,
+            members=self._load(
+                likely,
+                spanning((each.read.requests for each in sent), likely.read.requests),
+                spanning((each.written for each in sent), likely.written),
+                members,
+            ),
+            disks=self._load(
+                likely,
+                _spanned([merging.read(each) for merging, each in every]),
+                _spanned([merging.written(each) for merging, each in every]) + exact(flushes),
+                disks,
+            ),
+            usable=capacity.usable(
+                self.layout, capacity.member_bytes(context.size, context.present)
+            ),
+        )
+
+    def _load(
+        self, sent: MemberRequests, read: Band, write: Band, added: Added | None
+    ) -> DeviceLoad:
+        members = self.layout.members
+        return DeviceLoad(members, read, write, sent.read.bytes, sent.write.bytes, added)
+
+
+def _spanned(bands: list[Band]) -> Band:
+    """Return the band of all *bands*; the first is the likely one."""
+    return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
+
+
+def model_of(whole: Measured, context: VolumeContext, layout: Layout) -> LayoutModel:
+    """Return the model of *layout* for the load *whole*, the average of all intervals."""
+    pattern = pattern_of(whole, context)
+    costs = tuple(parity_costs(pattern, context, layout)) if layout.parity else (None,)
+    present = context.present or SINGLE_DEVICE
+    merging: dict[End, Merging] = {}
+    for end in split_ends(layout, context):  # requests start at the same places on both layouts
+        sent = member_requests(present, whole, context, pattern, pattern.rows, end)
+        now = fragments(whole, sent, context)
+        merging[end] = Merging(layout, context.present, now, pattern.joined, whole.queue)
+    return LayoutModel(context, layout, whole, pattern, costs, merging)
+
+
+def added_of(metadata: Metadata | None) -> tuple[Added | None, Added | None]:
+    """Return what the bitmap adds at the members and at the disks."""
+    return (None, None) if metadata is None else (metadata.members, metadata.disks)
