@@ -69,7 +69,7 @@ class Table(NamedTuple):
 
     The first ``words`` columns are text, the others numbers. A row whose first
     cell begins with a space details the row before it. ``legend`` explains the
-    headings in one paragraph.
+    headings in one paragraph. ``minor``: columns that a phone leaves out.
     """
 
     key: str
@@ -78,6 +78,7 @@ class Table(NamedTuple):
     words: int = 1
     caption: str = ""
     legend: str = ""
+    minor: frozenset[int] = frozenset()
 
 
 class Code(NamedTuple):
@@ -186,10 +187,11 @@ def side_by_side(parts: Sequence[Part]) -> tuple[Block, ...]:
 
 
 class Folded(NamedTuple):
-    """Details that a reader may skip."""
+    """Details that a reader may skip; not ``printed``: paper leaves them out."""
 
     title: str
     blocks: tuple[Block, ...]
+    printed: bool = True
 
 
 Block = (
@@ -212,11 +214,17 @@ Block = (
 
 
 class Section(NamedTuple):
-    """A section of a page; ``key`` is its anchor."""
+    """
+    A section of a page; ``key`` is its anchor.
+
+    ``folded``: a screen shows its title until a reader opens it. Not ``printed``: paper leaves it out.
+    """
 
     key: str
     title: str
     blocks: tuple[Block, ...]
+    folded: bool = True
+    printed: bool = True
 
 
 class Page(NamedTuple):

@@ -183,10 +183,11 @@ def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
     first, *details = _texts(topology, finding, leads)
     blocks: list[doc.Block] = [*details]
     if finding.observed.evidence:
-        blocks.append(doc.Folded("Evidence", (_evidence(topology, finding, number),)))
-    return doc.Card(
-        tone, f"{first.text} ({rule.id} {rule.name})", tuple(blocks), f"finding-{number}", tone
-    )
+        blocks.append(
+            doc.Folded("Evidence", (_evidence(topology, finding, number),), printed=False)
+        )
+    heading = f"{first.text} ({rule.id} {rule.name})"
+    return doc.Card(tone, heading, tuple(blocks), f"finding-{number}", tone)
 
 
 def _check_card(topology: Topology, finding: Finding) -> doc.Card:

@@ -145,7 +145,7 @@ def headline(projection: Projection) -> str:
     """Return requests now and projected, and what a written byte costs, in one sentence."""
     if projection.idle:
         return f"{projection.device.title} was idle: there is no load to project."
-    where, now, then = _compared(projection)
+    where, now, then = compared(projection)
     if now.requests is None or then.requests is None:
         return "The present load below the volume is unknown, so the projection has no comparison."
     before, band = now.requests.likely, then.requests
@@ -164,7 +164,7 @@ def headline(projection: Projection) -> str:
     )
 
 
-def _compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
+def compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
     """Return the lowest layer whose requests are known on both sides: its name, now and projected."""
     now, then = projection.now, projection.projected
     if now.disks.requests is not None and then.disks.requests is not None:
@@ -179,7 +179,7 @@ def effect(projection: Projection) -> str:
 
 def details(projection: Projection) -> str:
     """Return the load per device and the throughput; "" if there is nothing to compare."""
-    where, now, then = _compared(projection)
+    where, now, then = compared(projection)
     if projection.idle or now.requests is None or then.requests is None:
         return ""
     each = (

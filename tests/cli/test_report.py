@@ -152,8 +152,8 @@ def test_every_chart_can_be_drawn(name):
     charts = {key: json.loads(words) for key, words in found.scripts.items()}
 
     assert len(charts) == text.count('class="still"')
-    for chart in charts.values():
-        assert len(chart["lines"]) in (1, 2)
+    for key, chart in charts.items():
+        assert 1 <= len(chart["lines"]) <= (8 if key.startswith("data-await-disks-") else 2)
         for line in chart["lines"]:
             assert len(line["mean"]) == len(chart["x"])
             assert {len(line["low"]), len(line["high"])} <= {0, len(chart["x"])}
@@ -172,6 +172,62 @@ def test_every_course_of_requests_has_its_figures_in_words(name):
                     most = max(each for each in line["high"] or line["mean"] if each is not None)
                     ends = f"{rate(least)}/s to {rate(most)}/s"
                     assert f"{line['label']} {ends}" in text, key
+
+
+def test_the_first_screen_is_one_decision():
+    """Before and after in one tile, what to do, three risks; every other section is folded, without a script."""
+    result = run([*VGHDD, "report", "vm-disk1", "--to", "raid10", "-o", "-"])
+    decision, *others = re.findall(r"<section.*?</section>", result.stdout, re.DOTALL)
+    first = decision.partition("<details>")[0]
+
+    assert first.count('class="tile"') == 1
+    assert "774 → 334" in first
+    assert "57 % fewer; range 307 to 384. Disk bytes per byte written: 4.00 → 2.00" in first
+    assert "Convert vghdd/vm-disk1 (dm-8) to raid10" in first
+    assert re.findall(r"<li>(.*?)</li>", first) == [
+        "The volume is OFFLINE in steps 3 to 10 and as redundant as before throughout.",
+        "It does not fix slow-member (sda) and overloaded (sdb).",
+        "The measurement covers only 10 s.",
+    ]
+    assert len(others) > 5
+    assert all(re.match(r"<section [^>]*><details><summary><h2>", section) for section in others)
+
+
+def test_without_a_proposal_the_worst_finding_says_what_to_do():
+    """Its advice, and the three worst findings."""
+    first = page("vghdd").partition("<details>")[0]
+
+    assert "<strong>Do:</strong> Compare <code>smartctl -a</code> and the cable of sda" in first
+    assert first.count("<li>Warning: ") == 3
+
+
+def test_await_of_each_disk_is_charted():
+    """A line per disk in the order of the stack; sda waits longest, about 62 ms on average."""
+    chart = json.loads(read("vghdd-disk").scripts["data-await-disks-dm-8"])
+    means = {line["label"]: sum(line["mean"]) / len(line["mean"]) for line in chart["lines"]}
+
+    assert list(means) == ["sda", "sdb", "sdc", "sdd"]
+    assert means["sda"] == pytest.approx(62.3, abs=1)
+    assert max(means.values()) == means["sda"]
+
+
+def test_the_one_await_of_an_old_iostat_is_in_the_page():
+    """7.83 ms of reads and writes together, in the words about the load and as a key figure."""
+    sample = SAMPLES / "mysql-raid"
+    words = ["--input", str(sample / "input" / "iostat-1-thread.txt"), "-o", "-"]
+    said = run(["--from", str(sample), "report", *words]).stdout
+
+    assert "(14 KiB/s), await 7.8 ms." in said
+    assert '>request await</span><span class="figure">7.8 ms</span>' in said
+
+
+def test_a_phone_keeps_the_ratios():
+    """Rates, sizes and await may be left out there; the five ratios never."""
+    table = re.search(r'<table id="layers-dm-8">.*?</thead>', page("vghdd-disk"), re.DOTALL)[0]
+    kept = re.findall(r'<th scope="col" class="n">(.*?)</th>', table)
+
+    assert kept == ["IOPS × top", "bytes × top", "shrink", "coalescing", "accounted"]
+    assert table.count('class="n minor"') == 4
 
 
 def layers_of(name):

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.cli.test_report import CHROMIUM, page
+from tests.cli.test_report import CHROMIUM, VGHDD, page, run
 
 STEPS = range(
     640, 960, 10
@@ -47,7 +47,8 @@ def pushed_down(html, rule=""):
     section = re.search(r'<section id="numbers".*?</section>', html, re.DOTALL)[0]
     before = '<div style="break-before: page; height: {}px">.</div>'
     parts = (before.format(step) + section for step in STEPS)
-    return f"{head}<style>{rule}</style></head><body>{''.join(parts)}</body></html>"
+    shown = ".screen { display: block !important; }"  # paper leaves this section out
+    return f"{head}<style>{shown}{rule}</style></head><body>{''.join(parts)}</body></html>"
 
 
 def rows_at_the_foot(pages):
@@ -70,3 +71,17 @@ def test_no_heading_of_a_table_stands_alone_at_the_foot_of_a_page(tmp_path):
 
     assert min(told) >= 2
     assert min(untold) < 2
+
+
+def test_a_volume_fits_on_six_pages_without_raw_data(tmp_path):
+    """What is folded on a screen is printed; figures to copy and evidence to look up are not."""
+    html = run([*VGHDD, "report", "vm-disk1", "--to", "raid10", "-o", "-"]).stdout
+    pages = [lines for lines in printed(html, tmp_path) if lines]
+    said = "\n".join(line for lines in pages for line in lines)
+
+    assert len(pages) <= 6
+    for heading in ("Findings", "The load over time", "How to get there", "Methods and caveats"):
+        assert heading in said
+    assert "lvcreate --yes --type raid10" in said
+    for absent in ("Raw numbers", "requests_per_s", "median of its peers sda"):
+        assert absent not in said

@@ -28,8 +28,8 @@ def said(where, name, loads, wish):
     for second in range(5):
         taken.add(Interval(loads, 1000.0 + second, 1.0))
     proposed = proposal(taken, name, wish, parse(wish), "not asked")
-    blocks = section(taken.report(), (proposed,)).blocks
-    texts = (b.text for b in blocks if isinstance(b, Paragraph) and b.lead == "Effect:")
+    *_, details = section(taken.report(), (proposed,)).blocks
+    texts = (b.text for b in details.blocks if isinstance(b, Paragraph) and b.lead == "Effect:")
     disks = proposed.projection.projected.disks
     each = disks.requests.likely / disks.count
     return next((found[0] for text in texts if (found := SENTENCE.search(text))), ""), each

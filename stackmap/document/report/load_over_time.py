@@ -20,6 +20,7 @@ from stackmap.document.wording import (
     plural,
     sentence,
 )
+from stackmap.model.load import Load
 
 CHARTS = (
     ("ios", "requests/s", "Requests"),
@@ -28,6 +29,7 @@ CHARTS = (
 )
 DAY = 86400.0  # a capture without a clock counts seconds from 0
 FEWEST_HOURS = 2
+FEWEST_DISKS, MOST_DISKS = 2, 8  # lines of a chart
 
 
 def section(report: Report) -> doc.Section:
@@ -88,21 +90,15 @@ def _charts(
     course, name = report.course, stack.top.name
     x = _along(course)
     for figure, unit, title in CHARTS:
-        lines = [
-            line
-            for direction in _directions(stack, figure)
-            if (line := _line(course, name, direction, figure))
-        ]
+        head = stack.layers[0]
+        directions = await_directions(head) if figure == "await_ms" else known_directions(head)
+        lines = [line for d in directions if (line := _line(course, name, d, figure))]
         if lines:
-            words = _extent(stack, course, figure, unit)
+            words = _extent(stack, course, figure, unit, directions)
             yield doc.Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
     if len(stack.layers) > 1:
         yield from _disks(report, stack, x, at_disks)
-
-
-def _directions(stack: StackFigures, figure: str) -> tuple[str, ...]:
-    head = stack.layers[0]
-    return await_directions(head) if figure == "await_ms" else known_directions(head)
+        yield from _await_per_disk(report, stack, x)
 
 
 def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
@@ -123,10 +119,16 @@ def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -
     return doc.Line(REQUESTS[direction], means, low, high)
 
 
-def _extent(stack: StackFigures, course: tuple[Stretch, ...], figure: str, unit: str) -> str:
+def _extent(
+    stack: StackFigures,
+    course: tuple[Stretch, ...],
+    figure: str,
+    unit: str,
+    directions: tuple[str, ...],
+) -> str:
     """Return "Reads 12/s to 60/s, mean 33/s; …"."""
     parts = []
-    for direction in _directions(stack, figure):
+    for direction in directions:
         ends = extremes_of(course, (stack.top.name, direction, figure))
         mean = getattr(stack.layers[0].own[direction], figure)
         if ends is not None and mean is not None and ends[1]:
@@ -162,6 +164,34 @@ def _disks(
             lines,
             words,
         )
+
+
+def _await_per_disk(
+    report: Report, stack: StackFigures, x: tuple[float, ...]
+) -> Iterator[doc.Block]:
+    """Yield the await of each disk, for all its users; of many, the slowest."""
+    disks = stack.layers[-1].layer.devices
+    means = {name: report.interval.loads.get(name, Load()).total.await_ms for name in disks}
+    known = {name: mean for name, mean in means.items() if mean is not None}
+    slowest = sorted(known, key=lambda name: -known[name])[:MOST_DISKS]
+    lines = []
+    for name in (name for name in disks if name in slowest):
+        values = tuple(each.mean(name, "total", "await_ms") for each in report.course)
+        lines.append(doc.Line(report.topology[name].title, values))
+    if len(lines) < FEWEST_DISKS:
+        return
+    worst = f"{report.topology[slowest[0]].title} {shown(known[slowest[0]], 'ms')}"
+    best = f"{report.topology[slowest[-1]].title} {shown(known[slowest[-1]], 'ms')}"
+    many = f" The {MOST_DISKS} slowest of {len(known)} disks." if len(known) > MOST_DISKS else ""
+    yield doc.Chart(
+        f"await-disks-{stack.top.name}",
+        "Await per disk",
+        "ms",
+        _axis(report.course),
+        x,
+        tuple(lines),
+        f"Means: {worst} to {best}. Reads and writes of all users together.{many}",
+    )
 
 
 def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:

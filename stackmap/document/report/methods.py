@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stackmap.analysis.corrections import RULES
 from stackmap.analysis.report import Report
-from stackmap.document.blocks import Listing, Part, Section, Terms
+from stackmap.document.blocks import Folded, Listing, Part, Section, Terms
 from stackmap.document.interval import instant
 from stackmap.document.wording import plural, sentence
 
@@ -55,7 +55,8 @@ def section(report: Report) -> Section:
     )
     lists = ((title, tuple(items)) for title, items in parts)
     blocks = (Part(title, (Listing(items),)) for title, items in lists if items)
-    return Section("methods", "Methods and caveats", (*blocks, Part("Words", (Terms(WORDS),))))
+    words = Folded("Words", (Terms(WORDS),), printed=False)
+    return Section("methods", "Methods and caveats", (*blocks, words))
 
 
 def when(report: Report) -> str:

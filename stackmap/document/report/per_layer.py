@@ -21,12 +21,13 @@ MEANINGS = (
     ("~", "an estimate"),
     ("-", "unknown; it is not 0"),
 )
+NOT_RATIOS = frozenset(range(1, 5))  # rates, size and await: the columns that a phone leaves out
 
 
 def section(report: Report) -> doc.Section:
     """Return one part per stack, and an explanation of the columns."""
     parts = [doc.Part(stack.top.full_title, tuple(_blocks(stack))) for stack in report.stacks]
-    how = doc.Folded("How to read the table", (doc.Terms(MEANINGS),))
+    how = doc.Folded("How to read the table", (doc.Terms(MEANINGS),), printed=False)
     blocks = (doc.Paragraph(INTRO), how, *doc.side_by_side(parts))
     return doc.Section("ratios", "What each layer does to the I/O", blocks)
 
@@ -36,5 +37,5 @@ def _blocks(stack: StackFigures) -> Iterator[doc.Block]:
     if table is None:
         yield doc.Paragraph("No reads or writes in this interval.")
         return
-    yield table
+    yield table._replace(minor=NOT_RATIOS)
     yield doc.Listing(tuple(map(sentence, sentences(stack))))

@@ -16,7 +16,8 @@ INTRO = (
 
 def section(report: Report, data: tuple[Block, ...]) -> Section:
     """Return the table of devices, followed by *data*."""
-    return Section("numbers", "Raw numbers", (Paragraph(INTRO), _devices(report), *data))
+    blocks = (Paragraph(INTRO), _devices(report), *data)
+    return Section("numbers", "Raw numbers", blocks, printed=False)
 
 
 def _devices(report: Report) -> Table:

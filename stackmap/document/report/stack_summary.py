@@ -83,12 +83,15 @@ def _load(head: LayerFigures, direction: str) -> str:
     flow = head.share.part(direction)
     if not flow.ios:
         return ""
-    await_ms = head.own[direction].await_ms
-    waited = f", await {shown(await_ms, 'ms')}" if await_ms is not None else ""
     return (
         f"{short(flow.ios)} {REQUESTS[direction]}/s of {size(flow.size)} "
-        f"({rate_of_bytes(flow.bytes)}{waited})"
+        f"({rate_of_bytes(flow.bytes)}{_await(head, direction)})"
     )
+
+
+def _await(head: LayerFigures, direction: str) -> str:
+    await_ms = head.own[direction].await_ms
+    return "" if await_ms is None else f", await {shown(await_ms, 'ms')}"
 
 
 def at_disks(stack: StackFigures, direction: str) -> float | None:
@@ -114,5 +117,6 @@ def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
     """Yield each direction with its await at the top, in ms."""
     head = stack.layers[0]
     for direction in await_directions(head):
-        await_ms = head.own[direction].await_ms or 0.0
-        yield ("request" if direction == "total" else direction), await_ms
+        await_ms = head.own[direction].await_ms
+        if await_ms is not None:
+            yield ("request" if direction == "total" else direction), await_ms

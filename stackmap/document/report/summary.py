@@ -10,7 +10,17 @@ from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.analysis.whatif.volume_context import volume_context
-from stackmap.document.blocks import Block, Listing, Paragraph, Rows, Section, Table, Tile, Tiles
+from stackmap.document.blocks import (
+    Block,
+    Folded,
+    Listing,
+    Paragraph,
+    Rows,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+)
 from stackmap.document.cost_sentences import at_disks as disk_bytes
 from stackmap.document.cost_sentences import costs
 from stackmap.document.plan import safety
@@ -25,7 +35,7 @@ from stackmap.document.report.stack_summary import (
 )
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.units import number, rate, size
-from stackmap.document.whatif import capacity, effect
+from stackmap.document.whatif import capacity, compared, effect
 from stackmap.document.wording import (
     REQUESTS,
     change,
@@ -40,27 +50,73 @@ from stackmap.model.load import Load
 
 OTHERS = 1.05  # a disk that serves this many times the stack's requests has other users
 MOST_FINDINGS = 4  # in the summary
+MOST_RISKS = 3  # beside the decision
 NOTHING_PROPOSED = (
     "None. Run `stackmap report NAME --to LAYOUT -o FILE` to project another layout and plan the "
     "migration."
 )
 NO_LATENCY = "The projection counts requests, not latency, and holds only for the measured load."
 NOTHING_WRONG = "No rule found a problem in the measured interval."
+TO_JUDGE = "To judge overload, compare with a quiet time: `stackmap explain --baseline CAPTURE`."
 
 
 def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
-    """Return the first stack in full, and a row for each other one."""
+    """Return the decision about the first stack: before and after, what to do, and the risks; then the details."""
     first, *others = report.stacks
-    tiles = (*_tiles(first), *_projected(first, proposals))
-    blocks = (
-        *([Tiles(tiles)] if tiles else []),
+    tiles = tuple(_projected(first, proposals)) or tuple(_tiles(first))
+    details = (
         Paragraph(description(report.topology, first), "Device:"),
         Paragraph(paragraph((load(first), *map(sentence, costs(first)))), "Load:"),
         *_wrong(report),
         *_proposed(report, proposals),
         *([_table(report)] if others or report.others else []),
     )
-    return Section("summary", "Summary", blocks)
+    blocks = (
+        *([Tiles(tiles)] if tiles else []),
+        Paragraph(_to_do(report, proposals), "Do:"),
+        *_main_risks(report, proposals),
+        Folded("Summary: device, load, findings, proposal", details),
+    )
+    return Section("summary", "Decision" if proposals else "Summary", blocks, folded=False)
+
+
+def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
+    """Return what to do: the proposal that has a plan, else what the worst finding advises."""
+    planned = next((each for each in proposals if each.plan is not None and each.chosen), None)
+    if planned is not None and planned.plan is not None:
+        name = report.topology[planned.top].full_title
+        return (
+            f"Convert {name} to {proposed_layout(planned)}: {plural(len(planned.plan.steps), 'step')}, "
+            "with their commands under How to get there."
+        )
+    worst = next((each for each in report.findings if each.is_grave), None)
+    if worst is not None:
+        return filled(worst.rule.advice, words_of(report.topology, worst.observed))
+    return (
+        "Nothing: no rule found a problem."
+        if not proposals
+        else f"Nothing yet: {_why_not(proposals)}."
+    )
+
+
+def _why_not(proposals: tuple[Proposal, ...]) -> str:
+    first = proposals[0]
+    if first.projection is not None and first.projection.is_check:
+        return "this is the present layout"
+    return f"there is no plan: {first.unplanned or 'no method fits'}"
+
+
+def _main_risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield the three main risks of the first proposal; without one, the worst findings."""
+    if proposals:
+        parts = tuple(filter(None, _risks(report, proposals[0])))[:MOST_RISKS]
+        yield Paragraph("" if parts else "unknown.", "Risks:")
+        yield Listing(parts)
+        return
+    grave = [each for each in report.findings if each.is_grave]
+    if grave:
+        yield Paragraph("", "Findings:")
+        yield Listing(tuple(_finding(report, each) for each in grave[:MOST_RISKS]))
 
 
 def _tiles(stack: StackFigures) -> Iterator[Tile]:
@@ -91,16 +147,21 @@ def _per_request(stack: StackFigures) -> str:
 
 
 def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
-    """Yield the disk requests on each layout that is proposed for *stack*."""
+    """Yield the requests below *stack* now and on each layout that is proposed for it."""
     for each in proposals:
         found = each.projection
         if found is None or found.is_check or found.idle or each.top != stack.top.name:
             continue
-        now, then = found.now.disks.requests, found.projected.disks.requests
-        if now is not None and then is not None:
-            changed = change(now.likely, then.likely, "fewer")
-            beside = f"{short(then.low)} to {short(then.high)}; {changed}"
-            yield Tile(f"disk requests per second on {each.wish}", short(then.likely), beside)
+        where, now, then = compared(found)
+        if now.requests is None or then.requests is None:
+            continue
+        band = then.requests
+        changed = change(now.requests.likely, band.likely, "fewer")
+        beside = f"{changed}; range {short(band.low)} to {short(band.high)}"
+        if found.costs is not None:
+            beside += f". Disk bytes per byte written: {found.costs[0]:.2f} → {found.costs[1]:.2f}"
+        value = f"{short(now.requests.likely)} → {short(band.likely)}"
+        yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 
 
 def _wrong(report: Report) -> Iterator[Block]:
@@ -146,7 +207,10 @@ def _proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block
             )
         yield Paragraph(effects, f"Effect{mark}")
         yield from _fixes(report, each, mark)
-        yield Paragraph(_risks(report, each), f"Risks{mark}")
+        risks = paragraph(_risks(report, each))
+        yield Paragraph(
+            risks or "Unknown: there is neither a plan nor a projection.", f"Risks{mark}"
+        )
 
 
 def _on_shared_disks(report: Report, projection: Projection) -> str:
@@ -181,11 +245,16 @@ def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
     if not grave:
         return
     fixed = [_short(report, each) for each in grave if proposal.mends(each)]
+    said = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
+    after = _load_per_disk(proposal) if len(fixed) < len(grave) else ""
+    yield Paragraph(paragraph((said, _not_fixed(report, proposal), after)), f"Fixes{mark}")
+
+
+def _not_fixed(report: Report, proposal: Proposal) -> str:
+    """Return the findings of the stack that the layout does not fix; "" for none."""
+    grave = (each for each in report.findings_of(proposal.top) if each.is_grave)
     left = [_short(report, each) for each in grave if not proposal.mends(each)]
-    sentences = [f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."]
-    if left:
-        sentences.append(f"It does not fix {listed(left)}. {_load_per_disk(proposal)}")
-    yield Paragraph(paragraph(sentences), f"Fixes{mark}")
+    return f"It does not fix {listed(left)}." if left else ""
 
 
 def _load_per_disk(proposal: Proposal) -> str:
@@ -203,20 +272,22 @@ def _short(report: Report, finding: Finding) -> str:
     return f"{finding.rule.name} ({title(report.topology, finding.device)})"
 
 
-def _risks(report: Report, proposal: Proposal) -> str:
-    """Return the plan's risks, the space it needs and what is unknown."""
+def _risks(report: Report, proposal: Proposal) -> Iterator[str]:
+    """Yield the plan's risks, what is unknown and the space it needs, the gravest first; some may be ""."""
     plan, found, context = proposal.plan, proposal.projection, proposal.context
-    parts = []
     if plan is not None and context is not None:
-        parts += [safety(plan, context), *(f"NOT CHECKED: {each}." for each in plan.unchecked)]
+        yield safety(plan, context)
+    yield _not_fixed(report, proposal)
+    if methods.is_short(report):
+        yield f"The measurement covers only {methods.duration(report.period.seconds or 0.0)}."
+    if found is not None and not found.idle:
+        yield NO_LATENCY
+    if plan is not None:
+        yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
     if found is not None:
         space = capacity(found)
-        parts += [space, _planned_space(found) if plan is not None and space else ""]
-        parts.append("" if found.idle else NO_LATENCY)
-    if methods.is_short(report):
-        seconds = methods.duration(report.period.seconds or 0.0)
-        parts.append(f"The measurement covers only {seconds}.")
-    return paragraph(parts) or "Unknown: there is neither a plan nor a projection."
+        yield space
+        yield _planned_space(found) if plan is not None and space else ""
 
 
 def _planned_space(projection: Projection) -> str:

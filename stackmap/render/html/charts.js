@@ -2,7 +2,7 @@
 // Puts charts that can be hovered in the place of the still ones, and a button at what is there to copy.
 // The page says everything without it.
 (() => {
-  const HEIGHT = 190;
+  const HEIGHT = 190, NARROW = 320; // of a chart in a folded section, until it is opened
   const root = document.documentElement;
   const drawn = [];
 
@@ -95,7 +95,7 @@
 
   const draw = (place) => {
     const chart = JSON.parse(document.getElementById(place.dataset.chart).textContent);
-    const [how, columns] = options(chart, place.parentElement.clientWidth);
+    const [how, columns] = options(chart, place.parentElement.clientWidth || NARROW);
     place.replaceChildren();
     const plot = new uPlot(how, columns, place);
     place.parentElement.classList.add("live");
@@ -112,6 +112,15 @@
     clearTimeout(waiting);
     waiting = setTimeout(drawAll, 150);
   });
+  // Charts in a section get its width when it is opened. Paper gets all sections.
+  const folded = document.querySelectorAll("details:not(.screen)");
+  for (const each of folded) each.addEventListener("toggle", drawAll);
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...folded].filter((each) => !each.open);
+    for (const each of closed) each.open = true;
+  });
+  addEventListener("afterprint", () => { for (const each of closed) each.open = false; });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 
   const copy = async (pre, button) => {

@@ -41,12 +41,18 @@ def _grid(charts: list[Markup]) -> list[Markup]:
 
 
 def draw_section(section: doc.Section) -> Markup:
-    """Return a section with its heading."""
-    return tag(
-        "section",
-        joined(tag("h2", section.title), draw_all(section.blocks, 3)),
-        id=section.key,
-    )
+    """Return a section with its heading; a folded one opens without a script."""
+    heading, blocks = tag("h2", section.title), draw_all(section.blocks, 3)
+    if section.folded:
+        content = tag("details", joined(tag("summary", heading), blocks))
+    else:
+        content = joined(heading, blocks)
+    return tag("section", content, id=section.key, klass=_on_screen(section))
+
+
+def _on_screen(block: doc.Section | doc.Folded) -> str | None:
+    """Return the class of what paper leaves out."""
+    return None if block.printed else "screen"
 
 
 @draw.register
@@ -62,7 +68,8 @@ def _command(block: doc.Command, level: int) -> Markup:
 @draw.register
 def _paragraph(block: doc.Paragraph, _: int) -> Markup:
     lead = [tag("strong", block.lead), " "] if block.lead else []
-    return tag("p", *lead, *_prose(block.text))
+    klass = "headline" if block.headline else None
+    return tag("p", *lead, *_prose(block.text), klass=klass)
 
 
 def _prose(words: str) -> list[str]:
@@ -89,7 +96,7 @@ def _table(block: doc.Table, _: int) -> Markup:
             "th",
             on_one_line(word),
             scope="col",
-            klass=None if place < block.words else "n",
+            klass=_column(block, place),
         )
         for place, word in enumerate(block.headings)
     ]
@@ -112,18 +119,21 @@ def _body(rows: doc.Rows, table: doc.Table) -> Markup:
         if rows.title
         else ""
     )
-    return tag("tbody", joined(heading, *(_row(row, table.words) for row in rows.rows)))
+    return tag("tbody", joined(heading, *(_row(row, table) for row in rows.rows)))
 
 
-def _row(cells: tuple[str, ...], words: int) -> Markup:
+def _column(table: doc.Table, place: int) -> str | None:
+    """Return the class of a cell: a number, or in a column that a phone leaves out."""
+    words = ["n"] * (place >= table.words) + ["minor"] * (place in table.minor)
+    return " ".join(words) or None
+
+
+def _row(cells: tuple[str, ...], table: doc.Table) -> Markup:
     first, *rest = cells
     return tag(
         "tr",
         tag("th", first.strip(), scope="row", klass="sub" if first.startswith(" ") else None),
-        *(
-            tag("td", cell, klass=None if place < words else "n")
-            for place, cell in enumerate(rest, start=1)
-        ),
+        *(tag("td", cell, klass=_column(table, place)) for place, cell in enumerate(rest, start=1)),
     )
 
 
@@ -135,7 +145,7 @@ def _code(block: doc.Code, _: int) -> Markup:
 @draw.register
 def _stack(block: doc.Stack, level: int) -> Markup:
     drawing = Markup(render_svg(block.picture, embedded=True))
-    tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),))
+    tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),), printed=False)
     return tag(
         "figure",
         joined(
@@ -239,4 +249,5 @@ def _part(block: doc.Part, level: int) -> Markup:
 
 @draw.register
 def _folded(block: doc.Folded, level: int) -> Markup:
-    return tag("details", joined(tag("summary", block.title), draw_all(block.blocks, level)))
+    parts = joined(tag("summary", block.title), draw_all(block.blocks, level))
+    return tag("details", parts, klass=_on_screen(block))

@@ -34,10 +34,8 @@ def render_html(page: Page, assets: Assets) -> str:
         tag("title", page.title),
         *(Markup(f"<style>{style}</style>") for style in assets.styles),
     )
-    links = [tag("a", section.title, href=f"#{section.key}") for section in page.sections]
     body = joined(
         tag("header", joined(tag("h1", page.title), *(tag("p", line) for line in page.about))),
-        tag("nav", joined(*links), aria_label="Contents"),
         tag("main", joined(*map(draw_section, page.sections))),
         *(Markup(f"<script>{script}</script>") for script in assets.scripts),
     )
