@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 
 from stackmap.analysis.whatif.projection import DeviceLoad, Projection
@@ -17,6 +17,8 @@ HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
 CHECK_HEADINGS = ("Per second", "measured", "model", "low", "high", "error")
 PERCENTILE_HEADINGS = ("Requests/s", "p50", "p95", "peak")
 SEPARATE = "`iostat -dxy 1 60` does: give its output with --input."
+WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
+VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence
 NARROW = 0.005  # a band narrower than this has no visible width
 
 
@@ -146,22 +148,64 @@ def headline(projection: Projection) -> str:
     if projection.idle:
         return f"{projection.device.title} was idle: there is no load to project."
     where, now, then = compared(projection)
-    if now.requests is None or then.requests is None:
-        return "The present load below the volume is unknown, so the projection has no comparison."
-    before, band = now.requests.likely, then.requests
-    ends = f", range {short(band.low)} to {short(band.high)}" * (band.high - band.low >= NARROW)
-    changed = change_percent(band.likely / before, 0) if before else "previously 0"
-    rates = f"{short(before)} → {short(band.likely)} {where} requests/s ({changed}{ends})"
+    layout = projection.projected.layout
+    level = "one device" if layout is None else layout.level
+    if then.requests is None:
+        return "The load below the volume cannot be projected."
+    if now.requests is None:
+        low_high = between(then.requests, short)
+        return f"With {level}, {low_high} {where} requests/s; the present ones are unknown."
+    rates = f"{requests_change(now.requests, then.requests)} {where} requests/s"
+    rates += f" ({_changed(now.requests, then.requests)})"
     if projection.is_check:
         return f"{rates}: this is the present layout, so the change is the error of the model."
     costs = projection.costs
     if costs is None:
         return f"{rates}."
-    layout = projection.projected.layout
     return (
-        f"{rates}; with {'one device' if layout is None else layout.level}, each byte written costs {costs[1]:.2f} disk bytes instead of "
-        f"{costs[0]:.2f}."
+        f"{rates}; with {level}, each byte written costs {between(costs[1], two_digits)} disk bytes "
+        f"instead of {two_digits(costs[0])}."
     )
+
+
+def requests_change(now: Band, then: Band) -> str:
+    """
+    Return requests now and projected; the ends of the range alone where it is wide.
+
+    >>> requests_change(exact(774), Band(307, 334, 384)), requests_change(exact(147), Band(216, 900, 24071))
+    ('774 → 334', '147 → 216 to 24,071')
+    """
+    ends = f"{short(then.low)} to {short(then.high)}"
+    return f"{short(now.likely)} → {ends if _is_wide(then) else short(then.likely)}"
+
+
+def _changed(now: Band, then: Band) -> str:
+    """Return the change of requests in percent, with the range of *then* where it has one."""
+    if not now.likely:
+        return "previously 0"
+    if _is_wide(then):
+        low, high = (change_percent(end / now.likely, 0) for end in (then.low, then.high))
+        return f"{low} to {high}"
+    changed = change_percent(then.likely / now.likely, 0)
+    if then.high - then.low < NARROW:
+        return changed
+    return f"{changed}, range {short(then.low)} to {short(then.high)}"
+
+
+def _is_wide(band: Band) -> bool:
+    return band.high > WIDE * band.low
+
+
+def two_digits(value: float) -> str:
+    """Return a ratio with two decimals."""
+    return f"{value:.2f}"
+
+
+def between(band: Band, text: Callable[[float], str]) -> str:
+    """Return the likely value of *band*, or its ends if they differ visibly."""
+    if band.high - band.low <= VISIBLE * band.high:
+        return text(band.likely)
+    return f"{text(band.low)} to {text(band.high)}"
 
 
 def compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
@@ -182,8 +226,9 @@ def details(projection: Projection) -> str:
     where, now, then = compared(projection)
     if projection.idle or now.requests is None or then.requests is None:
         return ""
+    one = then.requests.scaled(1 / max(1, then.count))
     each = (
-        f"Per {where}: {short(then.requests.likely / max(1, then.count))} requests/s on "
+        f"Per {where}: {between(one, short) if _is_wide(one) else short(one.likely)} requests/s on "
         f"{plural(then.count, where)} instead of "
         f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
     )
@@ -191,11 +236,13 @@ def details(projection: Projection) -> str:
 
 
 def _throughput(now: DeviceLoad, then: DeviceLoad) -> str:
-    wide = then.total_bytes is not None and then.total_bytes.high - then.total_bytes.low >= NARROW
-    if wide or not now.bytes or then.bytes is None:
+    if not now.bytes or then.moved is None:
         return ""
-    changed = change(now.bytes, then.bytes)
-    return f"Throughput below: {size(then.bytes)}/s instead of {size(now.bytes)}/s, {changed}."
+    narrow = then.moved.high - then.moved.low <= VISIBLE * then.moved.high
+    changed = f", {change(now.bytes, then.moved.likely)}" if narrow else ""
+    return (
+        f"Throughput below: {between(then.moved, size)}/s instead of {size(now.bytes)}/s{changed}."
+    )
 
 
 def capacity(projection: Projection) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stackmap.analysis.whatif.capacity import Need, Room
 from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.quantities import Band, Levels, Stream
+from stackmap.analysis.whatif.quantities import Band, Levels, Stream, exact
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 
@@ -65,11 +65,17 @@ class DeviceLoad:
         return self.data + self.metadata.requests
 
     @property
-    def bytes(self) -> float | None:
+    def moved(self) -> Band | None:
         """All bytes, with metadata where known."""
-        if self.data_bytes is None or self.metadata is None:
-            return self.data_bytes
-        return self.data_bytes + self.metadata.bytes.likely
+        if self.data_bytes is None:
+            return None
+        data = self.total_bytes or exact(self.data_bytes)
+        return data if self.metadata is None else data + self.metadata.bytes
+
+    @property
+    def bytes(self) -> float | None:
+        """The likely value of ``moved``."""
+        return None if self.moved is None else self.moved.likely
 
 
 class LayoutLoad(NamedTuple):
@@ -126,19 +132,20 @@ class Projection(NamedTuple):
         return not (self.read.requests or self.write.requests or self.flushes)
 
     @property
-    def costs(self) -> tuple[float, float] | None:
+    def costs(self) -> tuple[float, Band] | None:
         """
         Disk bytes per byte written, now and projected: all but the volume's own reads.
 
         None if nothing is written, or one of them is unknown.
         """
-        if not self.write.bytes or not self.bytes_known:
+        written = self.write.bytes
+        if not written or not self.bytes_known:
             return None
         for where in ("disks", "members"):
-            moved = [getattr(side, where).bytes for side in (self.now, self.projected)]
-            if None not in moved:
-                now, then = ((each - self.read.bytes) / self.write.bytes for each in moved)
-                return now, then
+            now, then = (getattr(side, where).moved for side in (self.now, self.projected))
+            if now is not None and then is not None:
+                read = exact(-self.read.bytes)
+                return (now + read).likely / written, (then + read).scaled(1 / written)
         return None
 
     @property

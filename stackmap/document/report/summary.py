@@ -35,7 +35,14 @@ from stackmap.document.report.stack_summary import (
 )
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.units import number, rate, size
-from stackmap.document.whatif import capacity, compared, effect
+from stackmap.document.whatif import (
+    between,
+    capacity,
+    compared,
+    effect,
+    requests_change,
+    two_digits,
+)
 from stackmap.document.wording import (
     REQUESTS,
     change,
@@ -92,11 +99,7 @@ def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
     worst = next((each for each in report.findings if each.is_grave), None)
     if worst is not None:
         return filled(worst.rule.advice, words_of(report.topology, worst.observed))
-    return (
-        "Nothing: no rule found a problem."
-        if not proposals
-        else f"Nothing yet: {_why_not(proposals)}."
-    )
+    return f"Nothing yet: {_why_not(proposals)}." if proposals else f"{NOTHING_WRONG} {TO_JUDGE}"
 
 
 def _why_not(proposals: tuple[Proposal, ...]) -> str:
@@ -159,8 +162,9 @@ def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator
         changed = change(now.requests.likely, band.likely, "fewer")
         beside = f"{changed}; range {short(band.low)} to {short(band.high)}"
         if found.costs is not None:
-            beside += f". Disk bytes per byte written: {found.costs[0]:.2f} → {found.costs[1]:.2f}"
-        value = f"{short(now.requests.likely)} → {short(band.likely)}"
+            cost = between(found.costs[1], two_digits)
+            beside += f". Disk bytes per byte written: {two_digits(found.costs[0])} → {cost}"
+        value = requests_change(now.requests, band)
         yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
 
 
