@@ -93,13 +93,15 @@ def command(
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
     from stackmap.analysis.layer_report import LayerReport
-    from stackmap.document.layers import layers_document
-    from stackmap.render.layers_json import layers_json
 
     def show(interval: Interval) -> str:
         report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
         if looks["as_json"]:
+            from stackmap.render.layers_json import layers_json
+
             return json.dumps(layers_json(report.stacks, report.interval)) + "\n"
+        from stackmap.document.layers import layers_document
+
         blocks = layers_document(
             report.stacks, report.interval, time=looks["time"], why=looks["why"]
         )
@@ -110,8 +112,6 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
     from stackmap.analysis.totals import totals
-    from stackmap.document.iostat import iostat_document
-    from stackmap.render.iostat_json import iostat_json
 
     part = topology.select(chosen) if chosen else topology
     rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]
@@ -125,7 +125,11 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
         right = corrected(topology, interval)
         sums = totals(part, right.loads) if looks["totals"] else ()
         if looks["as_json"]:
+            from stackmap.render.iostat_json import iostat_json
+
             return json.dumps(iostat_json(rows, right, sums)) + "\n"
+        from stackmap.document.iostat import iostat_document
+
         blocks = iostat_document(rows, right, sums, **options)
         return as_text(table.of(blocks), heading=not looks["no_heading"]) + "\n"
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby, zip_longest
+from typing import TYPE_CHECKING
 
-from stackmap.document.walk import Row
 from stackmap.model.device import Device, Kind
 from stackmap.model.topology import natural_key
+
+if TYPE_CHECKING:
+    from stackmap.document.walk import Row
 
 ARROW = "↑"  # after the name of a device that the tree shows further up
 MOST_NAMES = 4  # names listed per row; of more, the first and the last

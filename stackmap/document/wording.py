@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from stackmap.analysis.amplification import LayerFigures
-from stackmap.document.blocks import Bar
 from stackmap.document.units import number, percent, size
+
+if TYPE_CHECKING:
+    from stackmap.analysis.amplification import LayerFigures
+    from stackmap.document.blocks import Bar
 
 UNCHANGED = 0.005  # a relative change that rounds to 0 %
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}

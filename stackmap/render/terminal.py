@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from stackmap.document import blocks as doc
 from stackmap.render.table import aligned
-from stackmap.render.text import WIDTH, code_spans, padded_to, safe
+from stackmap.render.text import BOLD, RED, RESET, WIDTH, YELLOW, code_spans, padded_to, safe
 from stackmap.render.text import width as columns_of
-from stackmap.render.tree_style import BOLD, RED, RESET, YELLOW
 
 HANG = "  "
 COLOURS = {"critical": BOLD + RED, "warning": YELLOW}  # by severity; no other text has a colour

@@ -10,6 +10,8 @@ ELLIPSIS = "…"
 _KERNEL_NAME = re.compile(r" \([^ ()]+\)$")
 _CODE = re.compile("`([^`]+)`")
 WIDTH = 80  # columns, unless a terminal has another width
+RESET = "\x1b[0m"
+BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
 
 
 def safe(text: str) -> str:

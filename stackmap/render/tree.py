@@ -9,8 +9,8 @@ from stackmap.document.titles import title
 from stackmap.document.walk import Row, rows
 from stackmap.model.topology import Topology
 from stackmap.render.columns import Column, choose
-from stackmap.render.text import cut, padded_to, safe, widest
-from stackmap.render.tree_style import DIM, RED, UNICODE, Look
+from stackmap.render.text import DIM, RED, cut, padded_to, safe, widest
+from stackmap.render.tree_style import UNICODE, Look
 
 TREE = "DEVICE"  # the column with the lines of the tree
 SEPARATOR = "  "

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from stackmap.document.titles import ARROW
+from stackmap.render.text import RESET
 
 # ASCII replacements.
 _PLAIN = str.maketrans({"×": "x", "…": "~", ARROW: "^", "–": "-", "→": "->"})
-
-RESET = "\x1b[0m"
-BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
 
 
 class Look(NamedTuple):
