@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -173,12 +171,13 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
             return render_pairs(topology, columns, exact=looks["exact"])
         return render_raw(topology, columns, heading=not looks["no_heading"], exact=looks["exact"])
     from stackmap.document.picture import picture
+    from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid
+    from stackmap.render.svg import render_svg
 
-    drawn = topology if form == "graphml" else picture(topology, expand=looks["expand"])
-    render: Callable[[object], str] = getattr(
-        import_module(f"stackmap.render.{form}"), f"render_{form}"
-    )
-    return render(drawn)
+    if form == "graphml":
+        return render_graphml(topology)
+    render = {"dot": render_dot, "mermaid": render_mermaid, "svg": render_svg}[form]
+    return render(picture(topology, expand=looks["expand"]))
 
 
 def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.layer_metrics import LAYER_METRICS
@@ -13,11 +13,12 @@ from stackmap.analysis.time_series import FIGURES, Stretch
 from stackmap.document.blocks import Block, Code, Folded
 from stackmap.document.interval import instant
 from stackmap.document.wording import known_directions
-from stackmap.render.csv import Cell, csv
 from stackmap.render.layers_json import layers_json
 from stackmap.render.text import safe
 from stackmap.render.whatif_json import whatif_json
 
+Cell = str | float | int | None
+FORMULA = ("=", "+", "-", "@", "\t")  # a spreadsheet runs text that begins so: names are untrusted
 LAYERS = ("stack", "device", "layer", "devices", "direction", *(m.key for m in LAYER_METRICS))
 SERIES = ("stack", "device", "start", "seconds", "intervals", "direction")
 
@@ -88,3 +89,22 @@ def _means(each: Stretch, name: str, direction: str) -> Iterator[Cell]:
     for figure in FIGURES:
         yield each.mean(name, direction, figure)
         yield from each.extremes.get((name, direction, figure), (None, None))
+
+
+def csv(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    r"""
+    Return *rows* under *headings*; numbers with all digits, nothing for None.
+
+    >>> csv(["name", "rate"], [["=a,b", 0.5], ["c", None]])
+    'name,rate\n"\'=a,b",0.5\nc,\n'
+    """
+    return "".join(f"{','.join(map(_quoted, row))}\n" for row in (headings, *rows))
+
+
+def _quoted(value: Cell) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return repr(value)
+    text = f"'{value}" if value.startswith(FORMULA) else value
+    return '"{}"'.format(text.replace('"', '""')) if set(text) & set(',"\n\r') else text

@@ -10,10 +10,8 @@ import pytest
 from stackmap.document.picture import picture
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.dot import render_dot
-from stackmap.render.graphml import render_graphml
+from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid
 from stackmap.render.layered import layered
-from stackmap.render.mermaid import render_mermaid
 from stackmap.render.svg import render_svg
 from tests.drawn import raid_volume, topology
 
