@@ -11,7 +11,7 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.analysis.layers import carriers
@@ -35,8 +35,7 @@ class Owner(NamedTuple):
     metadata: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Loader:
+class Loader(NamedTuple):
     """
     One source of a device's I/O.
 
@@ -66,8 +65,7 @@ class Loader:
         return _sum(part.bytes for part in self.parts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(NamedTuple):
     """
     A device and what loads it, the heaviest first.
 
@@ -90,8 +88,7 @@ class Blame:
         return ratio(loader.bytes, _sum(each.bytes for each in self.loaders))
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A disk that a volume loads: the volume's traffic there, as a share of both."""
 
     device: str

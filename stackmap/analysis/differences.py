@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.device import Device
 from stackmap.model.topology import Topology
@@ -24,8 +25,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(NamedTuple):
     """Devices that appeared, that are gone, and that changed, with their changes."""
 
     appeared: tuple[Device, ...]

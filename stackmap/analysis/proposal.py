@@ -8,7 +8,7 @@ where no safe method is known. The reason then takes its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from stackmap.analysis.findings.parity import partial_stripe
 from stackmap.analysis.findings.request_sizes import small_chunk
@@ -34,8 +34,7 @@ RESOLVED_BY: Mapping[str, Callable[[Layout], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """
     A layout for the volume ``top``, requested as the text ``wish``.
 
@@ -84,9 +83,9 @@ def proposal(
         unprojected = str(refusal)
     so_far = Proposal(top, wish, layout, projection, unprojected)
     if isinstance(context, str):
-        return replace(so_far, unplanned=context)
+        return so_far._replace(unplanned=context)
     found, unplanned = _ways(context)
-    return replace(so_far, context=context, outcomes=found, unplanned=unplanned)
+    return so_far._replace(context=context, outcomes=found, unplanned=unplanned)
 
 
 def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:

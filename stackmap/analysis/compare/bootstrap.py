@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 MIN_INTERVALS = 10  # with fewer, the similarity of neighbours cannot be estimated
 MAX_BLOCKS = 12
@@ -34,8 +34,7 @@ Statistic = Callable[[Sequence[float]], "float | None"]
 Column = Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(NamedTuple):
     """
     The standard error of a figure over other recordings of the same load.
 

@@ -10,7 +10,6 @@ that a change is chance (``estimate``). Significance is judged over all figures 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from stackmap.analysis.compare.await_change import AwaitComparison
 from stackmap.analysis.compare.comparison import (
@@ -77,4 +76,4 @@ def _judged(figures: tuple[FigureComparison, ...]) -> tuple[FigureComparison, ..
         if each.change is not None and each.change.chance is not None
     }
     found = significant(chances)
-    return tuple(replace(each, significant=place in found) for place, each in enumerate(figures))
+    return tuple(each._replace(significant=place in found) for place, each in enumerate(figures))

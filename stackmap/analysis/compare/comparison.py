@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.figures import Figure
@@ -12,8 +13,7 @@ from stackmap.analysis.compare.volume_pairs import Unmatched
 from stackmap.model.device import Device
 
 
-@dataclass(frozen=True, slots=True)
-class FigureComparison:
+class FigureComparison(NamedTuple):
     """
     One figure of one layer before and after; None where not known.
 

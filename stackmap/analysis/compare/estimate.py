@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from stackmap.analysis.compare.bootstrap import Column, Spread, Statistic, spread
 
@@ -14,8 +13,7 @@ CONFIDENCE = 0.95
 Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """
     ``value`` with the ``spread`` of its logarithm, None if not known.
 
@@ -42,8 +40,7 @@ class Estimate:
         return self.value * math.exp(side * student(self.spread.freedom) * self.spread.error)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """
     ``ratio``: after ÷ before, None if that was 0. ``low``, ``high``: its 95 % range.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.load import ratio
 
@@ -22,8 +22,7 @@ MIN_EACH = 5  # intervals on each side in the classes that both have
 MAX_MIX_DIFFERENCE = 0.1  # of writes among the requests
 
 
-@dataclass(frozen=True, slots=True)
-class Classes:
+class Classes(NamedTuple):
     """
     The class of each batch, None if it was idle.
 

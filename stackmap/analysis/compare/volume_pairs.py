@@ -8,15 +8,14 @@ other does not have the same load: a spare disk that became part of an array, or
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.topology import Topology
 
 Pairs = list[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Unmatched:
+class Unmatched(NamedTuple):
     """A top of one recording that is below another device in the other: ``when``, "before" or "after"."""
 
     title: str
