@@ -24,17 +24,17 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    """An impatient terminal, so that the tests are not slow themselves."""
+def impatient(monkeypatch):
+    """Make stderr a terminal that waits for a moment only. Not a fixture: pytest resets stderr after the setup."""
     monkeypatch.setattr(progress, "PATIENCE", 0.2)
     monkeypatch.setattr(progress, "STEP", 0.05)
     monkeypatch.setattr(sys, "stderr", shown := Terminal())
     return shown
 
 
-def test_a_terminal_sees_it_and_it_goes(terminal):
+def test_a_terminal_sees_it_and_it_goes(monkeypatch):
     """What is done and how long it takes; the last thing printed removes the line."""
+    terminal = impatient(monkeypatch)
     assert list(Progress("measuring", 10)(slow(1, 0.5))) == [0]
     shown = terminal.getvalue()
 
@@ -42,19 +42,23 @@ def test_a_terminal_sees_it_and_it_goes(terminal):
     assert shown.endswith(CLEAR)
 
 
-def test_what_is_quick_shows_nothing(terminal):
+def test_what_is_quick_shows_nothing(monkeypatch):
+    terminal = impatient(monkeypatch)
     assert list(Progress("measuring")(slow(3, 0.0))) == [0, 1, 2]
     assert terminal.getvalue() == ""
 
 
-def test_names_are_escaped(terminal):
+def test_names_are_escaped(monkeypatch):
     """A capture's path may hold anything."""
+    terminal = impatient(monkeypatch)
     list(Progress("reading a\x1b[2J")(slow(1, 0.4)))
 
     assert "reading a\\x1b[2J: 0 s" in terminal.getvalue()
 
 
-def test_an_error_passes_and_the_line_goes(terminal):
+def test_an_error_passes_and_the_line_goes(monkeypatch):
+    terminal = impatient(monkeypatch)
+
     def fails():
         yield from slow(1, 0.4)
         raise ValueError("broken")
