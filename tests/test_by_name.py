@@ -14,7 +14,7 @@ def edges(*names):
 
 
 def test_sub_lvs_stand_below_their_lv():
-    """RAID under a thin pool under nobody: three steps, metadata apart; nothing is guessed of disks."""
+    """RAID below a thin pool: three layers, with metadata separate; disks are not guessed."""
     names = (
         "vg-p-tpool",
         "vg-p_tdata",
@@ -67,7 +67,7 @@ def test_kinds(name, kind):
 
 
 def test_a_raid_volume_is_one_by_what_is_below():
-    """Its level is not told; the machine is the text's."""
+    """The level is unknown; the machine is that of the text."""
     tree = topology_from_names(["vg-lv", "vg-lv_rimage_0"], LAB)
 
     assert (tree["vg-lv"].target, tree["vg-lv"].layout, tree["vg-lv"].label) == (
@@ -79,5 +79,5 @@ def test_a_raid_volume_is_one_by_what_is_below():
 
 
 def test_hidden():
-    """What LVM names so, nobody else does."""
+    """Only LVM gives such names."""
     assert [is_hidden(n) for n in ("vg-lv_rimage_0", "vg-lv", "sda")] == [True, False, False]

@@ -60,7 +60,7 @@ def process(pid, flags, path, comm="qemu"):
 
 
 def test_who_writes_to_a_file():
-    """By the last part of its path, for a process may have a root of its own; to read it is no use of it."""
+    """A file is found by the last part of its path, because a process may have another root; reading it is no use."""
     host = DrawnHost(
         {
             **process(11, "0100002", "/srv/a.img"),
@@ -78,7 +78,7 @@ def test_who_writes_to_a_file():
 
 
 def test_a_process_that_may_not_be_looked_at_is_passed_over():
-    """The others are told of; that there may be more is told by whether all are seen."""
+    """Visible processes are reported; the result says whether all were visible."""
     host = DrawnHost({"/proc/7/comm": "hidden\n", **process(11, "0100002", "/srv/a.img")})
 
     assert [use.name for _, use in writers(host, "a.img")] == ["qemu (11)"]

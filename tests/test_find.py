@@ -83,7 +83,7 @@ def test_each_device_once():
 
 
 def test_some_found():
-    """What is not found beside what is does not stop a command; it is told."""
+    """A name that is not found does not stop a command if another is; it is reported."""
     assert ["sda"] == find_all(TOPOLOGY, ["sda", "nothing"])
     assert ["nothing"] == unmatched(TOPOLOGY, ["sda", "nothing"])
 

@@ -43,7 +43,7 @@ def layers(tmp_path, text, *more):
 
 
 def test_counters_since_boot_are_no_interval(tmp_path, samples):
-    """One sample is all that was done since boot: nothing is said of it."""
+    """One sample has totals since boot only: no sentence is printed."""
     with pytest.raises(InputError):
         layers(tmp_path, samples[0])
 

@@ -99,7 +99,7 @@ def test_who_was_told_of_has_no_figures_until_it_is_known(early):
 
 
 def test_one_that_is_replaced_while_it_is_read_is_read_again():
-    """What began before it knows nothing of it."""
+    """An interval that began before the change has the old topology."""
     steps = at(3, lambda m: m.rename("dm-0", "vg/named"))
     steps += at(2, replace_quickly)
     found = rows(Slow(steps, delay=6, early=True), 30)
@@ -201,7 +201,7 @@ def test_no_rate_is_ever_of_two_devices(seed, early, delay, listens, tmp_path, m
 
 
 def test_a_recording_that_is_killed_meanwhile_has_no_wrong_rate(tmp_path):
-    """Cut anywhere: who was told of has no figures from then on, for the answers never came."""
+    """In a recording cut at any point, a device of an uevent has no figures from then on: no answer was recorded."""
     with RecordingHost(Slow(at(5, replace_quickly), delay=9), str(tmp_path / "c")) as host:
         for _ in samples(host, 1.0, 12):
             pass
@@ -216,7 +216,7 @@ def test_a_recording_that_is_killed_meanwhile_has_no_wrong_rate(tmp_path):
 
 
 def test_a_window_that_begins_while_it_is_read_knows_it_at_last(tmp_path):
-    """Its begin has the topology before; who began to look later looks again when the answers are there."""
+    """The interval begins with the topology before the change; the topology is read again when the answers have arrived."""
     from stackmap.host.timeline import TimeWindow
 
     with RecordingHost(Slow(at(5, replace_quickly), delay=9), str(tmp_path / "c")) as host:

@@ -1,4 +1,4 @@
-"""Jobs made of the recorded kernels' workloads, whose order is known: fio was told it."""
+"""Jobs from the recorded workloads, whose order is known from fio's options."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def topology(machine):
 
 @pytest.fixture(scope="module")
 def without_root(machine, tmp_path_factory):
-    """The same machine for one who may run neither dmsetup nor lvs."""
+    """The same machine without permission for dmsetup and lvs."""
     directory = tmp_path_factory.mktemp("without") / "root"
     shutil.copytree(machine, directory, symlinks=True, ignore=lambda *_: ["cmd"])
     return discover(CapturedHost(str(directory)))
@@ -144,7 +144,7 @@ def test_kinds_are_lsblks(machine, topology):
 
 
 def test_disks_are_lsblks(machine, topology):
-    """Model and serial as udev told lsblk, letters' case aside: SCSI's page 0x80 is upper case."""
+    """Model and serial as lsblk printed them, in any case: SCSI's page 0x80 is upper case."""
     for device, _ in lsblk(machine):
         ours = topology[device["kname"]]
         if ours.kind is Kind.DISK and device["serial"]:
@@ -210,7 +210,7 @@ ACTIONS = {
 
 
 def test_arrays_are_mdadms(machine, topology):
-    """Level, members, chunk, state, and who is in which slot."""
+    """Level, members, chunk, state, and the device in each slot."""
     for path in machine.glob("cmd/mdadm-detail-md*.txt"):
         name = path.stem.removeprefix("mdadm-detail-")
         device = topology[name]

@@ -1,4 +1,4 @@
-"""Who loads a disk: shares that sum to 1, and nobody blamed without a counter."""
+"""Which volumes load a disk: shares sum to 1, and no volume has a share without a counter."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.drawn import DISKS, did, moved, passing, topology
 
 
 def test_each_sender_has_its_requests():
-    """Of 250 requests at sda, vm sent 100, other 143, vm's metadata 7; nobody the rest, nothing."""
+    """Of 250 requests at sda, vm sent 100, other 143, vm's metadata 7; none are left."""
     found = blame(Ledger(topology(VM, OTHER), loads_of()), "sda")
     by_name = {(each.tops, each.metadata): each for each in found.loaders}
 
@@ -72,7 +72,7 @@ def test_a_volume_whose_neighbour_was_idle_is_blamed_alone():
 
 
 def test_a_sender_that_a_text_does_not_list_is_not_guessed():
-    """Its requests are among those that nobody is known to have sent; there is no closure."""
+    """Its requests are among those without a known sender; accounted is unknown."""
     loads = loads_of()
     del loads["vm_rmeta_0"]
     found = blame(Ledger(topology(VM, OTHER), loads), "sda")
@@ -135,7 +135,7 @@ def test_where_a_disk_has_no_room_the_rest_went_to_the_other():
 
 
 def test_what_nobody_sent_is_a_range_beside_a_guess():
-    """15 of the 55 were nobody's: at the first disk 0 to 15; its closure is not known."""
+    """15 of the 55 have no sender: at the first disk 0 to 15; accounted is unknown."""
     found = blame(Ledger(topology(SPREAD), spread(25, 30)), "sda")
     nobody = next(each for each in found.loaders if not each.tops)
 

@@ -149,7 +149,7 @@ def test_a_volume_whose_own_disk_moved_was_not_counted():
 
 
 def test_texts_that_do_not_tell_merges_have_none_where_none_can_be():
-    """sar has no merges: bio-based devices merge nothing, a disk's are unknown; nothing is said of it."""
+    """sar has no merges: bio-based devices never merge, a disk's merges are unknown; no correction is reported."""
     said = Load(whole=Flow(ios=37.0, bytes=1.0))
     loads, done = mended(topology(([passing("lv")], [])), {"lv": said, "sda": said})
 

@@ -38,7 +38,7 @@ STACK = Topology([ROOT, DISK, ARRAY])
     ],
 )
 def test_names(printed, name):
-    """All that sysstat's options print; what no device bears, a group of devices among it, is none."""
+    """All forms of sysstat's options; an unknown name, such as a group of devices, has no device."""
     assert name == kernel_name(printed, aliases(STACK))
 
 
@@ -85,5 +85,5 @@ def test_strangers_are_counted():
     ],
 )
 def test_what_gives_another_machine_away(theirs, told):
-    """A host is the same with its domain and without; what is not told proves nothing."""
+    """A host is the same with and without its domain; missing facts prove nothing."""
     assert told == of_another(Machine("lab", "6.1.0", "boot"), theirs)

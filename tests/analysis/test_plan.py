@@ -214,7 +214,7 @@ def test_dropping_copies_says_what_is_lost():
 
 
 def test_dropping_parity_says_what_is_lost():
-    """What was asked for is not told as what passes, nor the other way round."""
+    """A requested loss of redundancy is not reported as temporary, nor the reverse."""
     asked = plan(lv_context("raid10", 4, "striped"), "convert").steps[-1].risks
     passing = [step.risks for step in plan(lv_context("raid5", 4, "raid10", count=7), "convert").steps
                if not step.redundant and step.command[0] == "lvconvert"]  # fmt: skip
@@ -243,7 +243,7 @@ def test_dropping_parity_says_what_is_lost():
     ],
 )
 def test_what_may_die_is_said(context, strategy, said, marked):
-    """From where one disk's death is the volume's, each step is marked; fewer lives are told, too."""
+    """Each step during which one disk failure loses the volume is marked; lower redundancy at the end is reported too."""
     found = plan(context, strategy)
     bare = [step.redundant for step in found.steps].count(False)
 
@@ -263,7 +263,7 @@ def test_what_no_lab_has_made_is_no_end(level):
 
 
 def test_a_copy_in_order():
-    """Nobody is stopped before the new one is there and in sync; nobody is back before the names are right."""
+    """Users stop only after the new volume is in sync, and start only after the names are exchanged."""
     context = lv_context("raid5", 4, "raid10", uses=MOUNT, mounts=MOUNTED)
     steps = plan(context, "copy").steps
 
@@ -678,7 +678,7 @@ def named(*names):
 
 
 def test_the_first_with_a_level_changes():
-    """Of an LV itself; of what stands on it, the LV; of several, nobody knows which."""
+    """An LV itself; for a device above, the LV below; several are ambiguous."""
     crypt = Device("dm-20", Kind.CRYPT, "", dm_name="safe")
     context = lv_context("raid5", 4, "raid10", more=([crypt], [Edge("dm-20", "dm-9", Role.DATA)]))
 

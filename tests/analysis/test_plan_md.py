@@ -106,7 +106,7 @@ def test_what_was_a_raid0_has_a_bitmap_in_the_end(level, members, wanted, onto):
 
 
 def test_mdadm_chooses_the_chunk_of_a_raid1():
-    """64 KiB, and no other: nothing of it is in the command."""
+    """A chunk of 64 KiB is the default: the command has no --chunk."""
     found = grow("raid1", 2, "raid5", "c")
 
     assert 64 * KIB == found.result.chunk

@@ -57,7 +57,7 @@ def copies(name, level):
 
 
 def test_mds_flushes_are_what_its_members_have_beyond_the_copies():
-    """11 writes of the array, 14 at each copy: 3 flushes, and a job is told so too."""
+    """11 writes of the array, 14 at each copy: 3 flushes, also in a fio job."""
     machine = topology(array())
     loads = {"md0": moved(write=did(11, PAGE)), "sda": COPIES, "sdb": COPIES}
 
@@ -129,7 +129,7 @@ def test_of_an_array_that_had_no_writes_that_is_not_known():
     ],
 )
 def test_what_nothing_tells_of_may_have_used_it(loads, counted, says):
-    """No figures, or a device that counts nothing, prove neither use nor rest; who is known to have used it did."""
+    """Missing figures prove neither use nor idleness; a known user proves use."""
     machine = topology(linear("w", counted=counted), linear("x"))
 
     assert users_of(machine, {"x": moved()} | loads, ("w", "x")) == says

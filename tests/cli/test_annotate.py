@@ -1,4 +1,4 @@
-"""annotate: every dm row of a real run bears the name that iostat -N gave it in the same run."""
+"""annotate: every dm row of a real run has the name that iostat -N printed in the same run."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_each_report_comes_as_it_arrives():
 
 
 def test_a_number_of_another_machine_stays_and_is_counted():
-    """sar's names are looked up by number alone: 252-3 is nobody here."""
+    """sar's names are looked up by number alone: 252-3 is unknown here."""
     text = b"00:00:01          DEV       tps\n00:00:01     dev252-3      1.00\n"
     out, said = annotated(MEDUSA, "--no-align", text=text)
 

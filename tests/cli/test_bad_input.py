@@ -183,7 +183,7 @@ def test_some_names_known_and_some_not():
 
 @pytest.mark.parametrize("arguments", [["tree"], ["iostat", "-x", "1", "5"], ["tree", "-J"]])
 def test_a_closed_pipe_is_silent_and_well(arguments):
-    """`stackmap … | head -1`: nobody reads on, nobody is told, and it is no failure."""
+    """`stackmap … | head -1`: a closed pipe is neither a message nor a failure."""
     with subprocess.Popen(
         [sys.executable, "-m", "stackmap", "--from", SAMPLE, *arguments],
         stdout=subprocess.PIPE,

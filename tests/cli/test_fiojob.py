@@ -1,4 +1,4 @@
-"""``stackmap fiojob``: jobs that fio takes, on targets that nobody uses."""
+"""``stackmap fiojob``: jobs that fio accepts, on unused targets."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def refused(path):
 
 
 def test_a_file_that_somebody_writes_to_is_refused(tmp_path):
-    """Whoever has it open for writing, by whatever path; open for reading it is nobody's."""
+    """A process that has the file open for writing, by any path; a reader does not use it."""
     file, again = tmp_path / "busy", tmp_path / "again"
     file.write_bytes(bytes(4096))
     os.link(file, again)
@@ -191,7 +191,7 @@ def test_a_program_is_refused(tmp_path):
 
 
 def test_what_may_not_be_read_is_refused(tmp_path, monkeypatch):
-    """A file that may be written and not read: whoever is not root is not told that it is an image."""
+    """A file with write but no read permission: its content is unknown without root."""
     file = tmp_path / "secret"
     file.write_bytes(b"QFI\xfb" + bytes(508))
     file.chmod(0o200)
@@ -285,7 +285,7 @@ def test_fio_takes_it(words, tmp_path):
 
 
 def test_fio_makes_the_sizes_that_it_is_told(tmp_path):
-    """Also those that are no multiples of the smallest, at the rate it is told; a tenth for chance."""
+    """Also sizes that are no multiples of the smallest, at the given rate; 10 % for chance."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     load = loaded(Sizes({20480: 750, 24576: 250}, SizeSource.MEANS), rate=300.0)
@@ -409,7 +409,7 @@ def test_refusals(words, status, said, monkeypatch):
 
 
 def test_no_name_ends_a_comment():
-    """A volume called so that a line of its own would be an option: fio is told of none."""
+    """A volume whose name would be an option on a line of its own: the job has no such line."""
     device = replace(LVS["vm"], label="x\n[global]\nexec_prerun=reboot\n#")
     load = replace(loaded(Sizes({4096: 1}, SizeSource.ONE), rate=50.0), device=device)
     job = sections(fiojob_text(job_of(load)))

@@ -47,7 +47,7 @@ def test_a_plan_for_the_article():
 
 
 def test_a_line_is_its_words():
-    """What is pasted into a shell is what is told by -J."""
+    """The command line for a shell has the words that -J lists."""
     steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
     text = [line.strip() for line in said("vm-disk1", "--to", "raid10").stdout.splitlines()]
 

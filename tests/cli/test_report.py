@@ -1,4 +1,4 @@
-"""``report``: one page that says what was measured, that anything can read, and that asks nobody for anything."""
+"""``report``: one page with what was measured, which every browser reads and which loads nothing."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_the_page_is_alone(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_chart_can_be_drawn(name):
-    """Its data is JSON, each line as long as its axis, and there is a drawing for who runs no script."""
+    """A chart has JSON data, each line as long as its axis, and a drawing for readers without scripts."""
     found, text = read(name), page(name)
     charts = {key: json.loads(words) for key, words in found.scripts.items()}
 
@@ -161,7 +161,7 @@ def test_every_chart_can_be_drawn(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_course_of_requests_has_its_figures_in_words(name):
-    """The least and the most of each line, at the top and at the disks, for who sees only a shape: in Markdown, in print."""
+    """Markdown and print have the lowest and highest value of each line, at the top and at the disks."""
     for kind in ("html", "md"):
         text = page(name, kind).replace("\\", "").lower()
         for key, words in read(name).scripts.items():
@@ -238,7 +238,7 @@ def layers_of(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_json_is_that_of_iostat(name):
-    """Of each stack that is told in full, to the last digit; corrections too."""
+    """Each stack that is shown in full, to the last digit; corrections too."""
     told = json.loads("".join(read(name).code["layers.json"]))
     measured = layers_of(name)
     by_device = {stack["device"]: stack for stack in measured.pop("stacks")}

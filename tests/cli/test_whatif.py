@@ -76,7 +76,7 @@ def test_a_recording_is_projected_whole(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused(words, status, says):
-    """With the status of a usage error, or lsblk's for a name that nobody bears."""
+    """With the status of a usage error, or lsblk's for an unknown name."""
     result = run(*words)
     error = result.exception
 

@@ -130,7 +130,7 @@ def test_every_command_reports_the_same(words):
 
 
 def test_its_devices_are_those_of_its_time(long):
-    """The topology is read where the interval begins, so that nothing before it is an event of it."""
+    """The topology is read where the interval begins, so earlier changes are no events of it."""
     host = CapturedHost(str(long))
     host.select_last_interval()
     watch = Watch(host, discover(host), discover)

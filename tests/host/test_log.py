@@ -132,7 +132,7 @@ def test_what_is_damaged_is_no_capture_for_who_is_not_told(long, tmp_path):
 
 
 def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
-    """The kernel may have told of a device in it: one that was replaced has no figures across."""
+    """The lost part may contain an uevent: a replaced device has no figures across it."""
     steps = [nothing] * 12
     steps[6] = replace_quickly
     path = tmp_path / "c"
@@ -319,7 +319,7 @@ def test_a_replay_says_what_was_said_live(tmp_path):
 
 
 def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
-    """--every leaves out the frame in which it was told; who it is tells."""
+    """--every skips the frame with the uevent; the identity of the device shows the change."""
     steps = [nothing, nothing, replace_quickly]
     with RecordingHost(with_volume(steps, listens=True), str(tmp_path / "c")) as host:
         watched(host, 13)

@@ -80,7 +80,7 @@ def test_the_folder_that_a_tar_was_made_with_is_left_out(tmp_path):
     ids=lambda m: f"{m[0].name} {m[0].linkname}",
 )
 def test_a_hostile_tar_is_refused(tmp_path, member):
-    """Nothing outside of it, no link that leads out, no device."""
+    """Nothing outside the capture, no link that leads out, no device."""
     path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats"), member])
 
     with pytest.raises(CaptureError, match="refused"):

@@ -1,4 +1,4 @@
-"""Counters subtract; what went back is told."""
+"""Counters subtract; a counter that went back is reported."""
 
 from dataclasses import replace
 

@@ -15,7 +15,7 @@ RAID10 = layout("raid10", 6, 128 * KIB, 3, "far")
 
 @pytest.mark.parametrize("level", RAID_LEVELS)
 def test_every_level_may_be_asked_for(level):
-    """By its name alone, of a RAID5 of four: the least that LVM makes of it, or as many as there are."""
+    """A level alone, from a RAID5 of four: LVM's minimum of members, or as many as now."""
     meant = parse(level).resolve(RAID5, lvm=True)
 
     assert meant.level == level
@@ -85,7 +85,7 @@ def test_what_cannot_be_is_refused(asked, says):
 
 @pytest.mark.parametrize("variant", ["near", "far", "offset", ""])
 def test_lvm_has_raid10_as_near_copies_alone(variant):
-    """md has the others, too; one that nobody named is what LVM has."""
+    """md also has the other variants; without one, LVM's is used."""
     missing = unsupported_by_lvm(layout("raid10", 4, 64 * KIB, 2, variant))
 
     allowed = variant in ("near", "")

@@ -86,7 +86,7 @@ def test_tabs_stay():
 
 
 def test_sar():
-    """sar's dev253-89 is a device number, told by nothing else."""
+    """sar's dev253-89 is a device number; sar prints no name."""
     assert annotated(SAR).splitlines() == [
         b"07:10:01                           DEV       tps     rkB/s     wkB/s",
         b"07:10:11            vg/root (dev253-2)      2.00      3.00      5.00",

@@ -33,7 +33,7 @@ class Groups:
 
 
 def test_the_innermost_groups_are_asked():
-    """A group's figures hold those of the groups in it: only the innermost are told apart."""
+    """A group's figures include those of its subgroups: only the innermost are reported."""
     found = cgroup.read(Groups())
 
     assert set(found) == {
@@ -75,7 +75,7 @@ OLDER = {
 
 
 def test_version_1_tells_of_each_group_alone():
-    """So a group is told whatever is in it; systemd's tree tells nothing, the root is nobody."""
+    """A group is reported whatever it contains; systemd's slices and the root are not."""
     host = Groups()
     host.FILES = OLDER
     lines = "254:8 Read {}\n254:8 Write {}\n254:8 Sync 1\n254:8 Total 1\nTotal 1\n"

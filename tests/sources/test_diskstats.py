@@ -43,7 +43,7 @@ def test_fields_are_known_by_how_many_there_are(fields, discards, flushes):
     ],
 )
 def test_a_line_that_is_none_says_so(line):
-    """The message holds the line; what no counter of the kernel's holds is no number of it."""
+    """The message has the line; a value that no kernel counter can have is refused."""
     with pytest.raises(ParseError, match="diskstats"):
         diskstats.parse_line(line)
 
@@ -73,7 +73,7 @@ def test_a_device_that_comes_or_goes_has_no_rate():
 
 
 def test_of_devices_that_are_not_wanted_nothing_is_parsed():
-    """The others have the figures they have; who came and went is told all the same."""
+    """Other devices keep their figures; appearance and disappearance are reported."""
     broken = "   8      16 sdb not parsed"
     third = LINE.replace("sda", "sdc")
     later = LINE.replace(" 2 3 5 ", " 5 3 5 ")
@@ -99,7 +99,7 @@ def test_counters_that_went_back_have_no_rate():
 
 @pytest.mark.parametrize("more", [(), (LINE.replace("sda", "sdc"),)], ids=["same", "appeared"])
 def test_what_went_back_is_told_of_whom_is_wanted(more):
-    """Whether another device came meanwhile or not: who is not wanted has no figures to lose."""
+    """Whether or not another device appeared: an unselected device has no figures."""
     back = LINE.replace(" 11 13 17 ", " 10 13 17 ")
     samples = [
         Sample(float(n), (line, line.replace("sda", "sdb"), *others))

@@ -22,7 +22,7 @@ LV = Device("dm-3", Kind.VOLUME, "254:3", label="vg/vm")
     ],
 )  # fmt: skip
 def test_a_line_of_io_max(line, caps):
-    """Each cap is told apart; max is none."""
+    """Each cap is separate; max is no cap."""
     assert list(parse(line)) == [("254:3", caps)]
 
 

@@ -45,7 +45,7 @@ def test_what_is_no_time_is_no_stamp(time):
 
 @pytest.mark.parametrize("second", ["2.0", "1.5"])
 def test_a_clock_that_was_set_back_costs_one_interval(second):
-    """Between two samples without time between them nothing can be told; of all others, all."""
+    """Two samples with the same time have no rates; all others have."""
     later = LINE.replace(" 2 3 5 ", " 13 3 5 ")
     last = LINE.replace(" 2 3 5 ", " 31 3 5 ")
     lines = ["TS 1.0", LINE, "TS 2.0", later, f"TS {second}", later, "TS 4.0", last]

@@ -16,7 +16,7 @@ def read(text: str) -> list[Interval]:
 
 
 def test_one_heading_fits():
-    """7 reads of 4 kB are 28 kB, not MB or sectors: the unit is told too."""
+    """7 reads of 4 kB are 28 kB, not MB or sectors: the note names the unit."""
     row = "dm-2 7.00 11.00 28.00 88.00 2.00 3.00 22.22 21.43 13.00 17.00 0.28 4.00 8.00 0.00 1.00"
     (interval,) = read(row)
     assert interval == Interval(
@@ -30,7 +30,7 @@ def test_one_heading_fits():
 
 
 def test_several_fit():
-    """sar of old and newer differ in the unit alone: requests are told, sizes are not."""
+    """Old and newer sar differ only in the unit: requests are known, sizes are not."""
     (interval,) = read("03:50:21 PM rl-a 77.00 7.00 1533.00 20.00 5.00 64.00 4.96 38.35")
     assert interval.loads["rl-a"].whole == Flow(ios=77, wait=77 * 64)
     assert interval.loads["rl-a"].total.bytes is None

@@ -233,14 +233,14 @@ def test_cut_row():
 
 
 def test_counters_that_went_back():
-    """Old sysstat printed what is left of 2⁶⁴: the device was there, and nothing is known of it."""
+    """Old sysstat printed the rest of 2⁶⁴: the device existed, and its figures are unknown."""
     (interval,) = read("Device tps kB_read/s kB_wrtn/s\nsda 3689348814741910528.00 2.00 3.00\n")
     assert interval.loads == {"sda": Load()}
     assert interval.events == ("sda: its counters went back; no figures for it",)
 
 
 def test_restart_between_reports():
-    """sar says where the machine was restarted; the next interval bears it."""
+    """sar prints where the machine was restarted; the next interval has that event."""
     text = "07:10:01 DEV tps rkB/s\n07:10:11 sda 2.00 3.00\n\n07:15:00  LINUX RESTART\t(2 CPU)\n\n"
     text += "07:20:01 DEV tps rkB/s\n07:20:11 sda 5.00 7.00\n"
     assert [i.events for i in read(text)] == [(), ("07:15:00 LINUX RESTART (2 CPU)",)]
