@@ -75,7 +75,7 @@ def command(
     if layouts and not options.names:
         raise click.UsageError(missing("NAME"))
     if onto and not layouts:
-        raise click.UsageError(missing("--to LAYOUT"))
+        raise click.UsageError("--onto needs --to LAYOUT")
     requests = {layout: parse(layout) for layout in layouts}
     measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
     taken = Measuring(measured.topology, tuple(measured.devices))

@@ -392,7 +392,7 @@ def test_a_text_has_no_length_and_no_certain_sizes():
         (["vm-disk1", "--sizes", "write=4k"], 2, "not a size with its share"),
         (["vghdd"], 2, "matches 2 devices"),
         (["vm-disk1", "vm-disk1-r10"], 2, "one NAME"),
-        ([], 2, "one NAME"),
+        ([], 2, "missing NAME: which volume?"),
         (["nothing"], 32, "no device named 'nothing'"),
         (["fd0"], 1, "was idle"),
     ],

@@ -501,7 +501,7 @@ def test_layouts_stand_beside_each_other():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--to", "raid10"], "--to needs a NAME"),
+        (["--to", "raid10"], "missing NAME: which volume?"),
         (["vm-disk1", "--to", "raid7"], "unknown layout raid7"),
         (["vm-disk1", "--onto", "sda"], "--onto needs --to LAYOUT"),
     ],
