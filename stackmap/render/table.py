@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from stackmap.document.tone import Toned
-from stackmap.render.text import shortened, widest
+from stackmap.render.text import RESET, shortened, widest
 from stackmap.render.text import width as columns_of
-from stackmap.render.tree_style import RESET
 
 # Stands for a leading space while tabulate strips cells: the way to keep spaces
 # differs between tabulate 0.8 (a global) and 0.10 (a parameter).
