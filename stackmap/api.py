@@ -8,7 +8,7 @@ The Python API: ``import stackmap``; see stackmap-api(7).
 >>> round(stack.layers[1].iops_amplification["write"], 2)
 4.0
 >>> [finding.rule.name for finding in stackmap.findings(machine.intervals(), "vm-disk1")]
-['slow-member', 'partial-stripe', 'overloaded', 'busy-is-not-full']
+['slow-member', 'partial-stripe']
 """
 
 from __future__ import annotations

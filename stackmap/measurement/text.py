@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 MAX_NAMED = 5  # unknown names in a note
-UNPROVEN = (
-    "nothing in the text proves that it is from this machine: its names may mean other devices"
-)
+UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
 
 
 class TextSource(Source):

@@ -137,7 +137,7 @@ def test_names_that_happen_to_be_this_machines_are_doubted_first(
         .stdout
     )
 
-    assert told.startswith("Warning: Nothing in the text proves") == doubted
+    assert told.startswith("Warning: The text does not name its host") == doubted
 
 
 def test_a_text_with_names_this_machine_lacks_is_of_another(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.saturation import overloaded
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
@@ -109,7 +110,8 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     if judged and slow / judged < limits["slow_intervals"]:
         return None
     # Where all are saturated, the longest queue is no sign of a slow disk.
-    severity = Severity.INFO if _all_saturated(group, limits["saturated"]) else None
+    saturated = _all_saturated(group, limits["saturated"]) or _several_overloaded(group)
+    severity = Severity.INFO if saturated else None
     if severity and not judged:
         return None
     return _slow_observation(group, slowest, slow, judged)._replace(severity=severity)
@@ -156,6 +158,12 @@ def _all_saturated(group: PeerGroup, busy: float) -> bool:
     """Whether every peer is *busy* nearly all the time and has more than one request in flight."""
     loads = [group.context.load(name) for name in group.names]
     return all((load.busy or 0.0) >= busy and (load.aqu or 0.0) > 1 for load in loads)
+
+
+def _several_overloaded(group: PeerGroup) -> bool:
+    """Whether several peers are overloaded: a slow disk limits the others, which then do not queue."""
+    found = overloaded.find(group.context, overloaded.limits)
+    return len({each.device for each in found}.intersection(group.names)) > 1
 
 
 def _same_load(group: PeerGroup, tolerance: float) -> bool:
