@@ -51,7 +51,7 @@ class Unjudged:
 
 
 IDLE = "No device had I/O in the interval"
-NO_COUNTERS = "No device has figures"
+NO_COUNTERS = "No interval was measured, or no device has figures"
 SINCE_BOOT = "Averages since boot hide the present load"
 TOO_FEW = (
     "No disk had {least:g} requests, or one per second where the length of the interval is unknown"
