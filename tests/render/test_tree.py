@@ -11,7 +11,7 @@ from stackmap.render.json import tree_json
 from stackmap.render.text import width
 from stackmap.render.tree import render_tree
 from stackmap.render.tree_style import ASCII, UNICODE
-from tests.drawn import raid_volume, topology
+from tests.drawn import disk, raid_volume, topology
 
 TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))
 
@@ -143,3 +143,19 @@ def test_a_device_below_twice_is_listed_once():
     (volume,) = (d for d in tree_json(parts)["devices"] if d["name"] == "dm-0")
     assert [{"name": "sda", "role": "data"}] == volume["below"]
     assert 2 == len(lines(render_tree(parts, heading=False)))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("sdb", ["data", "write-mostly"]), ("0", ["write-mostly", "data"]), ("", ["data", "data"])],
+)
+def test_a_write_mostly_member_has_its_role(words, expected):
+    """md names the member, dm-raid has its number."""
+    facts = {"write mostly": words} if words else {}
+    tree = Topology(
+        [Device("md0", Kind.ARRAY, "9:0", facts=facts), *map(disk, ("sda", "sdb"))],
+        [Edge("md0", "sda", Role.DATA), Edge("md0", "sdb", Role.DATA)],
+    )
+    (array,) = (each for each in tree_json(tree)["devices"] if each["name"] == "md0")
+
+    assert [each["role"] for each in array["below"]] == expected
