@@ -61,7 +61,7 @@ def cases():
     for sample in sorted(p for p in SAMPLES.iterdir() if p.is_dir()):
         for name, arguments in COMMANDS.items():
             yield sample, name, arguments
-        if (sample / "frames").exists():
+        if (sample / "frames").exists() or (sample / "log").exists():
             for name, arguments in WITH_COUNTERS.items():
                 yield sample, name, arguments
         for some in (PLANS, COMPARED):

@@ -70,7 +70,7 @@ def test_promotions_are_no_misses(out):
 
 
 def test_the_thread(out):
-    """The disks have no limit and the CPU is emulated: md0_raid5 is what limits random writes."""
+    """Its disks are memory: md0_raid5 is what limits random writes."""
     evidence = explained(out, "thread")["SM411"]
 
     assert "md0_raid5" in (out / "threads.txt").read_text()
