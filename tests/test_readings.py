@@ -12,7 +12,8 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.target_status import StatusReading, TargetStatus
-from stackmap.sampling.watch import READING_INTERVAL, Watch
+from stackmap.sampling.readings import READING_INTERVAL
+from stackmap.sampling.watch import Watch
 from tests.machine import block, lvm_uuid, mapped
 from tests.test_watch import Machine, nothing
 

@@ -8,25 +8,20 @@ survey after it, and the uevents in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Answer, Host
-from stackmap.model.target_status import StatusReading
 from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, topology_events
+from stackmap.sampling.readings import Readings
 from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
 from stackmap.sources import diskstats, polled_state, uevent
 from stackmap.sources.diskstats import Sample
 from stackmap.sources.polled_state import Polled, PolledDevices
 from stackmap.sources.uevent import ANYTHING_CHANGED, NO_CHANGES, UeventDelta
 
-COMMAND_INTERVAL = 30.0  # seconds between questions that run a command
-READING_INTERVAL = (
-    10.0  # the same where the answers have figures: of caches, thin pools, md's threads
-)
 SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 
 
@@ -66,7 +61,7 @@ class Watch:
         self._host = host
         self._rediscover = rediscover
         self._listening = listen
-        self._replayed = replayed
+        self._readings = Readings(replayed=replayed)
         self._received_any = False
         self._event_count: str | None = None  # None: the first survey compares every device
         self._device_names: frozenset[str] = frozenset()
@@ -74,8 +69,6 @@ class Watch:
         self._commands_run_at: float | None = None  # None: with the last survey
         self._pending: Answer[Polled | Survey] | None = None
         self._asked_at = 0.0  # the time of the sample at which the pending question was asked
-        self._reading: StatusReading | None = None
-        self._read_from: Polled | None = None
         self._changes = NO_CHANGES  # uevents before the pending survey began
         self._later_changes = NO_CHANGES  # uevents since it began
         self._sampled: frozenset[str] = frozenset()  # devices sampled since it began
@@ -124,7 +117,7 @@ class Watch:
             snapshot = self._snapshot_before_survey(before, sample)
         else:
             snapshot = Snapshot(sample, self.topology, self._identities)
-        return snapshot._replace(reading=self._reading)
+        return snapshot._replace(reading=self._readings.newest)
 
     def _start_survey_if_due(self, changes: UeventDelta, time: float, *, last: bool) -> None:
         """Start a survey, or the questions that run a command, if due; one at a time."""
@@ -135,16 +128,11 @@ class Watch:
             self._start_survey(changes)
         elif self._commands_run_at is None:
             self._commands_run_at = time
-            if self._reading is None:
-                self._read_status(self._current.polled, time)
-        elif self._poll_is_due(time - self._commands_run_at, last=last):
+            if self._readings.newest is None:
+                self._take_reading(self._current.polled, time)
+        elif self._readings.are_due(self._current.to_poll, time - self._commands_run_at, last=last):
             self._commands_run_at = self._asked_at = time
             self._pending = self._host.in_background(self._poll)
-
-    def _poll_is_due(self, since_last: float, *, last: bool) -> bool:
-        if not self._current.to_poll.have_figures:
-            return since_last >= COMMAND_INTERVAL
-        return since_last >= READING_INTERVAL or last or self._replayed
 
     def _finished_survey(self, patience: float) -> Survey | None:
         """Return the pending survey if it has finished."""
@@ -154,7 +142,7 @@ class Watch:
         found = pending.result()
         if isinstance(found, Survey):
             return found
-        self._read_status(found, self._asked_at)
+        self._take_reading(found, self._asked_at)
         if self._later_changes:
             # At once: a replay takes the answers as arrived if nothing is pending.
             later_changes, self._later_changes = self._later_changes, NO_CHANGES
@@ -162,17 +150,8 @@ class Watch:
             return self._finished_survey(patience)
         return None
 
-    def _read_status(self, polled: Polled, time: float) -> None:
-        """Take what was *polled* at *time* as the newest reading."""
-        if not self._current.to_poll.have_figures:
-            return
-        reading, before = self._reading, self._read_from
-        self._read_from = polled
-        if reading is None or before is None or polled != before:
-            self._reading = self._current.to_poll.reading(polled, time)
-        elif not self._replayed or time - reading.time >= READING_INTERVAL:
-            # A replay polls more often than the recording did: equal answers may be the same one.
-            self._reading = replace(reading, time=time)
+    def _take_reading(self, polled: Polled, time: float) -> None:
+        self._readings.take(self._current.to_poll, polled, time)
 
     def _start_survey(self, changes: UeventDelta) -> None:
         self._changes += changes
@@ -206,8 +185,7 @@ class Watch:
         self._settling = bool(changes)
         self._changes, self._later_changes = later_changes, NO_CHANGES
         self._adopt(survey)
-        self._read_from = None
-        self._read_status(survey.polled, self._asked_at)
+        self._take_reading(survey.polled, self._asked_at)
         by_name: Identities | None = None
         if not later_changes.unknown:
             at_sample = identities(before, self.topology, changes)
