@@ -105,11 +105,11 @@ def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="If it stays so, enlarge the cache, or reduce its migration_threshold (`lvchange "
     "--cachesettings`).",
     source=SOURCE,
-    thresholds={"copied": (1.0, "times"), "promotions": (10, "count")},
+    thresholds={"copied": (2.0, "times"), "promotions": (10, "count")},
     superseded_by=("SM503",),
 )
 def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield caches that copy more than their volume reads and writes."""
+    """Yield caches that copy far more than their volume reads and writes."""
     for use in _caches(context):
         moved, block = use.load.total.bytes, use.block
         if use.promotions is None or not moved or not block:
