@@ -80,8 +80,7 @@ def snapshot_status(status: Segment) -> DmStatus:
         return told
     state = "merging" if status.target == "snapshot-merge" else "active"
     facts = {"used": percent(*fraction(status.words[0]))}
-    counts = {**_used("", status.words[0]), "metadata": int(status.words[1])}
-    return DmStatus(state, facts=facts, counts=counts)
+    return DmStatus(state, facts=facts, counts=_used("", status.words[0]))
 
 
 def cache_facts(segment: Segment) -> dict[str, str]:
