@@ -7,7 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.status_changes import readings_of, thread_usage
 from stackmap.cli import stackmap
+from stackmap.host.capture import CapturedHost
+from stackmap.measurement.machines import CaptureSource
 
 pytestmark = pytest.mark.lab("all")
 
@@ -70,8 +73,11 @@ def test_promotions_are_no_misses(out):
 
 
 def test_the_thread(out):
-    """Its disks are memory: md0_raid5 is what limits random writes."""
-    evidence = explained(out, "thread")["SM411"]
+    """md names it, and the recording has the CPU time that it used while fio wrote."""
+    source = CaptureSource(CapturedHost(str(out / "thread.tar")))
+    intervals = (interval for _, interval in source.intervals(which="all"))
+    ((thread, used),) = thread_usage(readings_of(intervals)).items()
 
-    assert "md0_raid5" in (out / "threads.txt").read_text()
-    assert 0.9 <= evidence["cpu"] <= 1.05
+    assert f"{thread.pid} {thread.name}" in (out / "threads.txt").read_text()
+    assert thread.name == "md0_raid5"
+    assert 0.1 < used < 1.05
