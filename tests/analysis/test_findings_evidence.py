@@ -216,6 +216,9 @@ class Recalculated:
         merges = sum(both(m, "merges") or 0 for m in self.members)
         return sum(both(m, "ios") for m in self.members) + merges
 
+    def _done(self):
+        return self._cost() * self._written()
+
     def _ideal(self):
         return self.layout.members / self.layout.data
 

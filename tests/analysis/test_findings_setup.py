@@ -189,14 +189,16 @@ def test_what_the_kernel_calls_misaligned(offset, well):
 
 @pytest.mark.parametrize("sample", sorted(p.name for p in SAMPLES.iterdir() if p.is_dir()))
 def test_the_samples_are_well_laid_out(sample):
-    """`check --exit-code` returns 0."""
+    """`check --exit-code` returns 0, but for the sample whose thin pool is 85 % full."""
     result = CliRunner().invoke(
         stackmap, ["--from", str(SAMPLES / sample), "check", "-J", "--exit-code"]
     )
     found = json.loads(result.stdout)["checks"]
 
-    assert result.exit_code == 0
-    assert {each["id"] for each in found} <= {rule.id for rule in RULES if not rule.needs_load}
+    assert result.exit_code == (10 if sample == "cold-cache" else 0)
+    assert {each["id"] for each in found} <= {
+        rule.id for rule in RULES if not rule.needs_load or rule.is_state
+    }
 
 
 @pytest.mark.parametrize(
