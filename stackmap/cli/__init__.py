@@ -164,9 +164,11 @@ def main() -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) is not signal.SIG_IGN:  # nohup
             signal.signal(ending, _end)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         _run()
+    except KeyboardInterrupt:  # where no command is running yet, or any more
+        sys.exit(0)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to be completed
 

@@ -15,6 +15,8 @@ import os
 import select
 import signal
 import time
+from _thread import allocate_lock  # threading takes 1 ms
+from collections.abc import Iterator
 
 from stackmap.errors import SourceError, SourceMissing, SourceTimeout
 
@@ -23,16 +25,30 @@ ENVIRONMENT = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
 KILL_SECONDS = 1.0  # a killed child ends at once unless it hangs in the kernel
 POLL_INTERVAL = 0.001  # seconds, while a child that closed its output is about to end
 BLOCK = 65536
+ENDING_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 MAX_OUTPUT = 32 << 20  # bytes; the tables of 20,000 devices take 3 MB
 
 _running: set[int] = set()  # the process groups of commands that have not ended
+_starting = allocate_lock()  # held from the start of a command until it is in ``_running``
 
 
 def kill_all() -> None:
-    """Kill all commands that are running."""
+    """Kill all commands that are running; no other can be started, not even by a thread."""
+    _starting.acquire()
     for group in [*_running]:
         with contextlib.suppress(OSError):  # it ended meanwhile
             os.killpg(group, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Delay signals: a command that was started must be known."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    try:
+        with _starting:
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 atexit.register(kill_all)
@@ -46,8 +62,9 @@ class Command:
         self._out, out = os.pipe()
         self._err, err = os.pipe()
         try:
-            self._pid = self._started(out, err)
-            _running.add(self._pid)
+            with _uninterrupted():
+                self._pid = self._started(out, err)
+                _running.add(self._pid)
         except OSError as error:
             self._close()
             raise SourceError(f"{words[0]}: {error.strerror}") from error

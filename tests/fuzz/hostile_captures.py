@@ -119,7 +119,10 @@ def damaged_files(tally: Tally, chance: random.Random, folder: Path) -> None:
     place = write(folder / "damaged.tar", files)
     command = chance.choice(READING)
     if chance.random() < 0.3:
-        command = (*chance.choice(NAMED), chance.choice(("dm-8", "dm-2", "md0", "sda", "/", "nvme0n1")))
+        command = (
+            *chance.choice(NAMED),
+            chance.choice(("dm-8", "dm-2", "md0", "sda", "/", "nvme0n1")),
+        )
     tally.run(name, ("--from", place, *command))
 
 
@@ -144,7 +147,9 @@ def logs(tally: Tally, chance: random.Random, folder: Path) -> None:
     """One case: a log with odd names, times, entries and lengths, its checksums right."""
     files = sample("vghdd")
     counters = [files["proc/diskstats"]]
-    counters += [v for k, v in sorted(files.items()) if k.endswith("/proc/diskstats") and k[0] == "f"]
+    counters += [
+        v for k, v in sorted(files.items()) if k.endswith("/proc/diskstats") and k[0] == "f"
+    ]
     files = {k: v for k, v in files.items() if not k.startswith("frames")}
     manifest = json.loads(files["capture.json"])
     files["capture.json"] = json.dumps({**manifest, "format": 2}).encode()
@@ -168,11 +173,15 @@ def logs(tally: Tally, chance: random.Random, folder: Path) -> None:
     names = ["1763732400.000000.gz"] * 4 + [
         "nan.gz", "inf.gz", "1e400.gz", "-1.gz", "1_0.gz", ".gz", "99999999999999.gz", "x.gz",
     ]  # fmt: skip
-    files[f"log/{chance.choice(names)}"] = mutated(packed, chance) if chance.random() < 0.2 else packed
+    files[f"log/{chance.choice(names)}"] = (
+        mutated(packed, chance) if chance.random() < 0.2 else packed
+    )
     if chance.random() < 0.2:
         files[f"log/{chance.choice(names)}"] = packed
     place = write(folder / "log.tar", files)
-    options = chance.choice(((), (), (), (), (), ("--since", "-1h"), ("--every", "1s"), ("--until", "+2s")))
+    options = chance.choice(
+        ((), (), (), (), (), ("--since", "-1h"), ("--every", "1s"), ("--until", "+2s"))
+    )
     tally.run("log", ("--from", place, *options, *chance.choice(READING)))
 
 
@@ -204,12 +213,21 @@ def tars(tally: Tally, chance: random.Random, folder: Path) -> None:
             if chance.random() < 0.002:
                 info.type = bytes([chance.randrange(256)])
             if chance.random() < 0.005:
-                info.type, info.linkname = tarfile.SYMTYPE, chance.choice(("/etc", "../..", ".", name, "x/" * 30))
+                info.type, info.linkname = (
+                    tarfile.SYMTYPE,
+                    chance.choice(("/etc", "../..", ".", name, "x/" * 30)),
+                )
             if chance.random() < 0.005:
-                info.name = chance.choice(("/etc/x", "../x", "a/" * 45 + "b", "proc/\udcff", "sys/\n", ".", "x" * 99))
+                info.name = chance.choice(
+                    ("/etc/x", "../x", "a/" * 45 + "b", "proc/\udcff", "sys/\n", ".", "x" * 99)
+                )
             if form == tarfile.PAX_FORMAT and chance.random() < 0.004:
-                key = chance.choice(("size", "path", "GNU.sparse.map", "mtime", "linkpath", "hdrcharset"))
-                info.pax_headers = {key: chance.choice(("-1", "x", "9" * 30, "../../x", "1e400", "\x01"))}
+                key = chance.choice(
+                    ("size", "path", "GNU.sparse.map", "mtime", "linkpath", "hdrcharset")
+                )
+                info.pax_headers = {
+                    key: chance.choice(("-1", "x", "9" * 30, "../../x", "1e400", "\x01"))
+                }
             info.size = len(content) if info.isreg() else 0
             archive.addfile(info, io.BytesIO(content))
     if chance.random() < 0.3:
@@ -230,7 +248,10 @@ NAMES = (
 def names(tally: Tally, chance: random.Random, folder: Path) -> None:
     """One case: devices, volumes, mounts and models with hostile names, through every kind of command."""
     files = sample("vghdd")
-    ours = {old: chance.choice(NAMES).encode("utf-8", "surrogateescape") for old in (b"vghdd", b"vm--disk1", b"vm-disk1", b"ST1000", b"/srv")}
+    ours = {
+        old: chance.choice(NAMES).encode("utf-8", "surrogateescape")
+        for old in (b"vghdd", b"vm--disk1", b"vm-disk1", b"ST1000", b"/srv")
+    }
     for path, content in files.items():
         for old, new in ours.items():
             if chance.random() < 0.8:
@@ -239,7 +260,13 @@ def names(tally: Tally, chance: random.Random, folder: Path) -> None:
     place = write(folder / "names.tar", files)
     command = chance.choice(READING)
     if chance.random() < 0.6:
-        command = (*chance.choice(NAMED), "--", chance.choice(("dm-8", "dm-8", "sda", ours[b"vm-disk1"].decode("utf-8", "replace"), *NAMES[:3])))
+        command = (
+            *chance.choice(NAMED),
+            "--",
+            chance.choice(
+                ("dm-8", "dm-8", "sda", ours[b"vm-disk1"].decode("utf-8", "replace"), *NAMES[:3])
+            ),
+        )
     elif chance.random() < 0.2:
         command = (*command, "--", chance.choice(NAMES))
     environment = chance.choice(({}, {"PYTHONIOENCODING": "ascii"}))

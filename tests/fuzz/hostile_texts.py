@@ -110,7 +110,7 @@ def damaged(lines: list[str], chance: random.Random) -> list[str]:
         lambda: lines[:place] + lines[other:],
         lambda: lines[:place],
         lambda: [line for line in lines if line],
-        lambda: lines[:place] + [""] + lines[place:],
+        lambda: [*lines[:place], "", *lines[place:]],
     )
     return chance.choice(changes)()
 
@@ -181,4 +181,8 @@ def garbage(tally: Tally, chance: random.Random, folder: Path) -> None:  # noqa:
     arguments = (*chance.choice(command), "--input", "-")
     if chance.random() < 0.2:
         arguments = ("annotate",)
-    tally.run("text", ("--from", str(Path(__file__).parents[2] / "sample_topologies/vghdd"), *arguments), stdin=raw)
+    tally.run(
+        "text",
+        ("--from", str(Path(__file__).parents[2] / "sample_topologies/vghdd"), *arguments),
+        stdin=raw,
+    )

@@ -22,7 +22,9 @@ TREE = 6.0  # seconds of CPU for 20,000 devices
 Shape = Callable[[int], tuple[Files, list[str]]]
 
 
-def _device(files: Files, name: str, number: str, *, below: tuple[str, ...] = (), dm: str = "") -> None:
+def _device(
+    files: Files, name: str, number: str, *, below: tuple[str, ...] = (), dm: str = ""
+) -> None:
     root = f"sys/block/{name}"
     major, minor = number.split(":")
     files[f"{root}/uevent"] = f"MAJOR={major}\nMINOR={minor}\nDEVNAME={name}\n".encode()
@@ -93,7 +95,11 @@ def ladder(count: int) -> tuple[Files, list[str]]:
     table = []
     for n in range(count - 2):
         base = n // 2 * 2 - 2
-        under = [("8", 0, "sd0x"), ("8", 1, "sd1x")] if n < 2 else [("253", base + i, f"dm-{base + i}") for i in (0, 1)]
+        under = (
+            [("8", 0, "sd0x"), ("8", 1, "sd1x")]
+            if n < 2
+            else [("253", base + i, f"dm-{base + i}") for i in (0, 1)]
+        )
         _device(files, f"dm-{n}", f"253:{n}", below=tuple(name for _, _, name in under), dm=f"l{n}")
         table += [f"l{n}: {i * 1024} 1024 linear {a}:{b} 0\n" for i, (a, b, _) in enumerate(under)]
     files["cmd/dmsetup-table.txt"] = "".join(table).encode()
@@ -172,20 +178,46 @@ def bombs(tally: Tally, folder: Path) -> None:
 
     for size in (500 << 20, 1000 << 20):
         refused(f"{size >> 20} MiB of zeros in a tar", _tar(place, "sys/block/sda/size", size))
-        refused(f"{size >> 20} MiB of zeros beside a capture", _tar(place, "var/log/messages", size))
+        refused(
+            f"{size >> 20} MiB of zeros beside a capture", _tar(place, "var/log/messages", size)
+        )
     refused("600,000 entries", write(place, {f"sys/block/s{n}/size": b"" for n in range(600_000)}))
     refused("deep names", write(place, {f"sys/{'a/' * 30}{n}/x": b"" for n in range(60_000)}))
     place.write_bytes(lzma.compress(bytes(300 << 20), preset=0))
     refused("300 MiB of zeros as xz", str(place))
-    frame = log.encode_frame(1763732400.0, [b'["=", "read /proc/diskstats", %d]\n' % (64 << 20), b"\n" * (64 << 20), b"\n"])
-    logged = {**base, "capture.json": b'{"format": 2}', "log/1763732400.000000.gz": gzip.compress(frame, 1)}
+    frame = log.encode_frame(
+        1763732400.0,
+        [b'["=", "read /proc/diskstats", %d]\n' % (64 << 20), b"\n" * (64 << 20), b"\n"],
+    )
+    logged = {
+        **base,
+        "capture.json": b'{"format": 2}',
+        "log/1763732400.000000.gz": gzip.compress(frame, 1),
+    }
     refused("a frame of 64 MiB", write(place, logged), "iostat")
-    frame = log.encode_frame(1763732400.0, [b'["=", "read /proc/diskstats", %d]\n' % (30 << 20), b"ab\n" * (10 << 20), b"\n"])
+    frame = log.encode_frame(
+        1763732400.0,
+        [b'["=", "read /proc/diskstats", %d]\n' % (30 << 20), b"ab\n" * (10 << 20), b"\n"],
+    )
     logged["log/1763732400.000000.gz"] = gzip.compress(frame, 1)
     refused("a frame of 10 million lines", write(place, logged), "iostat")
-    refused("a manifest of lists", write(place, {**base, "capture.json": b'{"format": 2, "links": [' + b"[]," * (8 << 20) + b"[]]}"}))
-    refused("counters of 10 million lines", write(place, {**base, "proc/diskstats": b"ab\n" * (10 << 20)}), "iostat")
-    refused("zlib within a log", write(place, {**logged, "log/1763732400.000000.gz": zlib.compress(bytes(200 << 20))}), "iostat")
+    refused(
+        "a manifest of lists",
+        write(
+            place,
+            {**base, "capture.json": b'{"format": 2, "links": [' + b"[]," * (8 << 20) + b"[]]}"},
+        ),
+    )
+    refused(
+        "counters of 10 million lines",
+        write(place, {**base, "proc/diskstats": b"ab\n" * (10 << 20)}),
+        "iostat",
+    )
+    refused(
+        "zlib within a log",
+        write(place, {**logged, "log/1763732400.000000.gz": zlib.compress(bytes(200 << 20))}),
+        "iostat",
+    )
 
 
 TEXTS = {

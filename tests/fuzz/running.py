@@ -61,7 +61,8 @@ class Outcome:
             found.append(f"{self.cpu:.1f} s")
         if self.status == 1 and not self.err.strip():
             found.append("failed without a word")
-        if unsafe := UNSAFE.search(self.out + self.err):
+        passed_on = "annotate" in self.arguments  # which prints the text that it is given
+        if not passed_on and (unsafe := UNSAFE.search(self.out + self.err)):
             found.append(f"control character {unsafe[0]!r}")
         if "-J" in self.arguments and "plan" not in self.arguments:
             found += _bad_json(self.out)
@@ -125,9 +126,13 @@ def start(
     os.write(files[0], stdin)
     os.lseek(files[0], 0, os.SEEK_SET)
     sys.stdout.flush()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # as stackmap.__main__ does
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _child(arguments, files, setup, environment or {})
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.close(files[0])
     return child, files[1], files[2]
 

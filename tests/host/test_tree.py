@@ -92,7 +92,7 @@ def test_a_bomb_is_refused_by_its_headers(tmp_path, monkeypatch):
     monkeypatch.setattr("stackmap.host.file_tree.MAX_MEMORY", 1000)
     path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats", b"0" * 1001)])
 
-    with pytest.raises(CaptureError, match="refused: needs more than .* unpack it"):
+    with pytest.raises(CaptureError, match=r"refused: needs more than .* unpack it"):
         open_tree(path)
 
 
