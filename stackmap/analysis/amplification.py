@@ -179,15 +179,14 @@ class StackFigures:
         unknown, but the figures of the array's own stack are exact.
         """
         owned, topology = self.ledger.shares(self.top.name), self.ledger.topology
-        return tuple(
-            topology[edge.above]
-            for name, share in owned.items()
+        above = (
+            edge.above
+            for n, share in owned.items()
             if share.undivided
-            for edge in topology.above(name)
-            if edge.above in owned
-            and not owned[edge.above].undivided
-            and not owned[edge.above].reason
+            for edge in topology.above(n)
         )
+        known = (n for n in above if n in owned and not owned[n].undivided and not owned[n].reason)
+        return tuple(topology[name] for name in dict.fromkeys(known))
 
     @cached_property
     def spreading(self) -> tuple[Device, ...]:

@@ -25,6 +25,8 @@ from stackmap.model.passthrough import passes_on
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
+SKEW = 0.02  # counters of two layers are read at different instants
+
 ByCause = dict[Cause, Traffic]
 
 
@@ -138,8 +140,9 @@ class StackRows:
         needed = asked * self._copies(name, direction)
         layout = self._topology[name].layout
         if layout is not None and layout.parity and direction == "write":
-            # md writes whole pages: at least as many of data as of each parity member.
-            needed = max(needed, moved / (1 + layout.parity))
+            # md writes whole pages, of data as many as of each parity: more than was written above.
+            pages = moved / (1 + layout.parity)
+            needed = pages if pages > needed * (1 + SKEW) else needed
         return float(max(0.0, moved - needed) / moved)
 
     def _below(self, name: str, direction: str) -> Traffic:
