@@ -127,6 +127,22 @@ class Verdict:
         return self.off is not None and self.off <= within
 
 
+def judged_tops(workload: Workload) -> list[str]:
+    """Return the tops of *workload*, but for thin volumes of one pool the pool: no event tells whose chunk it zeroes."""
+    known = devices(workload.folder / f"{workload.stack}.tar")
+    labels = {device["label"]: device for device in known.values()}
+    pools = [
+        below["name"]
+        for top in workload.tops
+        for below in labels.get(top, {"below": ()})["below"]
+        if known[below["name"]]["target"] == "thin-pool"
+    ]
+    if len(pools) < 2:
+        return list(workload.tops)
+    others = [top for top in workload.tops if labels.get(top, {}).get("kind") != "thin"]
+    return [*others, *dict.fromkeys(pools)]
+
+
 def verdicts(workload: Workload, top: str) -> Iterator[Verdict]:
     """Yield a verdict for each layer of the stack of *top* and each direction that was busy."""
     known = devices(workload.folder / f"{workload.stack}.tar")

@@ -118,10 +118,7 @@ def test_every_workload_was_measured(workloads):
 def test_each_layer_is_what_the_kernel_counted(workloads, name):
     """Requests and bytes of each layer, reads and writes apart, within 1 % or in the range."""
     workload = workloads[name]
-    # No event tells whose chunk a pool zeroes: its volumes' parts have a test of their own.
-    tops = [top for top in workload.tops if name not in SHARED or "thin" not in top]
-    tops += ["lab/pool"] if name in SHARED else []
-    found = [verdict for top in tops for verdict in judged.verdicts(workload, top)]
+    found = [v for top in judged.judged_tops(workload) for v in judged.verdicts(workload, top)]
     assert found
     assert [v for v in found if not v.right(EXACT)] == []
 

@@ -98,7 +98,7 @@ def test_every_workload_was_measured(lab, kernel):
 def test_each_layer_is_what_the_kernel_counted(lab, tabulated, kernel, name):
     """Requests, bytes and both ratios of each layer, reads and writes apart, within 1 %."""
     workload = scenario(lab, kernel)[name]
-    found = [verdict for top in workload.tops for verdict in judged.verdicts(workload, top)]
+    found = [v for top in judged.judged_tops(workload) for v in judged.verdicts(workload, top)]
     tabulated(kernel, found)
     assert found
     assert [v for v in found if not v.right(EXACT)] == []
