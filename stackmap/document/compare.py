@@ -13,7 +13,7 @@ from stackmap.analysis.compare.comparison import (
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP
 from stackmap.analysis.compare.volume_pairs import Unmatched
-from stackmap.document.blocks import Block, Headline, Listing, Rows, Table, Terms
+from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table, Terms
 from stackmap.document.compare_sentences import (
     LOAD,
     caveats,
@@ -60,7 +60,9 @@ def document(found: Comparison) -> Iterator[Block]:
     """Yield what ``compare`` prints: the volumes, the conclusions first, and then what was compared."""
     for stack in found.stacks:
         yield Headline(_title(stack))
-        yield Listing(tuple(conclusions(stack)))
+        first, *others = conclusions(stack)
+        yield Paragraph(first, headline=True)
+        yield Listing(tuple(others))
         yield _table(stack)
         yield Listing(tuple(caveats(stack)))
     if found.unmatched:

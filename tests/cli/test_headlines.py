@@ -1,0 +1,90 @@
+"""The conclusion that a command prints before its table: once per run, and not where headings are off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+
+SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+SAMPLE = str(SAMPLES / "vghdd")
+LAPTOP = SAMPLES / "laptop-luks-lvm"
+
+
+def said(*words, sample=SAMPLE):
+    result = CliRunner().invoke(stackmap, ["--from", sample, *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "headline"),
+    [
+        (
+            ["blame", "sda"],
+            "vghdd/vm-disk1 sends 53.6 % of the requests and 54.5 % of the bytes of sda.",
+        ),
+        (
+            ["blame"],
+            "vghdd/vm-disk1 sends 53.5 % of the requests and 54.4 % of the bytes of sda, sdb, sdc and sdd.",
+        ),
+        (
+            ["blame", "vm-disk1"],
+            "vghdd/vm-disk1 loads 4 disks: sda gets most, 25.1 % of its requests, which are 53.6 % of that disk's.",
+        ),
+    ],
+)
+def test_a_headline_is_printed_unless_headings_are_off(words, headline):
+    """It stands before the table; -n and -J have none."""
+    text = " ".join(said(*words).split())
+
+    assert 0 <= text.index(headline) < 120
+    assert headline not in " ".join(said(*words, "-n").split())
+    assert headline not in said(*words, "-J")
+
+
+def test_of_many_intervals_only_the_first_has_a_headline():
+    """Each of the five intervals has a table."""
+    text = said("blame", "sda", "--report", "all")
+
+    assert text.count("SOURCE") == 5
+    assert text.count("vghdd/vm-disk1 sends") == 1
+
+
+def test_compare_has_the_cost_of_a_write_as_its_headline():
+    """Without headings the other conclusions remain."""
+    words = ["compare", SAMPLE, SAMPLE, "--map", "vm-disk1=vm-disk1-r10"]
+    line = "Disk bytes per byte written: 4.00 → 2.00 (-49.9 %)."
+
+    assert said(*words).splitlines()[1] == line
+    assert line not in said(*words, "-n")
+    assert "Disk requests per request: 4.46 → 1.64 (-63.2 %)." in said(*words, "-n")
+
+
+def test_a_disk_that_is_read_directly():
+    """The article's disk has no volume: dd read it."""
+    words = ["blame", "sdb", "--input", str(LAPTOP / "input" / "iostat-worst.txt")]
+    text = " ".join(said(*words, sample=str(LAPTOP)).split())
+
+    assert text.startswith("100 % of the requests and 100 % of the bytes of sdb do not come from")
+
+
+def test_plan_says_what_it_risks_first():
+    """Its length, the time offline, which steps have a risk; and each of these steps is marked."""
+    text = said("plan", "vm-disk1", "--to", "raid10:members=4")
+    first = " ".join(text.split("\nWay copy:")[0].split())
+
+    assert first.endswith(
+        "11 steps. The volume is OFFLINE in steps 3 to 10 and as redundant as before throughout. "
+        "Risks: steps 1, 6, 10 and 11; step 11 cannot be undone."
+    )
+    marked = [line.partition(":")[0] for line in text.splitlines() if "RISK:" in line]
+    assert marked == [
+        "1. ONLINE, RISK",
+        "6. OFFLINE, RISK",
+        "10. OFFLINE, RISK",
+        "11. DAYS LATER, RISK",
+    ]
