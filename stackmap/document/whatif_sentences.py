@@ -1,0 +1,179 @@
+"""What a projection says in sentences: requests and bytes now and projected, and the space a layout needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+from stackmap.analysis.whatif.projection import DeviceLoad, Projection
+from stackmap.analysis.whatif.quantities import Band
+from stackmap.document.units import change_percent, size
+from stackmap.document.wording import change, paragraph, plural, short
+
+WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
+VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence
+SEPARATE = "`iostat -dxy 1 60` does: give its output with --input."
+NARROW = 0.005  # a band narrower than this has no visible width
+
+
+def headline(projection: Projection) -> str:
+    """Return requests now and projected, and what a written byte costs, in one sentence."""
+    if projection.idle:
+        return f"{projection.device.title} was idle: there is no load to project."
+    where, now, then = compared(projection)
+    layout = projection.projected.layout
+    level = "one device" if layout is None else layout.level
+    if then.requests is None:
+        return "The load below the volume cannot be projected."
+    if now.requests is None:
+        low_high = between(then.requests, short)
+        return f"With {level}, {low_high} {where} requests/s; the present ones are unknown."
+    rates = f"{requests_change(now.requests, then.requests)} {where} requests/s"
+    rates += f" ({_changed(now.requests, then.requests)})"
+    if projection.is_check:
+        return f"{rates}: this is the present layout, so the change is the error of the model."
+    costs = projection.costs
+    if costs is None:
+        return f"{rates}."
+    return (
+        f"{rates}; with {level}, each byte written costs {between(costs[1], two_digits)} disk bytes "
+        f"instead of {two_digits(costs[0])}."
+    )
+
+
+def requests_change(now: Band, then: Band) -> str:
+    """
+    Return requests now and projected; the ends of the range alone where it is wide.
+
+    >>> requests_change(Band(774, 774, 774), Band(307, 334, 384))
+    '774 → 334'
+    >>> requests_change(Band(147, 147, 147), Band(216, 900, 24071))
+    '147 → 216 to 24,071'
+    """
+    ends = f"{short(then.low)} to {short(then.high)}"
+    return f"{short(now.likely)} → {ends if _is_wide(then) else short(then.likely)}"
+
+
+def _changed(now: Band, then: Band) -> str:
+    """Return the change of requests in percent, with the range of *then* where it has one."""
+    if not now.likely:
+        return "previously 0"
+    if _is_wide(then):
+        low, high = (change_percent(end / now.likely, 0) for end in (then.low, then.high))
+        return f"{low} to {high}"
+    changed = change_percent(then.likely / now.likely, 0)
+    if then.high - then.low < NARROW:
+        return changed
+    return f"{changed}, range {short(then.low)} to {short(then.high)}"
+
+
+def _is_wide(band: Band) -> bool:
+    return band.high > WIDE * band.low
+
+
+def two_digits(value: float) -> str:
+    """Return a ratio with two decimals."""
+    return f"{value:.2f}"
+
+
+def between(band: Band, text: Callable[[float], str]) -> str:
+    """Return the likely value of *band*, or its ends if they differ visibly."""
+    if band.high - band.low <= VISIBLE * band.high:
+        return text(band.likely)
+    return f"{text(band.low)} to {text(band.high)}"
+
+
+def compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
+    """Return the lowest layer whose requests are known on both sides: its name, now and projected."""
+    now, then = projection.now, projection.projected
+    if now.disks.requests is not None and then.disks.requests is not None:
+        return "disk", now.disks, then.disks
+    return "member", now.members, then.members
+
+
+def effect(projection: Projection) -> str:
+    """Return what the layout changes below the volume, in sentences."""
+    return paragraph((headline(projection), details(projection)))
+
+
+def details(projection: Projection) -> str:
+    """Return the load per device and the throughput; "" if there is nothing to compare."""
+    where, now, then = compared(projection)
+    if projection.idle or now.requests is None or then.requests is None:
+        return ""
+    one = then.requests.scaled(1 / max(1, then.count))
+    each = (
+        f"Per {where}: {between(one, short) if _is_wide(one) else short(one.likely)} requests/s on "
+        f"{plural(then.count, where)} instead of "
+        f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
+    )
+    return paragraph((each, _throughput(now, then)))
+
+
+def _throughput(now: DeviceLoad, then: DeviceLoad) -> str:
+    if not now.bytes or then.moved is None:
+        return ""
+    narrow = then.moved.high - then.moved.low <= VISIBLE * then.moved.high
+    changed = f", {change(now.bytes, then.moved.likely)}" if narrow else ""
+    return (
+        f"Throughput below: {between(then.moved, size)}/s instead of {size(now.bytes)}/s{changed}."
+    )
+
+
+def capacity(projection: Projection) -> str:
+    """Return how many members the layout needs for the present data; "" if unknown."""
+    now, then, need = projection.now, projection.projected, projection.need
+    if need is None or then.usable is None or now.usable is None or then.layout is None:
+        return ""
+    count, each, level = then.members.count, size(need.member_bytes), then.layout.level
+    if projection.needs_larger:
+        return (
+            f"{level} needs larger members for {size(now.usable)}: {need.members} × {each}. With "
+            f"members of the present size it holds {size(then.usable)}."
+        )
+    if need.members <= count:
+        return (
+            f"{plural(count, 'member')} of {each} hold {size(then.usable)}, enough for the present "
+            f"{size(now.usable)}."
+        )
+    disks = size(need.members * need.member_bytes)
+    larger = ceil(now.usable / then.layout.data_members)
+    return (
+        f"At the present member size ({each}), {level} needs {need.members} members for "
+        f"{size(now.usable)}: {disks} of disks instead of "
+        f"{size(now.members.count * need.member_bytes)}. With {count} it holds "
+        f"{size(then.usable)}; with {plural(count, 'member')} of {size(larger)}, {size(now.usable)}."
+    )
+
+
+def room(projection: Projection) -> str:
+    """Return the space for the new layout beside the present one by PV sizes, and what knows it exactly."""
+    found = projection.room
+    if found is None or projection.is_check:
+        return ""
+    least, most = size(min(found.free)), size(max(found.free))
+    free = least if least == most else f"{least} to {most}"
+    short_of = "" if found.suffices else " That is too little."
+    layout = projection.projected.layout
+    wanted = "LAYOUT" if layout is None else layout.level
+    return (
+        f"A copy on the new layout needs {size(found.member_bytes)} on each of "
+        f"{plural(found.members, 'PV')}; by their sizes, the {plural(len(found.free), 'PV')} below have "
+        f"at most {free} free each.{short_of} For LVM's free space, run `stackmap plan "
+        f"{projection.device.title} --to {wanted}` as root."
+    )
+
+
+def conclusions(projection: Projection) -> tuple[str, ...]:
+    """Return the load per device, the needed space, and how to learn what the input lacks."""
+    if projection.is_check and not projection.idle:
+        return ()
+    parts = (details(projection), capacity(projection), room(projection), _lacking(projection))
+    return tuple(filter(None, parts))
+
+
+def _lacking(projection: Projection) -> str:
+    if projection.total is None:
+        return ""
+    what = "requests" if projection.bytes_known else "requests and bytes"
+    return f"The input does not separate reads and writes, so {what} are a range. {SEPARATE}"
