@@ -153,7 +153,7 @@ def test_where_nobody_tells_who_none_has_figures():
 
 def churn(seed):
     """Volumes that come, go, are renamed and replaced at random."""
-    rng = random.Random(seed)  # noqa: S311 - the same each time
+    rng = random.Random(seed)
 
     def step(machine):
         if rng.random() < 0.2:

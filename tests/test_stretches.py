@@ -35,7 +35,7 @@ class Busy(DrawnHost):
     """
 
     def __init__(self, seed: int, rare: int) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - the same each time
+        self.random = random.Random(seed)
         self.rare = rare
         files = {"/proc/uptime": "86400.00 86400.00\n", "/sys/kernel/uevent_seqnum": "31\n"}
         for number, name in enumerate(NAMES):

@@ -19,7 +19,7 @@ def played(rate: float, regions: int) -> float:
 
     A region's counter: 0 clean, 2 written, 1 seen by a pass, and clean at the next.
     """
-    dice = random.Random(37)  # noqa: S311 - writes that are drawn, no secret
+    dice = random.Random(37)
     counter = [0] * regions
     sets, now, next_pass, begin = 0, 0.0, bits.PERIOD, 0.0
     for number in range(WRITES):

@@ -81,7 +81,7 @@ def begun(out):
 
 def test_killed_at_any_time(tmp_path, recorder):
     """kill -9, a hundred times: what was begun before the sample that it was at is all there."""
-    rng = random.Random(17)  # noqa: S311 - the same instants each time
+    rng = random.Random(17)
     kept = []
     for number in range(TIMES):
         out = tmp_path / str(number)
@@ -106,7 +106,7 @@ def test_killed_at_any_time(tmp_path, recorder):
 
 def test_full_at_any_size(tmp_path, recorder):
     """No file may pass a limit, a hundred of them: one line, status 1, and a capture of what fitted."""
-    rng = random.Random(19)  # noqa: S311 - the same sizes each time
+    rng = random.Random(19)
     for number in range(TIMES):
         out = tmp_path / str(number)
         recorder.start(out, MANY, DEVICES, ACTIVE, rng.randrange(40_000, 70_000))
@@ -147,7 +147,7 @@ def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
     source = tmp_path / "source"
     recorder.start(source, 600, DEVICES, ACTIVE)
     assert recorder.status() == 0
-    rng = random.Random(23)  # noqa: S311 - the same sizes each time
+    rng = random.Random(23)
     for number in range(TIMES):
         # The complaint goes beside it, where there is room.
         place = small_disk(rng.randrange(680, 760) if number % 10 else 200)

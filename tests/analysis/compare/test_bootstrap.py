@@ -30,7 +30,7 @@ TRUTH = math.exp(NOISE**2 / 2)  # the mean of what is drawn
 
 def drawing(seed):
     """The same series each time."""
-    return Random(seed)  # noqa: S311 - no secret
+    return Random(seed)
 
 
 def correlated(random, count, correlation):

@@ -57,7 +57,7 @@ def recorded(where, top, made, rates, wait=None):
 
 
 def rates(count=40, mean=100.0, seed=5):
-    random = Random(seed)  # noqa: S311 - no secret: the same load each time
+    random = Random(seed)
     return [mean * random.uniform(0.8, 1.25) for _ in range(count)]
 
 

@@ -13,7 +13,7 @@ KIB = 1024
 
 def drawn(sizes, intervals=20, requests=37, seed=3):
     """Intervals of *requests*, give or take some, each of a size drawn from *sizes* (size → weight)."""
-    random = Random(seed)  # noqa: S311 - no secret
+    random = Random(seed)
     rows = []
     for _ in range(intervals):
         n = requests + random.randrange(-7, 8)
