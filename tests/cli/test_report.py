@@ -265,11 +265,11 @@ def test_the_tables_are_those_of_iostat(name):
 
 
 def by_group(rows):
-    """Return the rows of a table by their heading, those of metadata left out."""
+    """Return the rows of a table by their direction, those of metadata left out."""
     groups = {}
     for row in rows[1:]:
         if len(row) == 1:
-            here = groups.setdefault(row[0], [])
+            here = groups.setdefault(row[0].removesuffix(", parity reads included"), [])
         elif not row[0].endswith(" metadata"):
             here.append([cell.lstrip("~") for cell in row])
     return groups
