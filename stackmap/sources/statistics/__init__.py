@@ -32,6 +32,8 @@ FORMATS: tuple[tuple[Callable[[str], bool], Callable[[Lines], Iterator[Interval]
     (untimed_diskstats.begins, untimed_diskstats.read),
 )
 
+MAX_UNUSED_LINES = 500_000  # in a row
+
 # Texts without usable statistics, each with the reason or what to do.
 OTHER_FORMATS = (
     (
@@ -73,6 +75,7 @@ def _intervals(lines: Lines) -> Iterator[Interval]:
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             found = found or bool(interval.loads)
+            strays.in_a_row = 0
             yield interval
     if not found:
         inferred = missing_header.intervals(strays.rows)
@@ -87,10 +90,14 @@ class UnusedLines:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._stranger = ""
+        self.in_a_row = 0  # since the last interval
         self.rows: list[str] = []
 
     def take(self, line: str) -> bool:
         """Take a line; return True if it begins another format than a table."""
+        self.in_a_row += 1
+        if self.in_a_row > MAX_UNUSED_LINES:
+            raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
         if len(self.rows) < missing_header.ROWS and missing_header.is_row(line):
             self.rows.append(line)
         if not self._stranger:

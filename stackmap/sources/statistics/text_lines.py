@@ -22,6 +22,8 @@ TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
 
 # Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+MANY_BLANKS = b"\n" * 64
+BLANKS = re.compile(rb"(?:\r?\n){3,}")
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -197,6 +199,8 @@ def _texts(chunks: Iterable[bytes]) -> Iterator[str]:
 
 def _text(raw: bytes) -> str:
     """Decode whole lines, and remove what no table contains."""
+    if MANY_BLANKS in raw or MANY_BLANKS.replace(b"\n", b"\r\n") in raw:
+        raw = BLANKS.sub(b"\n\n", raw)
     if b"\0" in raw:
         raw = raw.replace(b"\0", b"")
     try:
