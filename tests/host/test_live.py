@@ -69,6 +69,28 @@ def test_a_command_that_hangs_is_left(monkeypatch):
     assert time.monotonic() - start < 5
 
 
+def test_a_command_that_prints_without_end_is_stopped():
+    """Long before its time is over."""
+    begun = time.monotonic()
+    with pytest.raises(SourceError, match="stopped: it printed more than 32 MiB"):
+        LiveHost().run("sh", "-c", "yes & wait")
+
+    assert time.monotonic() - begun < 4
+    assert not children()
+
+
+def test_what_a_command_began_ends_with_it(monkeypatch, tmp_path):
+    """The whole group: a program of its own that hangs, too."""
+    monkeypatch.setattr(live, "DEFAULT_TIMEOUT", 0.3)
+    number = tmp_path / "number"
+    with pytest.raises(SourceTimeout):
+        LiveHost().run("sh", "-c", f"sleep 77 & echo $! > {number}; wait")
+    time.sleep(0.1)
+
+    status = Path(f"/proc/{number.read_text().strip()}/stat")
+    assert not status.exists() or status.read_text().rpartition(") ")[2].startswith("Z")
+
+
 def test_a_command_begun_works_meanwhile():
     """When it is asked for it has been at it: its second is not waited for twice."""
     host = LiveHost()

@@ -330,3 +330,38 @@ def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
     assert any("dm-0: replaced" in event for event in first[1].events)
     assert third[1].loads["dm-0"].read.ios == 7
     assert [report[0]["dm-0"].title for report in (first, third)] == ["vg/lv", "vg/other"]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        ["=", "q", -3], ["=", "q", -1], ["=", "q", 99], ["=", "q", True], ["=", "q", "3"], ["=", "q"],
+        ["?", "q", 3], ["=", None, 3], ["=", ["q"], 3], [], {}, 17, ["!", "q"], ["~", "q", 3],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_entry_of_another_form_is_damage(heading):
+    """A negative length looped for ever."""
+    entry = json.dumps(heading).encode() + b"\nabc\n"
+
+    with pytest.raises(CaptureError, match="damaged"):
+        log.apply_entries({}, entry, "log/1.gz")
+
+
+@pytest.mark.parametrize("name", ["nan", "inf", "1e9", "-1", "1_0", "", "9" * 13, "253402300800"])
+def test_a_file_with_no_instant_as_its_name_is_no_segment(name):
+    assert log.segment_start(f"{name}.gz") is None
+
+
+def test_padded_attributes_are_read_up_to_their_nul(tmp_path):
+    """GNU tar of a live /sys pads them: the disk was lost, silently."""
+    for path, content in {"size": b"2048\n", "dev": b"8:0\n"}.items():
+        (tmp_path / "sys/block/sda").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sys/block/sda" / path).write_bytes(content.ljust(4096, b"\0"))
+    told = []
+
+    (disk,) = discover(CapturedHost(str(tmp_path), told.append))
+
+    assert (disk.size, disk.number) == (2048 * 512, "8:0")
+    assert len(told) == 1
+    assert "padded with NULs" in told[0]

@@ -78,7 +78,7 @@ class Heading:
         usual = row is not None
         if row is None:
             row = parse_numbers(shown, self.layout.columns)
-        if row is None or not _may_name(name) or not self._may_precede(words[:before]):
+        if row is None or not may_name(name) or not self._may_precede(words[:before]):
             return None
         return Row(tuple(words[:before]), name, row, shown, usual)
 
@@ -156,7 +156,7 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
     return None
 
 
-def _may_name(word: str) -> bool:
+def may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
     fence = not word.strip("`~*=-_|")
     return not (fence or is_fraction(word) or word.endswith("/s") or word.startswith("%"))

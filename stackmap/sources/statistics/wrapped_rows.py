@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stackmap.model.table_headings import MAX_PREFIX_WORDS
-from stackmap.sources.statistics.headings import Heading, Row
+from stackmap.sources.statistics.headings import Heading, Row, may_name
 from stackmap.sources.statistics.numbers import is_number, parse_numbers
 
 
@@ -84,7 +84,7 @@ def _begins_row(words: list[str], heading: Heading) -> bool:
         return before == 0
     if heading.sar:
         return bool(shown) and 1 <= before <= MAX_PREFIX_WORDS
-    return before == 1
+    return before == 1 and may_name(words[0])
 
 
 def _figures_at_end(words: list[str]) -> list[str]:
