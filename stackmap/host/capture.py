@@ -209,12 +209,13 @@ class CapturedHost:
             text = recorded_text(self._tree.read(path), f"{self.path}{path}")
         except SourceMissing:
             return None
-        if path.startswith("/sys/") and "\0" in text:
-            if self._warn and not self._padded:
-                self._warn(f"{self.path}: {PADDED}")
-            self._padded = True
-            return text.partition("\0")[0]
-        return text
+        unpadded = text.rstrip("\0")
+        if not path.startswith("/sys/") or unpadded == text or "\0" in unpadded:
+            return text  # a page of vpd data is binary
+        if self._warn and not self._padded:
+            self._warn(f"{self.path}: {PADDED}")
+        self._padded = True
+        return unpadded
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""

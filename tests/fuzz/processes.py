@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from stackmap.errors import StackmapError
+from stackmap.errors import SourceMissing, StackmapError
 from stackmap.host import command, live
 from stackmap.host.capture import CapturedHost
 from tests.fuzz.hostile_captures import mutated, sample, write
@@ -46,12 +46,17 @@ def machine_of(
     )
     host.names_in = lambda self, path: names_in(self, f"{root}{path}")
     host.link = lambda self, path: link(self, f"{root}{path}")
+    host.volumes = host.arrays = _no_library
     live.DEFAULT_TIMEOUT = STUB_SECONDS
     live.COMMAND_TIMEOUTS = {}
     if programs:
         live.CONTROL = "/dev/null"
         command.SYSTEM_PATH = f"{programs}:{command.SYSTEM_PATH}"
         command.ENVIRONMENT = {**command.ENVIRONMENT, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+def _no_library(_: live.LiveHost) -> list[dict[str, object]]:
+    raise SourceMissing("libblockdev: not in this campaign")
 
 
 def unpack(folder: Path, name: str = "vghdd") -> Path:
