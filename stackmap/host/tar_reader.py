@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import BinaryIO, NamedTuple
 
-from stackmap.errors import CaptureError
+from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError
 
 BLOCK = 512
 MAX_HEADER = 1 << 16  # bytes of a long name or of pax records
@@ -92,7 +92,7 @@ class TarReader:
         if len(header) < BLOCK or _checksum(header) != _number(header[148:156]):
             raise CaptureError(
                 f"{self._path}: not a capture, or damaged: no tar header"
-                f" at byte {self._read - len(header)}"
+                f" at byte {self._read - len(header)}; {WHAT_A_CAPTURE_IS}"
             )
         return header
 
@@ -128,7 +128,9 @@ class TarReader:
         try:
             return self._stream.read(size)
         except (EOFError, zlib.error, ValueError) as error:
-            raise CaptureError(f"{self._path}: not a capture, or damaged: {error}") from error
+            raise CaptureError(
+                f"{self._path}: not a capture, or damaged: {error}; {WHAT_A_CAPTURE_IS}"
+            ) from error
 
 
 class _XzStream(io.RawIOBase):

@@ -257,7 +257,7 @@ def test_a_label_scan_does_not_make_an_idle_volume_uncounted():
         (moved(did(2, 128 * 1024), did(3, PAGE)), ("not-counted: lv",)),
     ):
         interval = Interval(time=0.0, seconds=1.0, loads={"lv": IDLE, "sda": below})
-        assert corrected(tree, interval)[1] == done
+        assert corrected(tree, interval).corrections == done
 
 
 def test_an_unknown_metadata_device_leaves_the_cost_unknown():

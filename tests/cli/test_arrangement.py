@@ -7,9 +7,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.layer_metrics import COLUMNS
 from stackmap.cli import COMMANDS, stackmap
 from stackmap.document import blame
-from stackmap.model.metrics import LAYER_METRICS, METRICS, on_one_line
+from stackmap.model.metrics import METRICS, on_one_line
 from tests.test_man import SAMPLES
 
 
@@ -79,7 +80,7 @@ def test_an_unknown_column(words):
 
 
 HEADINGS = {
-    "iostat": [*(m.heading for m in METRICS), *(m.title for m in LAYER_METRICS)],
+    "iostat": [*(m.heading for m in METRICS), *(m.title for m in COLUMNS)],
     "blame": [
         *map(on_one_line, (*blame.DISK_COLUMNS, *blame.VOLUME_COLUMNS, *blame.GROUP_COLUMNS))
     ],

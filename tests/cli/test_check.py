@@ -34,7 +34,7 @@ def test_the_worst_problem_comes_first():
     result = CliRunner().invoke(stackmap, ["--from", str(DEGRADED), "check", "--exit-code"])
     lines = result.stdout.splitlines()
 
-    assert lines[0] == "1 critical, 2 info; 60 checks passed."
+    assert lines[0] == "1 critical, 2 infos; 60 checks passed."
     assert lines[1] == "md127"
     assert "CRITICAL md127 is degraded" in lines[2]
     assert result.exit_code == 11

@@ -113,6 +113,12 @@ def test_a_text_of_another_host_is_judged_by_its_own_names(tmp_path):
     assert "on 2 disks: no warning" in told  # sdy is in the second report only
 
 
+def running(captured):
+    """A capture in place of this machine, which a measurement can stop."""
+    captured.stop = lambda: None
+    return captured
+
+
 @pytest.mark.parametrize(
     ("banner", "doubted"), [("", True), ("Linux 6.1.0 ({host}) \t11/21/26\n\n", False)]
 )
@@ -124,7 +130,7 @@ def test_names_that_happen_to_be_this_machines_are_doubted_first(
     from stackmap.host.capture import CapturedHost
 
     sample = SAMPLES / "laptop-luks-lvm"
-    host = CapturedHost(str(sample))
+    host = running(CapturedHost(str(sample)))
     monkeypatch.setattr(live, "LiveHost", lambda: host)
     from stackmap.discover import discover
 
@@ -145,7 +151,7 @@ def test_a_text_with_names_this_machine_lacks_is_of_another(tmp_path, monkeypatc
     from stackmap.host import live
     from stackmap.host.capture import CapturedHost
 
-    host = CapturedHost(str(SAMPLES / "laptop-luks-lvm"))
+    host = running(CapturedHost(str(SAMPLES / "laptop-luks-lvm")))
     monkeypatch.setattr(live, "LiveHost", lambda: host)
     text = tmp_path / "iostat.txt"
     text.write_text(TABLE + ROW.format("sdb") + ROW.format("sdq") + "\n")

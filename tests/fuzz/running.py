@@ -19,7 +19,9 @@ from stackmap import cli
 EXIT_CODES = {0, 1, 2, 3, 10, 11, 12, 32, 64}  # of stackmap(8)
 MAX_MEMORY = 300  # MiB, resident
 MAX_CPU = 10.0  # seconds until a refusal
-ADDRESS_SPACE = 1 << 30  # bytes, and the run fails before the machine suffers
+ADDRESS_SPACE = (
+    1 << 30
+)  # bytes beyond what is mapped at first, and the run fails before the machine suffers
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 READING = (
     ("tree",), ("tree", "-s"), ("tree", "-J"), ("tree", "-O"), ("tree", "-P"), ("tree", "-r"),
@@ -137,6 +139,12 @@ def start(
     return child, files[1], files[2]
 
 
+def _address_space() -> int:
+    """Return what this process has mapped already: a test runner may have loaded large libraries."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
 def _child(
     arguments: Sequence[str],
     files: list[int],
@@ -151,7 +159,8 @@ def _child(
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         os.environ.update(environment)
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        limit = _address_space() + ADDRESS_SPACE
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if setup:

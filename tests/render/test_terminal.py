@@ -106,12 +106,13 @@ def test_a_table_too_wide_moves_its_columns_together():
 
 def test_a_table_still_too_wide_is_shown_in_parts():
     assert render_text([TABLE], Style(18)).splitlines() == [
-        "            IOPS",
-        "           × top",
+        "           IOPS",
+        "          × top",
         "READS",
-        "volume      1.00",
+        "volume     1.00",
         " metadata",
-        "disk        22.5",
+        "disk       22.5",
+        "",
         "",
         "          accounted",
         "READS",
