@@ -4,13 +4,14 @@ A recorded machine.
 A capture is a tree of files under the names they have on the live machine::
 
     capture.json          format, links, refused questions
-    proc/ sys/            first answers; a directory's listing is in ``.names``
+    answers.tar.gz        first answers; or they are files here, as in a capture that was unpacked
+    proc/ sys/            files; a directory's listing is in ``.names``
     run/udev/data/b8:0    udev's properties of a device, in udev's own format
     cmd/dmsetup-table.txt the output of a command, named by its words
     volumes.json          LVM's and md's metadata, if requested
     log/…                 later answers: see ``log.py``
 
-Format 1 kept the instants in ``capture.json`` and later answers as files under
+Format 2 had the first answers as files. Format 1 kept the instants in ``capture.json`` and later answers as files under
 ``frames/N/``. Without ``capture.json`` it is a plain tree with one frame: an
 extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 """

@@ -9,17 +9,18 @@ import costs a tenth of the time that `tree` takes.)
 
 from __future__ import annotations
 
+import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import BinaryIO, TypeVar
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 
-if TYPE_CHECKING:
-    from stackmap.host.tar_reader import TarReader
+T = TypeVar("T")
 
+FIRST_ANSWERS = "/answers.tar.gz"  # of a recording, those before its first sample
 MAX_MEMORY = 160 << 20  # bytes, for a tar; that of a host with 20,000 devices takes 110 MiB
 ENTRY_BYTES = 300  # what Python needs to keep a path, besides its letters
 MAX_FILE = 32 << 20  # bytes; all answers of a host with 2,000 devices take 20 MB
@@ -29,6 +30,7 @@ USED_TOPS = frozenset(
     [
         "capture.json",
         "capture.json.new",
+        "answers.tar.gz",
         "volumes.json",
         "arrays.json",
         "proc",
@@ -114,16 +116,27 @@ class ArchiveTree:
     @classmethod
     def load(cls, path: str) -> ArchiveTree:
         """Return the tree in the tar at *path*; ``CaptureError`` if it is not a safe tar."""
-        from stackmap.host.tar_reader import TarReader  # only a tar pays for it
-
         tree = cls(path)
         try:
             with open(path, "rb") as file:
-                tree._take(TarReader(file, path))
+                tree._take(file, _is_used)
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error
         except OSError as error:
             raise CaptureError(f"{path}: {error.strerror or error}") from error
+        tops = {name.split("/")[1] for name in tree._files}
+        if len(tops) == 1 and not tops & USED_TOPS:
+            tree._top = [*tops]
+        return tree
+
+    @classmethod
+    def of(cls, content: bytes, path: str) -> ArchiveTree:
+        """Return the tree in a tar that a recorder wrote, with this *content*."""
+        tree = cls(path)
+        try:
+            tree._take(io.BytesIO(content), bool)
+        except OSError as error:  # damaged
+            raise CaptureError(f"{path}: {error}") from error
         return tree
 
     def read(self, path: str) -> bytes:
@@ -150,13 +163,14 @@ class ArchiveTree:
             raise SourceMissing(f"{path}: not a link in this capture")
         return target
 
-    def _take(self, archive: TarReader) -> None:
-        """Keep the files and links of *archive*; refuse anything else."""
-        from stackmap.host.tar_reader import MemberType
+    def _take(self, file: BinaryIO, is_used: Callable[[str], bool]) -> None:
+        """Keep the files and links of the tar in *file* whose paths are used; refuse anything else."""
+        from stackmap.host.tar_reader import MemberType, TarReader  # only a tar pays for it
 
+        archive = TarReader(file, self._path)
         for member in archive:
             name = self._safe_name(member.name)
-            if member.type is MemberType.FOLDER or not _is_used(name):
+            if member.type is MemberType.FOLDER or not is_used(name):
                 continue
             self._charge(ENTRY_BYTES + len(name) + member.size)
             if member.type is MemberType.LINK:
@@ -168,9 +182,6 @@ class ArchiveTree:
                     f"{self._path}: refused: {member.name!r} is a device, pipe or hard link"
                 )
             self._list(name)
-        tops = {path.split("/")[1] for path in self._files}
-        if len(tops) == 1 and not tops & USED_TOPS:
-            self._top = [*tops]
 
     def _list(self, path: str) -> None:
         """Add *path* to the listing of each folder above it."""
@@ -238,14 +249,43 @@ class ArchiveTree:
         return target
 
 
-FileTree = DirectoryTree | ArchiveTree
+class RecordingTree:
+    """A recording: *answers*, those before its first sample, and the tree that has this archive."""
+
+    def __init__(self, answers: ArchiveTree, tree: DirectoryTree | ArchiveTree) -> None:
+        self._trees = answers, tree
+
+    def read(self, path: str) -> bytes:
+        """Return the content of the file at *path*."""
+        return self._first(lambda tree: tree.read(path))
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in the directory at *path*."""
+        return self._first(lambda tree: tree.names(path))
+
+    def link(self, path: str) -> str:
+        """Return the target of the link at *path*."""
+        return self._first(lambda tree: tree.link(path))
+
+    def _first(self, look: Callable[[DirectoryTree | ArchiveTree], T]) -> T:
+        answers, tree = self._trees
+        try:
+            return look(answers)
+        except SourceMissing:
+            return look(tree)
+
+
+FileTree = DirectoryTree | ArchiveTree | RecordingTree
 
 
 def open_tree(path: str) -> FileTree:
     """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
-    if os.path.isdir(path):
-        return DirectoryTree(path)
-    return ArchiveTree.load(path)
+    tree = DirectoryTree(path) if os.path.isdir(path) else ArchiveTree.load(path)
+    try:
+        packed = tree.read(FIRST_ANSWERS)
+    except SourceMissing:
+        return tree
+    return RecordingTree(ArchiveTree.of(packed, f"{path}{FIRST_ANSWERS}"), tree)
 
 
 def _is_used(path: str) -> bool:

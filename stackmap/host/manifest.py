@@ -16,8 +16,9 @@ from stackmap.host.timeline import NumberedFrames, Warn
 if TYPE_CHECKING:
     from stackmap.host.log_reader import LogReader
 
-FORMAT = 2
-FORMATS = (1, FORMAT)
+FORMAT = 3
+WITH_LOG = (2, FORMAT)  # the formats with a log of later answers
+FORMATS = (1, *WITH_LOG)
 MAX_NUMBERED_FRAMES = 100_000  # a day of seconds
 MANIFEST = "/capture.json"
 UNFINISHED = MANIFEST + ".new"
@@ -61,7 +62,7 @@ def open_timeline(
     tree: FileTree, path: str, manifest: dict[str, Json], warn: Warn
 ) -> LogReader | NumberedFrames:
     """Return the frames; *warn* takes a line for each damaged part."""
-    if manifest.get("format") == FORMAT:
+    if manifest.get("format") in WITH_LOG:
         from stackmap.host.log_reader import LogReader  # a plain tree does not pay for it
 
         return LogReader(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], warn)

@@ -16,6 +16,8 @@ from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, PENDING
 from stackmap.host.capture_paths import encoded
 from stackmap.host.directory import Directory, make_directory
+from stackmap.host.file_tree import FIRST_ANSWERS
+from stackmap.host.first_answers import packed
 from stackmap.host.log import Lines, Refusal
 from stackmap.host.log_writer import SegmentWriter
 from stackmap.host.manifest import FORMAT, MANIFEST, UNFINISHED
@@ -35,7 +37,7 @@ class RecordingHost(InterceptingHost):
     """
     Pass each question on to *host* and record the answer under *directory*.
 
-    Answers before the first tick become plain files; with that tick the directory is a valid
+    Answers before the first tick go into one archive; with that tick the directory is a valid
     capture. Later answers go to the log, one write per tick. Leaving the context ends the
     recording. ``CaptureError`` if writing fails: what was written before stays a valid capture.
     """
@@ -44,6 +46,7 @@ class RecordingHost(InterceptingHost):
         super().__init__(host, self._record)
         self._path = directory
         self._first: dict[str, str | Refusal] = {}
+        self._files: dict[str, bytes] = {}
         self._later: dict[str, Lines | Refusal] = {}
         self._entries: list[bytes] = []
         self._segment: SegmentWriter | None = None
@@ -119,8 +122,8 @@ class RecordingHost(InterceptingHost):
         if self._background:
             self._asked_meanwhile.add(question)
         if self._time is None:
-            if isinstance(answer, str) and path is not None and self._first.get(question) != answer:
-                self._write(path, answer)
+            if isinstance(answer, str) and path is not None:
+                self._files[path] = encoded(answer)
             self._first[question] = answer
             return
         before = self._later.get(question)
@@ -157,7 +160,9 @@ class RecordingHost(InterceptingHost):
             if question.startswith(LINK) and isinstance(answer, str)
         }
         manifest = {"format": FORMAT, "refused": refusals, "links": links}
-        self._write(UNFINISHED, as_json(manifest))
+        self._write(FIRST_ANSWERS, packed(self._files))
+        self._files = {}
+        self._write(UNFINISHED, encoded(as_json(manifest)))
         with self._errors(MANIFEST):
             self._directory.rename(UNFINISHED.lstrip("/"), MANIFEST.lstrip("/"))
 
@@ -200,9 +205,9 @@ class RecordingHost(InterceptingHost):
             raise CaptureError(f"{self._path}: the directory was removed; no sample is saved")
         raise CaptureError(f"{self._path}: the directory was moved or replaced")
 
-    def _write(self, path: str, content: str) -> None:
+    def _write(self, path: str, content: bytes) -> None:
         with self._errors(path):
-            self._directory.write(path, encoded(content))
+            self._directory.write(path, content)
 
     @contextmanager
     def _errors(self, path: str) -> Iterator[None]:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_what_did_not_change_is_kept_once(tmp_path):
             recorder.read("/proc/diskstats")
 
     kept = {str(p.relative_to(tmp_path / "c")) for p in (tmp_path / "c").rglob("*") if p.is_file()}
-    assert kept == {"capture.json", "log/1000.000000.gz"}
+    assert kept == {"capture.json", "answers.tar.gz", "log/1000.000000.gz"}
     text = gzip.decompress((tmp_path / "c" / "log" / "1000.000000.gz").read_bytes()).decode()
     assert text.count("content of /same") == 1
     assert text.count("counters 0") == text.count("counters 7") == 1
@@ -157,7 +158,7 @@ def test_a_plain_tree_is_a_machine(tmp_path):
 
 @pytest.mark.parametrize(
     ("manifest", "said"),
-    [("{", "damaged"), ('{"format": 99}', "format 2"), ("[]", "format 2"), (None, "not a capture")],
+    [("{", "damaged"), ('{"format": 99}', "format 3"), ("[]", "format 3"), (None, "not a capture")],
 )
 def test_what_is_no_capture_says_so(tmp_path, manifest, said):
     """One line that names the path."""
@@ -198,5 +199,48 @@ def test_a_manifest_is_readable_by_people(tmp_path):
         ask(recorder)
 
     manifest = json.loads((tmp_path / "c" / "capture.json").read_text())
-    assert manifest["format"] == 2
+    assert manifest["format"] == 3
     assert manifest["refused"]["read /secret"] == ["denied", "/secret: Permission denied"]
+
+
+def test_the_first_answers_are_one_file_for_any_tar(tmp_path):
+    """3,000 answers make three files; unpacked beside the manifest they are the same capture."""
+    paths = [f"/sys/block/sd{n}/size" for n in range(3000)]
+    with RecordingHost(Pretender(), str(tmp_path / "c")) as recorder:
+        for path in paths:
+            recorder.read(path)
+        for _ in recorder.ticks(1.0, 1):
+            recorder.read("/proc/diskstats")
+    recorded = CapturedHost(str(tmp_path / "c"))
+    answers = [recorded.read(path) for path in paths]
+
+    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == [
+        "answers.tar.gz",
+        "capture.json",
+        "log",
+    ]
+    assert answers == [f"content of {path}\n" for path in paths]
+
+    subprocess.run(["tar", "xzf", "answers.tar.gz"], cwd=tmp_path / "c", check=True)
+    (tmp_path / "c" / "answers.tar.gz").unlink()
+    unpacked = CapturedHost(str(tmp_path / "c"))
+    assert [unpacked.read(path) for path in paths] == answers
+
+    subprocess.run(["tar", "czf", "../c.tgz", "."], cwd=tmp_path / "c", check=True)
+    assert [CapturedHost(str(tmp_path / "c.tgz")).read(path) for path in paths[::100]] == answers[
+        ::100
+    ]
+
+
+def test_a_recording_in_a_tar_has_its_first_answers(tmp_path):
+    """An archive within an archive; a damaged one is one line."""
+    with RecordingHost(Pretender(), str(tmp_path / "c")) as recorder:
+        ask(recorder)
+    subprocess.run(["tar", "czf", "c.tgz", "c"], cwd=tmp_path, check=True)
+
+    path = "/sys/block/sda/size"
+    assert CapturedHost(str(tmp_path / "c.tgz")).read(path) == f"content of {path}\n"
+    packed = (tmp_path / "c" / "answers.tar.gz").read_bytes()
+    (tmp_path / "c" / "answers.tar.gz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(CaptureError, match=r"answers\.tar\.gz: .*damaged"):
+        CapturedHost(str(tmp_path / "c"))

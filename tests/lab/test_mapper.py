@@ -33,8 +33,11 @@ def test_the_text_is_dmsetups(out, question, asked):
 
 def test_no_key_is_recorded(out):
     with tarfile.open(out / "rec.tar") as recorded:
-        files = [recorded.extractfile(member) for member in recorded if member.isfile()]
-        texts = [file.read().decode(errors="replace") for file in files if file]
+        packed = recorded.extractfile("rec/answers.tar.gz")
+        assert packed
+        with tarfile.open(fileobj=packed) as answers:
+            files = [answers.extractfile(member) for member in answers]
+            texts = [file.read().decode(errors="replace") for file in files if file]
     texts += [
         file.read_text() for file in out.glob("*.*") if file.name[:7] in ("ioctl.t", "again.t")
     ]
