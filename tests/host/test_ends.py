@@ -148,9 +148,10 @@ def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
     recorder.start(source, 600, DEVICES, ACTIVE)
     assert recorder.status() == 0
     rng = random.Random(23)
+    needed = sum(path.stat().st_size for path in source.rglob("*")) >> 10
     for number in range(TIMES):
         # The complaint goes beside it, where there is room.
-        place = small_disk(rng.randrange(680, 760) if number % 10 else 200)
+        place = small_disk(rng.randrange(needed // 3, needed * 9 // 10) if number % 10 else 16)
         out = place / "out"
         for ending in (".told", ".said"):
             Path(f"{out}{ending}").symlink_to(tmp_path / f"{number}{ending}")
