@@ -87,8 +87,7 @@ def findings(intervals: Iterable[tuple[Topology, Interval]], *names: str) -> lis
     """Return what is slow and why, worst first; with *names*, only in their stacks."""
     topology, steady = _steady(intervals)
     part = topology.select(find_all(topology, names)) if names else topology
-    found = rules.findings(measured_context(topology, list(steady)))
-    return [each for each in found if each.device in part]
+    return rules.findings(measured_context(topology, list(steady)), part)
 
 
 def whatif(intervals: Iterable[tuple[Topology, Interval]], name: str, layout: str) -> Projection:

@@ -156,7 +156,7 @@ class Measuring:
         series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
-        found = tuple(each for each in findings(context) if each.device in part)
+        found = tuple(findings(context, part))
         detailed, others, idle = self._chosen(interval, found)
         ledger = Ledger(self.topology, interval.loads, interval.seconds)
         return Report(

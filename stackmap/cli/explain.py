@@ -81,7 +81,7 @@ def command(
             if batch
             else Context(topology, limits=caps)
         )
-        found = [each for each in findings(context) if each.device in part]
+        found = findings(context, part)
         open_questions = unjudged(context, found, part.devices)
         if as_json:
             click.echo(json.dumps(explain_json(context, found, open_questions)))

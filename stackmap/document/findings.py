@@ -179,7 +179,8 @@ def threshold(rule: Rule, name: str) -> str:
 def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
     """Return the card of *finding*: what, the caveat, the advice, the evidence; *number*: its anchor."""
     rule, tone = finding.rule, str(finding.severity)
-    leads = (("But:", rule.caveat), ("Do:", rule.advice))
+    also = "{also}, in the same array." if finding.peers else ""
+    leads = (("Also:", also), ("But:", rule.caveat), ("Do:", rule.advice))
     first, *details = _texts(topology, finding, leads)
     blocks: list[doc.Block] = [*details]
     if finding.observed.evidence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from stackmap.analysis.findings.rule import Observation
@@ -55,6 +56,9 @@ def shown(value: float, unit: str) -> str:
     return UNITS[unit](value)
 
 
+OPTIONAL = re.compile(r"\[([^]]*\{(\w+)\}[^]]*)\]")
+
+
 class Words(dict[str, str]):
     """The names that a template may use; "-" for an unknown one."""
 
@@ -75,9 +79,14 @@ def filled(template: str, words: Mapping[str, str]) -> str:
     """
     Return *template* with *words* in it, quoted for a shell in its commands (in backticks).
 
+    A part in square brackets is left out if its word is unknown.
+
+    >>> filled("{used} used. [Full in {days}.]", {"used": "80 %"})
+    '80 % used.'
     >>> filled("{device}: run `lvs {device}`.", {"device": "vg/a;b"})
     "vg/a;b: run `lvs 'vg/a;b'`."
     """
+    template = OPTIONAL.sub(lambda part: part[1] if part[2] in words else "", template).strip()
     words = Words({name: word.replace("`", r"\x60") for name, word in words.items()})
     commands = Words({name: quoted(operand(word)) for name, word in words.items()})
     parts = template.split("`")

@@ -24,6 +24,7 @@ def explain_json(
         "findings": [
             {
                 **_finding(topology, each),
+                "peers": list(each.peers),
                 **_texts(topology, each, {"sentence": each.rule.sentence}),
                 "evidence": _evidence(each),
                 **_texts(topology, each, {"against": each.rule.caveat, "advice": each.rule.advice}),

@@ -38,8 +38,8 @@ def judged(monkeypatch):
     """Every context that the command judged, with its findings."""
     seen = []
 
-    def kept(context):
-        found = findings(context)
+    def kept(context, part=None):
+        found = findings(context, part)
         seen.append((context, found))
         return found
 

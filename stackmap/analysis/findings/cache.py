@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load
 
@@ -70,7 +78,7 @@ class CacheUse:
     advice="If `stackmap tree` shows a full cache, enlarge it. Data that is read once gains "
     "nothing from a cache.",
     source=SOURCE,
-    thresholds={"missed": (0.7, "share"), "requests": (100, "count")},
+    thresholds={"missed": (0.7, "share"), "requests": (100, "count"), **LIGHT},
 )
 def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield caches that miss most reads: by their counters, else at least so many by bytes."""
@@ -105,7 +113,7 @@ def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="If it stays so, enlarge the cache, or reduce its migration_threshold (`lvchange "
     "--cachesettings`).",
     source=SOURCE,
-    thresholds={"copied": (2.0, "times"), "promotions": (10, "count")},
+    thresholds={"copied": (2.0, "times"), "promotions": (10, "count"), **LIGHT},
     superseded_by=("SM503",),
 )
 def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:

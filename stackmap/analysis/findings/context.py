@@ -128,6 +128,18 @@ class Context:
                     groups.setdefault(layer.devices, raid)
         return tuple((raid, names) for names, raid in groups.items())
 
+    def peers_of(self, name: str) -> tuple[str, ...]:
+        """Return the peers of *name* in the array that uses it, and itself; only itself without any."""
+        return next((names for _, names in self.peers if name in names), (name,))
+
+    def is_light(self, name: str, rate: float, queue: float) -> bool:
+        """Whether each disk below *name* has less than *rate* per second and *queue* in flight."""
+        below = set(self.topology.with_all_below(name))
+        loads = [self.load(disk.name) for disk in self.disks if disk.name in below]
+        return bool(loads) and all(
+            (load.total.ios or 0.0) < rate and (load.aqu or 0.0) < queue for load in loads
+        )
+
     @cached_property
     def readings(self) -> list[StatusReading]:
         """The readings of dm targets and md's threads, the earliest first."""

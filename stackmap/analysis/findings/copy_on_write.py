@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import sum_flows
 
@@ -18,7 +26,7 @@ from stackmap.model.load import sum_flows
     caveat="Each chunk is copied once, so this ends when all written chunks are copied.",
     advice="Remove the snapshot with `lvremove` when you no longer need it, or use thin snapshots.",
     source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/snapshot.rst",
-    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
+    thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
 )
 def snapshot_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield snapshots that store old data of their origin while it is written."""
@@ -52,7 +60,7 @@ def snapshot_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="Fill new volumes with large writes, or use smaller chunks. Disable zeroing (`lvchange "
     "--zero n`) only where exposing old data is harmless.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, skip_block_zeroing",
-    thresholds={"ratio": (1.5, "times"), "requests": (50, "count")},
+    thresholds={"ratio": (1.5, "times"), "requests": (50, "count"), **LIGHT},
 )
 def thin_first_touch(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield thin pools that write far more data than their volumes."""

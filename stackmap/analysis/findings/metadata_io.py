@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.model.device import Role
 
 
@@ -18,7 +26,7 @@ from stackmap.model.device import Role
     advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`) or "
     "other disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
     source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
-    thresholds={"share": (0.5, "times"), "requests": (50, "count")},
+    thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
 )
 def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield devices that write metadata nearly as often as data."""
@@ -54,7 +62,13 @@ def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
     caveat="A flush waits for earlier writes, so slow writes also slow it.",
     advice="Commit (fsync) less often, or use a disk with a power-loss-protected cache.",
     source="Linux admin-guide/iostats.rst, fields 16 and 17",
-    thresholds={"share": (0.3, "share"), "await": (2.0, "ms"), "requests": (50, "count")},
+    thresholds={
+        "share": (0.3, "share"),
+        "await": (2.0, "ms"),
+        "requests": (50, "count"),
+        **LIGHT,
+    },
+    joins_peers=True,
 )
 def flush_bound(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks that spend much of their time on flushes."""

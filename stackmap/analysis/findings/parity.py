@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import LIGHT, Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Role
 
 
@@ -19,7 +19,7 @@ from stackmap.model.device import Role
     caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads.",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
-    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s")},
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **LIGHT},
 )
 def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""

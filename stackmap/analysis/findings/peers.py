@@ -7,7 +7,15 @@ from statistics import median
 from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.analysis.findings.saturation import overloaded
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
@@ -67,7 +75,7 @@ class PeerGroup(NamedTuple):
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
     "{others}) at a similar request rate ({rate}).",
     caveat="A different model, firmware, port or use also slows a member; near saturation, slightly "
-    "more load is enough. Only a remark when all peers are saturated.",
+    "more load is enough.{doubt}",
     advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
     "for {device}: replace it if it stays the slowest.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
@@ -79,6 +87,10 @@ class PeerGroup(NamedTuple):
         "slow_intervals": (0.6, "share"),
         "cap_difference": (0.03, "share"),
         "saturated": (0.95, "share"),
+        "next_slowest": (1.1, "times"),
+        "quiet_queue": (1.0, "requests"),
+        "quiet_requests": (10, "count"),
+        "lasting": (5, "count"),
     },
     superseded_by=("SM201",),
 )
@@ -109,15 +121,47 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     slow, judged = _slow_parts(group, slowest, limits["slower"])
     if judged and slow / judged < limits["slow_intervals"]:
         return None
-    # Where all are saturated, the longest queue is no sign of a slow disk.
-    saturated = _all_saturated(group, limits["saturated"]) or _several_overloaded(group)
-    severity = Severity.INFO if saturated else None
-    if severity and not judged:
+    queues = _overloaded(group)
+    doubt = _doubt(group, slowest, slow, len(queues), limits)
+    # Of a disk that only queues, the overload is the finding.
+    if doubt and (not judged or slowest.name in queues):
         return None
-    return _slow_observation(group, slowest, slow, judged)._replace(severity=severity)
+    observed = _slow_observation(group, slowest, slow, judged, doubt)
+    return observed._replace(severity=Severity.INFO if doubt else None)
 
 
-def _slow_observation(group: PeerGroup, slowest: Outlier, slow: int, judged: int) -> Observation:
+def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: Limits) -> str:
+    """
+    Return why the queue may explain the await better than a slow disk; "" if it does not.
+
+    *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
+    """
+    if queues > 1 or _all_saturated(group, limits["saturated"]):
+        return " This is only a remark, because several peers are saturated."
+    if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
+        return " This is only a remark, because another peer is as slow."
+    if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
+        return " This is only a remark, because it was not slower in intervals with a short queue."
+    return ""
+
+
+def _fast_without_queue(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
+    """Whether *slowest* is mostly as fast as its peers in the intervals in which it hardly queues."""
+    quiet = [
+        part
+        for part in group.context.series
+        if (load := part.loads.get(slowest.name)) is not None
+        and load.aqu is not None
+        and load.aqu <= limits["quiet_queue"]
+        and (load.total.ios or 0.0) * (part.seconds or 1.0) >= limits["quiet_requests"]
+    ]
+    slow, judged = _slow_parts(group, slowest, limits["slower"], limits["await"], quiet)
+    return judged > 0 and slow / judged < limits["slow_intervals"]
+
+
+def _slow_observation(
+    group: PeerGroup, slowest: Outlier, slow: int, judged: int, doubt: str
+) -> Observation:
     figures: dict[str, Figure] = {
         "took": (slowest.value, "ms"),
         "others": (slowest.median, "ms"),
@@ -135,6 +179,7 @@ def _slow_observation(group: PeerGroup, slowest: Outlier, slow: int, judged: int
         "disks": ", ".join(topology[name].title for name in leaves),
         "peers": ", ".join(topology[name].title for name in slowest.peers),
         "what": "request" if group.direction == "total" else group.direction,
+        "doubt": doubt,
     }
     return observe(slowest.name, figures, words, weight=slowest.ratio)
 
@@ -160,10 +205,11 @@ def _all_saturated(group: PeerGroup, busy: float) -> bool:
     return all((load.busy or 0.0) >= busy and (load.aqu or 0.0) > 1 for load in loads)
 
 
-def _several_overloaded(group: PeerGroup) -> bool:
-    """Whether several peers are overloaded: a slow disk limits the others, which then do not queue."""
-    found = overloaded.find(group.context, overloaded.limits)
-    return len({each.device for each in found}.intersection(group.names)) > 1
+def _overloaded(group: PeerGroup) -> set[str]:
+    """Return the peers on overloaded disks: a slow disk limits the others, which then do not queue."""
+    found = {each.device for each in overloaded.find(group.context, overloaded.limits)}
+    below = group.context.topology.with_all_below
+    return {name for name in group.names if not found.isdisjoint(below(name))}
 
 
 def _same_load(group: PeerGroup, tolerance: float) -> bool:
@@ -185,16 +231,22 @@ def _similar(rates: Sequence[float | None], tolerance: float, negligible: float)
     return sum(known) < negligible or max(known) <= (1 + tolerance) * min(known)
 
 
-def _slow_parts(group: PeerGroup, slowest: Outlier, ratio: float) -> tuple[int, int]:
-    """Return the parts of the interval in which *slowest* was slower by *ratio*, and those judged."""
+def _slow_parts(
+    group: PeerGroup,
+    slowest: Outlier,
+    ratio: float,
+    least: float = 0.0,
+    parts: Sequence[Interval] | None = None,
+) -> tuple[int, int]:
+    """Return in how many *parts* (None: all) *slowest* was slower by *ratio* and *least* ms, and those judged."""
     slow = judged = 0
-    for part in group.context.series:
+    for part in group.context.series if parts is None else parts:
         found = group.awaits(part)
         own = found.pop(slowest.name)
         others = [each for each in found.values() if each is not None]
         if own is not None and len(others) == len(found) and median(others):
             judged += 1
-            slow += own >= ratio * median(others)
+            slow += own >= max(ratio * median(others), median(others) + least)
     return slow, judged
 
 
@@ -206,7 +258,7 @@ def _slow_parts(group: PeerGroup, slowest: Outlier, ratio: float) -> tuple[int, 
     advice="Run `stackmap check`: hot blocks spaced by a multiple of the stripe, or a start inside a "
     "chunk, load one member.",
     source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate",
-    thresholds={"ratio": (2.0, "times"), "requests": (500, "count")},
+    thresholds={"ratio": (2.0, "times"), "requests": (500, "count"), **LIGHT},
 )
 def unequal_load(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield a member with far more load than its peers where the layout spreads data evenly."""

@@ -8,6 +8,7 @@ from statistics import mean, pstdev
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import expected_ms, medium
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.saturation import same_kind
 from stackmap.model.load import ratio
 
 
@@ -22,6 +23,7 @@ from stackmap.model.load import ratio
     source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
     thresholds={"busy": (0.9, "share")},
     superseded_by=("SM201", "SM202", "SM204", "SM401"),
+    joins_peers=True,
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield the lowest devices that are busy nearly all the time, with an await that needs no queue."""
@@ -55,6 +57,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
     thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
     superseded_by=("SM201", "SM202", "SM401"),
+    joins_peers=True,
 )
 def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks where requests wait longer in the queue than one request needs."""
@@ -88,24 +91,31 @@ def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
         "spread": (4.0, "times"),
         "flat_share": (0.9, "share"),
         "beyond": (2.0, "times"),
+        "least_queue": (0.1, "requests"),
+        "least_rate": (1.0, "requests/s"),
+        "knee": (1.0, "requests"),
         "queue": (2.0, "requests"),
-        "rate": (1.0, "requests/s"),
+        "size_ratio": (2.0, "times"),
+        "mix_difference": (0.2, "share"),
+        "trickle": (0.5, "share"),
     },
+    superseded_by=("SM201",),
+    joins_peers=True,
 )
 def knee(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield disks whose throughput stops growing at some queue depth."""
+    """Yield disks whose throughput stops growing at some queue depth of one or more."""
     for name in (disk.name for disk in context.disks):
-        loads = [part.loads[name] for part in context.series if name in part.loads]
-        points = sorted((x.aqu, x.total.ios) for x in loads if x.aqu and x.total.ios)
+        points = _points(context, name, limits)
         # Below, there is hardly a second request that could wait.
-        if not points or points[-1][0] < limits["queue"] or points[-1][1] < limits["rate"]:
+        if len(points) < limits["intervals"] or points[-1][0] < limits["queue"]:
             continue
-        if len(points) < limits["intervals"] or points[-1][0] < limits["spread"] * points[0][0]:
+        if points[-1][0] < limits["spread"] * points[0][0]:
             continue
         highest = max(rate for _, rate in points)
         queue, rate = next(point for point in points if point[1] >= limits["flat_share"] * highest)
         deepest, deepest_rate = points[-1]
-        if deepest >= limits["beyond"] * queue:
+        same_load = deepest_rate >= limits["trickle"] * rate
+        if same_load and queue >= limits["knee"] and deepest >= limits["beyond"] * queue:
             figures = {
                 "knee": (queue, "requests"),
                 "rate": (rate, "requests/s"),
@@ -113,6 +123,23 @@ def knee(context: Context, limits: Limits) -> Iterator[Observation]:
                 "deepest_rate": (deepest_rate, "requests/s"),
             }
             yield observe(name, figures, weight=deepest / queue)
+
+
+def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, float]]:
+    """Return queue depth and rate of *name* in each interval with a load like that of the deepest queue."""
+    loads = [
+        (load.aqu, load.total.ios, load)
+        for part in context.series
+        if (load := part.loads.get(name)) is not None
+        and load.aqu is not None
+        and load.total.ios is not None
+        and load.aqu >= limits["least_queue"]
+        and load.total.ios >= limits["least_rate"]
+    ]
+    if not loads:
+        return []
+    deepest = max(loads, key=lambda each: each[0])[2]
+    return sorted((aqu, rate) for aqu, rate, load in loads if same_kind(load, deepest, limits))
 
 
 @Rule(

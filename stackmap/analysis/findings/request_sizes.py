@@ -95,10 +95,21 @@ def not_merged(context: Context, limits: Limits) -> Iterator[Observation]:
 )
 def merged(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
+    most: dict[tuple[str, ...], tuple[StackFigures, LayerFigures]] = {}
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
+        # Disks that several tops share: the one that sends most requests to them.
+        names = disks.layer.devices
+        if names not in most or _sent(disks) > _sent(most[names][1]):
+            most[names] = stack, disks
+    for stack, disks in most.values():
         ratio = disks.coalescing.get("total")
         if ratio is not None and ratio >= limits["merged"]:
             yield _sizes(stack, disks, ratio, weight=ratio)
+
+
+def _sent(disks: LayerFigures) -> float:
+    """Return the requests per second that a stack sends to *disks*; 0 if unknown."""
+    return disks.share.total.arrivals or 0.0
 
 
 def _stacks_with_disks(

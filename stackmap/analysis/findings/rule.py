@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # A value and its unit; the third is the device it belongs to, where that is not the observed one.
 Figure = tuple[float | None, str] | tuple[float | None, str, str]
 Limits = Mapping[str, float]  # the thresholds of a rule
+# Below both on every disk, what a layout costs is a remark: thresholds of such rules.
+LIGHT = {"light_rate": (50.0, "requests/s"), "light_queue": (1.0, "requests")}
 
 
 class Severity(StrEnum):
@@ -92,7 +94,7 @@ class Rule:
     where all is well. Rules of ``explain`` that judge a state (``is_state``)
     need no interval, and ``check`` reports them too. ``thresholds``: value and unit by name. ``source``: where
     the rule comes from. ``superseded_by``: ids of rules that explain the same
-    device better.
+    device better. ``joins_peers``: one finding is enough for all peers of an array.
     """
 
     id: str
@@ -108,6 +110,7 @@ class Rule:
     needs_load: bool = True
     is_state: bool = False
     superseded_by: tuple[str, ...] = ()
+    joins_peers: bool = False
     find: Callable[[Context, Limits], Iterator[Observation]] = _never
     name: str = ""
 
@@ -131,10 +134,18 @@ check = partial(Rule, needs_load=False)
 
 
 class Finding(NamedTuple):
-    """A rule and what it observed on one device."""
+    """A rule and what it observed on one device; ``peers``: on which others too, the worst first."""
 
     rule: Rule
     observed: Observation
+    peers: tuple[str, ...] = ()
+
+    def joined_by(self, other: Finding, title: str) -> Finding:
+        """Return this finding for the device of *other* too, which is called *title*."""
+        also = ", ".join(filter(None, (self.observed.words.get("also"), title)))
+        words = {**self.observed.words, "also": also}
+        peers = (*self.peers, other.device)
+        return self._replace(observed=self.observed._replace(words=words), peers=peers)
 
     @property
     def severity(self) -> Severity:

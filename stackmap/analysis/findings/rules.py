@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from stackmap.analysis.findings import (
     alignment,
     array_setup,
@@ -26,7 +28,7 @@ from stackmap.analysis.findings import (
     write_cost,
 )
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Finding, Observation, Rule, Severity
+from stackmap.analysis.findings.rule import LIGHT, Finding, Observation, Rule, Severity
 
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
@@ -88,17 +90,34 @@ RULES: tuple[Rule, ...] = (
 ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
-def findings(context: Context) -> list[Finding]:
-    """Return what the rules that judge a load find, the worst first."""
+def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
+    """Return what the rules that judge a load find on the devices in *part* (None: all), the worst first."""
     found = [each for rule in RULES if rule.needs_load for each in _heaviest(rule, context)]
     reported = {(each.rule.id, each.device) for each in found}
+    # The load that overloads one disk also fills the queues of its peers.
+    overload = saturation.overloaded.id
+    overloaded = [device for rule, device in reported if rule == overload]
+    reported |= {(overload, peer) for name in overloaded for peer in context.peers_of(name)}
     kept = [
         each
         for each in found
-        if not any((rule, each.device) in reported for rule in each.rule.superseded_by)
+        if (part is None or each.device in part)
+        and not any((rule, each.device) in reported for rule in each.rule.superseded_by)
     ]
     # Sorting is stable: within a severity, the order of RULES stays.
-    return sorted(kept, key=lambda each: ORDER[each.severity])
+    return sorted(_joined(context, kept), key=lambda each: ORDER[each.severity])
+
+
+def _joined(context: Context, found: Iterable[Finding]) -> list[Finding]:
+    """Return *found* with one finding per rule for peers that have the same cause: the heaviest."""
+    joined: dict[object, Finding] = {}
+    for each in found:
+        names = context.peers_of(each.device) if each.rule.joins_peers else (each.device,)
+        key = (each.rule.id, each.severity, names)
+        first = joined.setdefault(key, each)
+        if first is not each:
+            joined[key] = first.joined_by(each, context.topology[each.device].title)
+    return list(joined.values())
 
 
 def _heaviest(rule: Rule, context: Context) -> list[Finding]:
@@ -108,7 +127,16 @@ def _heaviest(rule: Rule, context: Context) -> list[Finding]:
         if each.device not in heaviest or each.weight > heaviest[each.device].weight:
             heaviest[each.device] = each
     ordered = sorted(heaviest.values(), key=lambda each: -each.weight)
-    return [Finding(rule, each) for each in ordered]
+    return [Finding(rule, _lighter(rule, context, each)) for each in ordered]
+
+
+def _lighter(rule: Rule, context: Context, observed: Observation) -> Observation:
+    """Return *observed*, as a remark if *rule* warns of a cost and the load of the disks is light."""
+    limits, severity = rule.limits, observed.severity or rule.severity
+    if severity is not Severity.WARNING or not limits.keys() >= LIGHT.keys():
+        return observed
+    light = context.is_light(observed.device, limits["light_rate"], limits["light_queue"])
+    return observed._replace(severity=Severity.INFO) if light else observed
 
 
 def checks(context: Context) -> list[Finding]:

@@ -14,7 +14,7 @@ from stackmap.model.load import Load, ratio
 
 ROSE = 1.1  # a rate this many times as high as before has risen
 # How the sentences name the two loads that are compared.
-SERIES = {"loaded": "in the busiest interval", "quiet": "at low load"}
+SERIES = {"loaded": "in the busiest interval", "quiet": "in the interval with the shortest queue"}
 BASELINE = {"loaded": "now", "quiet": "in the baseline"}
 
 
@@ -23,7 +23,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
     Severity.WARNING,
     sentence="{device} is overloaded: {loaded} await is {await} at queue depth {queue}, {ratio}× the "
     "{before} {quiet} (queue depth {before_queue}).",
-    caveat="Random requests or more writes also raise await. Rate: {rate}, {quiet} {before_rate}.",
+    caveat="Random requests or more writes also raise await. The rate is {rate}, against {before_rate} {quiet}.",
     advice="Run `stackmap blame {device}` to find the source. Lower the queue depth: {effect}. More "
     "throughput needs more or faster disks.",
     source="P. Zaitsev, Why %util is meaningless (2014): three times the await of one thread",
@@ -39,6 +39,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
         "intervals": (0.25, "share"),
     },
     superseded_by=("SM201",),
+    joins_peers=True,
 )
 def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield the lowest disks or tops with far more await than at a low queue depth."""
@@ -94,16 +95,20 @@ def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[
 
 
 def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:
-    """Whether two loads have a similar size and read share, and neither is a trickle."""
-    sizes, rates = (quiet.total.size, loaded.total.size), (quiet.total.ios, loaded.total.ios)
-    mixes = [ratio(load.read.ios, load.total.ios) for load in (quiet, loaded)]
-    if None in (*sizes, *rates, *mixes):
+    """Whether two loads are of one kind, and neither is a trickle."""
+    lower, higher = sorted(load.total.ios or 0.0 for load in (quiet, loaded))
+    return lower >= limits["trickle"] * higher and same_kind(quiet, loaded, limits)
+
+
+def same_kind(one: Load, other: Load, limits: Limits) -> bool:
+    """Whether two loads have a similar size and read share; False where these are unknown."""
+    sizes = one.total.size, other.total.size
+    mixes = [ratio(load.read.ios, load.total.ios) for load in (one, other)]
+    if None in (*sizes, *mixes):
         return False
     smaller, larger = sorted(each or 0.0 for each in sizes)
-    lower, higher = sorted(each or 0.0 for each in rates)
     return (
         larger <= limits["size_ratio"] * smaller
-        and lower >= limits["trickle"] * higher
         and abs((mixes[0] or 0.0) - (mixes[1] or 0.0)) <= limits["mix_difference"]
     )
 

@@ -46,6 +46,7 @@ def stripe_cache(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="Try mq-deadline (queue/scheduler).",
     source="Linux block documentation: schedulers sort and merge for disks that seek",
     thresholds={"queue": (4.0, "requests")},
+    joins_peers=True,
 )
 def no_scheduler(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield spinning disks that queue requests without an I/O scheduler."""
@@ -65,6 +66,7 @@ def no_scheduler(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="If the device is not overloaded, try a larger queue/nr_requests.",
     source="Linux ABI/stable/sysfs-block, nr_requests; block/blk-mq.c: await starts in the queue",
     thresholds={"share": (0.9, "share")},
+    joins_peers=True,
 )
 def queue_full(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks with nearly as many requests in flight as their queue holds."""
@@ -114,6 +116,7 @@ def read_ahead(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="Turn it on (`hdparm -W1`) if it is battery-backed or all layers above flush correctly.",
     source="Linux block/writeback_cache_control.rst",
     thresholds={"await": (5.0, "ms"), "requests": (100, "count")},
+    joins_peers=True,
 )
 def write_through(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield spinning disks that write a lot with their write cache off."""

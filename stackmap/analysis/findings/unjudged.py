@@ -60,11 +60,12 @@ TOO_FEW = (
 
 def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
     """Return the open questions about the devices in *part*, of which *found* was found."""
-    explained = {
-        each.device
-        for each in found
-        if each.rule.id in (sick_disk.id, slow_member.id, overloaded.id)
-    }
+    explained: set[str] = set()
+    for each in found:
+        if each.rule.id == overloaded.id:
+            explained.update(context.peers_of(each.device))
+        elif each.rule.id in (sick_disk.id, slow_member.id):
+            explained.add(each.device)
     known = frozenset(part)
     open_questions = [*_load(context, known)] or [
         *_disks(context, known),

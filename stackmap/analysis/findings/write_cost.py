@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import (
+    LIGHT,
+    Figure,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
@@ -37,7 +45,7 @@ REMEDIES = {
     advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
     "disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths and Bitmap",
-    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s")},
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **LIGHT},
     superseded_by=("SM101", "SM301", "SM302", "SM303"),
 )
 def write_cost(context: Context, limits: Limits) -> Iterator[Observation]:
@@ -77,7 +85,7 @@ def _caused_by_writes(context: Context, raid: Device) -> float | None:
     caveat="Below RAID1 and RAID10 a burst of writes to new areas does this only briefly.",
     advice="{remedy}",
     source="stackmap-kernel(7), Bitmap and Device-mapper targets",
-    thresholds={"ratio": (1.0, "times"), "requests": (50, "count")},
+    thresholds={"ratio": (1.0, "times"), "requests": (50, "count"), **LIGHT},
     superseded_by=("SM501",),
 )
 def metadata_cost(context: Context, limits: Limits) -> Iterator[Observation]:
