@@ -23,6 +23,7 @@ from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
 MOST_SCANS = 10.0  # of labels, per second
+PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
 STUCK = 0.99  # busy for this share of the time
 
 
@@ -113,8 +114,11 @@ def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) ->
     if device.queue.get("iostats") != "0" or not loads[device.name].idle:
         return None
     # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
-    honoured = device.merges or _release(topology.machine.kernel) >= (6, 5)
-    return UNKNOWN if honoured or _moved_below(topology, device.name, loads) else None
+    since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
+    honoured = device.merges or _release(topology.machine.kernel) >= since
+    # Below other targets, copies, resyncs and write-backs move data without any I/O above.
+    passes = device.target in PASSING and _moved_below(topology, device.name, loads)
+    return UNKNOWN if honoured or passes else None
 
 
 def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bool:

@@ -130,6 +130,29 @@ def test_a_disk_that_does_not_count_is_unknown():
     assert done == ("not-counted: sde",)
 
 
+@pytest.mark.parametrize(
+    ("target", "role"),
+    [("snapshot", Role.COW), ("cache", Role.ORIGIN), ("raid", Role.DATA), ("thin-pool", Role.DATA)],
+)
+def test_work_below_an_idle_target_is_not_its_load(target, role):
+    """Copies for an origin, write-back, a resync and thin volumes: the idle device above counts well."""
+    devices = [passing("lv", target=target, queue={"iostats": "0"}), passing("store")]
+    edges = [Edge("lv", "store", role), Edge("store", "sda", Role.DATA)]
+    busy = {"lv": IDLE, "store": moved(write=did(30, 65536)), "sda": moved(write=did(30, 65536))}
+
+    loads, done = mended(topology((devices, edges), kernel="6.1"), busy)
+    assert (loads["lv"], done) == (IDLE, ())
+    assert mended(topology((devices, edges), kernel="6.12"), busy)[1] == ("not-counted: lv",)
+
+
+def test_md_honours_the_attribute_since_5_14():
+    """An array with queue/iostats 0 has no counters, whatever its disks do."""
+    array = Device("md0", Kind.ARRAY, "9:0", queue={"iostats": "0"})
+    edges = [Edge("md0", "sda", Role.DATA)]
+    for kernel, done in (("6.1", ("not-counted: md0",)), ("5.10", ())):
+        assert mended(topology(([array], edges), kernel=kernel), {"md0": IDLE})[1] == done
+
+
 def test_an_idle_volume_on_an_old_kernel_is_idle():
     """Before 6.5 the attribute reads 0 on bio-based dm and means nothing."""
     devices = [passing("lv", queue={"iostats": "0"}), passing("other")]
