@@ -16,6 +16,7 @@ from stackmap.analysis.corrections import corrected
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.analysis.findings.rules import findings
+from stackmap.analysis.findings.unjudged import Unjudged, unjudged
 from stackmap.analysis.hourly_profile import Hours
 from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.size_classes import SizeClasses
@@ -63,6 +64,7 @@ class Report:
     ``interval``: the corrected average. ``stacks``: those
     with all details, the worst and busiest first. ``others``: other busy tops;
     ``idle``: tops without load. ``left_out``: what was not used, and why.
+    ``open_questions``: what could not be judged.
     """
 
     topology: Topology
@@ -76,6 +78,7 @@ class Report:
     others: tuple[Device, ...] = ()
     idle: tuple[Device, ...] = ()
     left_out: tuple[str, ...] = ()
+    open_questions: tuple[Unjudged, ...] = ()
 
     def findings_of(self, top: str) -> tuple[Finding, ...]:
         """Return the findings on devices of the stack of *top*, the worst first."""
@@ -171,6 +174,7 @@ class Measuring:
             tuple(self.topology[name] for name in others),
             tuple(self.topology[name] for name in idle),
             tuple(self._left_out(interval)),
+            tuple(unjudged(context, found, part.devices)),
         )
 
     def _corrected(self, stretch: Stretch) -> Stretch:

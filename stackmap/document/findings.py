@@ -8,6 +8,8 @@ from itertools import groupby
 
 from stackmap.analysis.device_names import of_another
 from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.disk import slow_transfer
+from stackmap.analysis.findings.peers import slow_member
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD, Unjudged
 from stackmap.analysis.workload_mix import MIXED
@@ -22,6 +24,7 @@ NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
 JUDGED = "{what} on {disks}: no warning."
 LONGEST = " The longest queue has {queue} requests ({device}), await {await}."
+HIGH_AWAIT = (slow_member.id, slow_transfer.id)
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
@@ -45,15 +48,20 @@ def explain_document(
     topology, interval = context.topology, context.interval
     questions = [
         *(doc.Paragraph(sentence(note), "Warning:") for note in interval.notes if _is_mixed(note)),
-        *(_open_question(topology, each) for each in open_questions),
+        *(open_question(topology, each) for each in open_questions),
         *_evidence_of_health(context, found, open_questions),
     ]
-    cards = [finding_card(topology, each, number) for number, each in enumerate(found)]
+    # A problem, or a remark on a high await, comes before what was judged.
     grave = any(each.is_grave for each in found)
+    first = [each for each in found if grave or each.rule.id in HIGH_AWAIT]
+    ordered = [*first, *(each for each in found if each not in first)]
+    cards = [finding_card(topology, each, number) for number, each in enumerate(ordered)]
     return [
         *_foreign(context, doubt),
         doc.Headline((_verdict(found, open_questions), span(interval))),
-        *([*cards, *questions] if grave else [*questions, *cards]),
+        *cards[: len(first)],
+        *questions,
+        *cards[len(first) :],
         *(note for note in notes(interval) if not _is_mixed(note.text)),
     ]
 
@@ -65,16 +73,21 @@ def _is_mixed(note: str) -> bool:
 def _verdict(found: Sequence[Finding], open_questions: Sequence[Unjudged]) -> str:
     """Return the number of findings per severity, and what could not be judged."""
     verdict = _counts(found)
-    subjects = ", ".join(each.question.subject for each in open_questions)
-    if subjects:
+    if open_questions:
         grave = f"{verdict}. " if any(each.is_grave for each in found) else ""
-        return f"{grave}Could not judge: {subjects}."
+        return grave + not_judged(open_questions)
     if not verdict:
         return NO_PROBLEM
     return verdict if any(each.is_grave for each in found) else f"{NO_WARNING}; {verdict}"
 
 
-def _open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
+def not_judged(open_questions: Sequence[Unjudged]) -> str:
+    """Return "Could not judge: overload, layout."; "" without *open_questions*."""
+    subjects = ", ".join(each.question.subject for each in open_questions)
+    return f"Could not judge: {subjects}." if subjects else ""
+
+
+def open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
     """Return why a question is open, and what would answer it."""
     question, words = unjudged.question, words_of(topology, unjudged.observed)
     return doc.Paragraph(

@@ -10,7 +10,7 @@ from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, 
 from stackmap.document.describe import layout as described
 from stackmap.document.units import KIB, UNKNOWN, change_percent, percent, rate, size
 from stackmap.document.whatif_sentences import NARROW, conclusions, headline
-from stackmap.document.wording import listed, plural
+from stackmap.document.wording import listed, plural, sentence
 from stackmap.model.raid import Layout
 
 HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
@@ -29,6 +29,7 @@ def document(projection: Projection) -> Iterator[Block]:
 def blocks(projection: Projection, key: str) -> Iterator[Block]:
     """Yield the layouts, the load, the conclusion and the figures; *key* is unique on a page."""
     yield Paragraph(headline(projection), headline=True)
+    yield from (Paragraph(sentence(note), "Warning:") for note in projection.notes)
     yield Terms(
         (
             ("now", _layout(projection.now.layout)),

@@ -32,6 +32,7 @@ def whatif_json(projection: Projection) -> Json:
         "unmodelled": list(projection.unmodelled),
         "corrections": list(projection.corrections),
         "events": list(projection.events),
+        "notes": list(projection.notes),
     }
 
 

@@ -32,7 +32,7 @@ OVERLOAD = Question(
     "overload",
     "{device} has {queue} requests in flight with an await of {await}; its await at a low queue "
     "depth is unknown{others}.",
-    "Give figures of a quiet time: `--baseline FILE`.",
+    "Give figures of a quiet time: `stackmap explain --baseline FILE`.",
 )
 LAYOUT = Question(
     "layout",

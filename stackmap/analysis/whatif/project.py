@@ -23,6 +23,7 @@ from stackmap.analysis.whatif.volume_context import (
     require_whole_volume,
     volume_context,
 )
+from stackmap.analysis.workload_mix import FEW, mixed
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import LayoutRequest
@@ -54,6 +55,7 @@ def project(
         room=capacity.room(topology, layout, context.size, pvs_of(topology, context)),
         corrections=window.corrections,
         events=window.events,
+        notes=window.notes,
     )
 
 
@@ -125,14 +127,18 @@ class _Window(NamedTuple):
     counts: tuple[int, ...]
     corrections: tuple[str, ...]
     events: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeContext) -> _Window:
     average = Average()
     parts: list[Measured] = []
     counts: list[int] = []
+    first: list[Interval] = []
     for interval in intervals:
         average.add(interval)
+        if len(first) <= FEW:
+            first.append(interval)
         right = corrected(topology, interval)
         part = measured(Ledger(topology, right.loads, right.seconds), context)
         if part is not None:  # one interval may tell less than all together
@@ -152,6 +158,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
         tuple(counts),
         result.corrections,
         result.events,
+        mixed(first),
     )
 
 

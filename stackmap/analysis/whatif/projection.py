@@ -105,6 +105,7 @@ class Projection(NamedTuple):
     ``unmodelled``: what the figures leave out, in sentences. ``total``: the load where the input
     does not separate reads and writes; ``read`` and ``write`` are then its likely mix, and
     ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
+    ``notes``: what makes the average doubtful.
     """
 
     device: Device
@@ -122,6 +123,7 @@ class Projection(NamedTuple):
     unmodelled: tuple[str, ...] = ()
     corrections: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     total: Stream | None = None
     bytes_known: bool = True
     room: Room | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Paragraph, Section
-from stackmap.document.findings import finding_card
+from stackmap.document.findings import finding_card, open_question
 
 NOTHING = (
     "No rule found a problem in the measured interval. This does not prove that all is well: the "
@@ -17,10 +17,11 @@ INTRO = (
 
 
 def section(report: Report) -> Section:
-    """Return one card per finding, the worst first."""
+    """Return what could not be judged and one card per finding, the worst first."""
+    questions = [open_question(report.topology, each) for each in report.open_questions]
     if not report.findings:
-        return Section("findings", "Findings", (Paragraph(NOTHING),))
+        return Section("findings", "Findings", (Paragraph(NOTHING), *questions))
     cards = [
         finding_card(report.topology, each, number) for number, each in enumerate(report.findings)
     ]
-    return Section("findings", "Findings", (Paragraph(INTRO), *cards))
+    return Section("findings", "Findings", (Paragraph(INTRO), *questions, *cards))

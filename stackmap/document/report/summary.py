@@ -21,6 +21,7 @@ from stackmap.document.blocks import (
 )
 from stackmap.document.cost_sentences import at_disks as disk_bytes
 from stackmap.document.cost_sentences import costs
+from stackmap.document.findings import not_judged
 from stackmap.document.report.proposal_summary import proposed, risks_of
 from stackmap.document.report.proposals import proposed_layout
 from stackmap.document.report.stack_summary import (
@@ -86,7 +87,12 @@ def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
     worst = next((each for each in report.findings if each.is_grave), None)
     if worst is not None:
         return filled(worst.rule.advice, words_of(report.topology, worst.observed))
-    return f"Nothing yet: {_why_not(proposals)}." if proposals else f"{NOTHING_WRONG} {TO_JUDGE}"
+    if proposals:
+        return f"Nothing yet: {_why_not(proposals)}."
+    first = next(iter(report.open_questions), None)
+    if first is not None:
+        return f"{not_judged(report.open_questions)} {first.question.advice}"
+    return f"{NOTHING_WRONG} {TO_JUDGE}"
 
 
 def _why_not(proposals: tuple[Proposal, ...]) -> str:
@@ -159,7 +165,8 @@ def _wrong(report: Report) -> Iterator[Block]:
     """Yield the worst findings, and how many there are."""
     grave = [each for each in report.findings if each.is_grave]
     remarks = len(report.findings) - len(grave)
-    more = f"{plural(remarks, 'remark')} under Findings." if remarks else ""
+    remarked = f"{plural(remarks, 'remark')} under Findings." if remarks else ""
+    more = paragraph((not_judged(report.open_questions), remarked))
     if not grave:
         yield Paragraph(paragraph((NOTHING_WRONG, more)), "Findings:")
         return
