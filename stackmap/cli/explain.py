@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from stackmap.analysis.findings.unjudged import unjudged
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
 from stackmap.cli.output import as_markdown, as_text, tell
+from stackmap.cli.progress import waiting
 from stackmap.document.findings import explain_document, rules_document
 from stackmap.errors import NoInterval
 from stackmap.measurement.baseline import read_baseline
@@ -24,11 +26,14 @@ from stackmap.sources import limits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from stackmap.analysis.findings.rule import Severity
+    from stackmap.analysis.findings.rule import Finding, Severity
+    from stackmap.analysis.findings.unjudged import Unjudged
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.measurement import Measurement
     from stackmap.model.interval import Interval
+    from stackmap.model.io_limit import IoLimit
+    from stackmap.model.topology import Topology
 
 COUNT = 10  # intervals of a second on a live machine
 MAX_SAMPLES = 1800  # of a recording: all intervals are held, 100 KB each for 200 devices
@@ -76,13 +81,9 @@ def command(
     severities: list[Severity] = []
     judged = True
     for number, batch in enumerate(_batches(measured, options)):
-        context = (
-            measured_context(topology, batch, before, caps)
-            if batch
-            else Context(topology, limits=caps)
+        context, found, open_questions = waiting(
+            "examining", partial(_judged, topology, batch, before, caps, part)
         )
-        found = findings(context, part)
-        open_questions = unjudged(context, found, part.devices)
         if as_json:
             click.echo(json.dumps(explain_json(context, found, open_questions)))
         else:
@@ -93,6 +94,22 @@ def command(
         judged = judged and not open_questions
     if exit_code:
         session.status = status_of(severities, judged=judged) or session.status
+
+
+def _judged(
+    topology: Topology,
+    batch: list[Interval],
+    before: Interval | None,
+    caps: tuple[IoLimit, ...],
+    part: Topology,
+) -> tuple[Context, list[Finding], list[Unjudged]]:
+    """Return what is judged, what is found on *part* and what stays open."""
+    if batch:
+        context = measured_context(topology, batch, before, caps)
+    else:
+        context = Context(topology, limits=caps)
+    found = findings(context, part)
+    return context, found, unjudged(context, found, part.devices)
 
 
 def _batches(measured: Measurement, options: MeasuringOptions) -> Iterator[list[Interval]]:

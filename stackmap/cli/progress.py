@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 PATIENCE = 2.0  # seconds of waiting before the line appears
 STEP = 0.5  # seconds between two updates
@@ -74,3 +75,9 @@ class Progress:
         if self._total is None or spent > self._total:
             return f"{self._doing}: {spent:.0f} s"
         return f"{self._doing}: {spent:.0f} of {self._total:.0f} s"
+
+
+def waiting(doing: str, work: Callable[[], Result]) -> Result:
+    """Return what *work* returns; on a terminal, show what is being done while it takes its time."""
+    (result,) = Progress(doing)(work() for _ in range(1))
+    return result

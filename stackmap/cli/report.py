@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
 from stackmap.cli.options import MAX_SAMPLES, force_option, measuring, onto_option
+from stackmap.cli.progress import waiting
 from stackmap.cli.usage import missing
 from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
@@ -20,6 +22,8 @@ from stackmap.render.report_data import report_data
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stackmap.analysis.plan.plan_context import PlanContext
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
@@ -81,6 +85,19 @@ def command(
     taken = Measuring(measured.topology, tuple(measured.devices))
     for interval in measured.intervals():
         taken.add(interval)
+    make = partial(_page, measured, taken, requests, onto, markdown=markdown)
+    _write(file, waiting("making the page", make))
+
+
+def _page(
+    measured: Measurement,
+    taken: Measuring,
+    requests: Mapping[str, LayoutRequest],
+    onto: tuple[str, ...],
+    *,
+    markdown: bool,
+) -> str:
+    """Return the page on what was measured, with a proposal per layout in *requests*."""
     found = taken.report(limits.read(measured.source.host, measured.topology))
     if found is None or not found.stacks:
         raise InputError("nothing to report: no stack has any figures")
@@ -90,7 +107,7 @@ def command(
         for layout, request in requests.items()
     )
     page = page_of(found, proposals, report_data(found, proposals))
-    _write(file, _drawn(page, markdown=markdown))
+    return _drawn(page, markdown=markdown)
 
 
 def _plan_context(

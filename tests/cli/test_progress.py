@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from stackmap.cli import progress
+from stackmap.cli import progress, stackmap
 from stackmap.cli.output import CLEAR
-from stackmap.cli.progress import Progress
+from stackmap.cli.progress import Progress, waiting
+
+SAMPLES = Path(__file__).parents[2] / "sample_topologies"
 
 
 def slow(count, seconds):
@@ -74,3 +78,30 @@ def test_a_pipe_gets_nothing(capsys, monkeypatch):
 
     assert list(Progress("measuring")(slow(2, 0.1))) == [0, 1]
     assert capsys.readouterr().err == ""
+
+
+def test_work_after_the_last_interval_is_shown(monkeypatch):
+    """The result comes back, an error too, and the line goes."""
+    terminal = impatient(monkeypatch)
+
+    assert waiting("examining", lambda: list(slow(1, 0.5))) == [0]
+    assert f"{CLEAR}examining: 0 s" in terminal.getvalue()
+    assert terminal.getvalue().endswith(CLEAR)
+    with pytest.raises(ZeroDivisionError):
+        waiting("examining", lambda: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"), [(["explain"], "examining"), (["report", "-o", "-"], "making the page")]
+)
+def test_commands_show_it(command, what, monkeypatch):
+    """Reading takes no time here, judging and drawing do."""
+    seen = []
+    monkeypatch.setattr(
+        progress.Progress, "__call__", lambda self, items: (seen.append(self), items)[1]
+    )
+    text = SAMPLES / "laptop-luks-lvm/input/iostat-worst.txt"
+    words = ["--from", str(SAMPLES / "laptop-luks-lvm"), *command, "--input", str(text)]
+    CliRunner().invoke(stackmap, words, catch_exceptions=False)
+
+    assert seen[-1]._line(3.0) == f"{what}: 3 s"
