@@ -141,7 +141,7 @@ def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: L
     if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
         return " This is only a remark, because another peer is as slow."
     if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
-        return " This is only a remark, because it was not slower in intervals with a short queue."
+        return " This is only a remark, because it was much slower only with a long queue."
     return ""
 
 
