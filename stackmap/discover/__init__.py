@@ -7,6 +7,7 @@ could not be learned is listed once in ``Topology.unknown``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from stackmap.discover import device_mapper, disks
@@ -20,6 +21,10 @@ from stackmap.model.device import Device, Use
 from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 from stackmap.sources.sysfs import Block, attribute
+
+# Files with the kernel's release as the third word, and with the host's name; a sosreport has the second ones.
+VERSION = ("/proc/version", "/sos_commands/kernel/uname_-a")
+HOSTNAME = ("/proc/sys/kernel/hostname", "/sos_commands/host/hostname")
 
 
 def discover(
@@ -43,7 +48,7 @@ def discover(
         )
         for each in found
     ]
-    unknown = [*scan.unknown, *device_mapper.unknown(found)]
+    unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
     if metadata:
         devices, refused = with_metadata(host, devices)
         unknown += refused
@@ -54,9 +59,13 @@ def discover(
 
 def machine(host: Host) -> Machine:
     """Return the host name, kernel release and boot id."""
-    words = attribute(host, "/proc/version").split()
+    version, name = (
+        next(filter(None, (attribute(host, path) for path in paths)), "")
+        for paths in (VERSION, HOSTNAME)
+    )
+    words = version.split()
     return Machine(
-        host=attribute(host, "/proc/sys/kernel/hostname"),
+        host=name,
         kernel=words[2] if len(words) > 2 else "",
         boot=attribute(host, "/proc/sys/kernel/random/boot_id"),
     )
@@ -70,6 +79,12 @@ def _read(scan: Scan, block: Block) -> Discovered:
 
         return arrays.read(scan, block)
     return disks.read(scan, block)
+
+
+def _unknown_sizes(found: Iterable[Discovered]) -> Iterator[str]:
+    titles = sorted(each.device.title for each in found if each.device.size is None)
+    if titles:
+        yield f"size of {', '.join(titles)}: not in the input"
 
 
 def _joined(device: Device, member_states: str, users: tuple[Use, ...]) -> Device:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from stackmap.discover.base_device import base_device
 from stackmap.discover.discovered import Discovered
+from stackmap.discover.inference import NOTHING_BELOW
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.sources import mdraid, sysfs, udev
+from stackmap.sources import mdraid, mdstat, sysfs, udev
 from stackmap.sources.mdraid import Array, Member
 from stackmap.sources.sysfs import Block
+
+NO_LAYOUT = "data layout of {devices}: its attribute md/layout cannot be read"
 
 
 def read(scan: Scan, block: Block) -> Discovered:
     """Return the array *block*, its members in slot order."""
     array = mdraid.read(scan.host, block)
+    if not array.attributes["level"] and scan.partial:
+        array = mdstat.read(scan.host).get(block.name, array)
     properties = udev.properties(scan.host, block.number)
     alias = properties.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
@@ -34,7 +40,19 @@ def read(scan: Scan, block: Block) -> Discovered:
     # To a container every disk is a spare; the arrays built from them know the real states.
     states = {} if array.is_container else {member.name: member.state for member in members}
     edges = tuple(_edge(block, array, member) for member in members)
-    return Discovered(device, edges, states)
+    return Discovered(device, edges, states, tuple(_uncertainties(scan, array, members)))
+
+
+def _uncertainties(scan: Scan, array: Array, members: Collection[Member]) -> Iterator[str]:
+    """Yield what the input lacks of *array* and its *members*."""
+    if array.attributes["level"] == "raid10" and array.layout is None:
+        yield NO_LAYOUT
+    if scan.partial and not members:
+        yield NOTHING_BELOW
+    for member in members:
+        if member.name not in scan.blocks:
+            name = member.name.replace("{", "{{").replace("}", "}}")
+            yield f"member {name} of {{devices}}: not among the block devices of the input"
 
 
 def _edge(block: Block, array: Array, member: Member) -> Edge:

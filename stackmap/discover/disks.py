@@ -11,7 +11,7 @@ from stackmap.discover.scan import Scan
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge
 from stackmap.model.units import SECTOR
-from stackmap.sources import disk_identity, sysfs
+from stackmap.sources import disk_identity, sysfs, udev
 from stackmap.sources.sysfs import Block
 
 # Disks with bio-based drivers, which never merge.
@@ -35,6 +35,11 @@ def read(scan: Scan, block: Block) -> Discovered:
 def _partition(scan: Scan, block: Block) -> Discovered:
     start = sysfs.parse_int(sysfs.attribute(scan.host, f"{block.path}/start"))
     size = sysfs.size(scan.host, block)
+    if start is None:  # udev has both, the size in sectors too
+        entry = udev.properties(scan.host, block.number)
+        start = sysfs.parse_int(entry.get("ID_PART_ENTRY_OFFSET", ""))
+        sectors = sysfs.parse_int(entry.get("ID_PART_ENTRY_SIZE", ""))
+        size = size if sectors is None else sectors * SECTOR
     base = base_device(scan, block, Kind.PARTITION, size=size)
     offset = None if start is None else start * SECTOR
     edge = Edge(block.name, block.disk, Role.DATA, offset, size)

@@ -27,6 +27,8 @@ NO_LEVEL = "RAID level of {devices}: needs root (dmsetup table)"
 PARITY = "raid4 and raid5 look alike without the table (needs root): {devices} may be either"
 SPREAD = "data layout of {devices}: needs root (dmsetup table)"
 
+NOTHING_BELOW = "devices below {devices}: not in the input"
+
 MIN_RAID6_MEMBERS = 5  # in LVM
 SMALLEST_CHUNK = 4096  # bytes; a smaller minimum_io_size is a disk's sector
 
@@ -59,7 +61,8 @@ def read(scan: Scan, mapped: MappedDevice) -> Discovered:
         counted=target != "thin-pool",
         merges=target == "multipath",
     )
-    uncertainties = (shape.uncertainty,) if shape.uncertainty else ()
+    doubts = (shape.uncertainty, NOTHING_BELOW if scan.partial and not names else "")
+    uncertainties = tuple(filter(None, doubts))
     return Discovered(device, tuple(edges(scan, mapped, target)), uncertainties=uncertainties)
 
 
@@ -87,7 +90,7 @@ def _infer_layout(scan: Scan, target: str, device: Device, names: list[str]) -> 
         return InferredLayout(layout("mirror", images or len(names)))
     if target == "raid":
         blocks = [other.block for other in below if _ending(other) == "rimage"]
-        sizes = [sysfs.size(scan.host, block) for block in blocks]
+        sizes = [sysfs.size(scan.host, block) or 0 for block in blocks]
         return infer_raid(device.size or 0, sizes, chunk)
     if chunk * len(names) == sysfs.parse_int(device.queue.get("optimal_io_size", "")):
         return InferredLayout(layout("striped", len(names), chunk))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from stackmap.discover.partial_tree import completed, is_partial
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
@@ -28,6 +29,7 @@ class Scan:
 
     ``names``: kernel names by device number. ``mapped``: device-mapper devices by kernel name.
     ``tables`` and ``statuses``: None if refused. ``unknown``: the refusals, as sentences.
+    ``partial``: whether sysfs is incomplete; see ``partial_tree``.
     """
 
     host: Host
@@ -39,6 +41,7 @@ class Scan:
     unknown: tuple[str, ...]
     geometry: bool
     counters: bool
+    partial: bool = False
 
     @cached_property
     def nvme_paths(self) -> Mapping[str, tuple[str, ...]]:
@@ -73,7 +76,11 @@ class Scan:
 def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
     """Read sysfs of *host*, and dmsetup's tables if there is a device-mapper device."""
     numbers = {} if counters else partitions.read(host)
-    blocks = {b.name: b for b in sysfs.read(host, numbers) if _is_there(host, b)}
+    listed = sysfs.read(host, numbers)
+    partial = is_partial(listed)
+    if partial:
+        listed = completed(host, listed)
+    blocks = {block.name: block for block in listed if _is_there(host, block)}
     mapped = dm.read(host, blocks.values())
     refused: list[str] = []
     tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
@@ -88,12 +95,13 @@ def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
         unknown=tuple(refused),
         geometry=geometry,
         counters=counters,
+        partial=partial,
     )
 
 
 def _is_there(host: Host, block: Block) -> bool:
-    """Whether *block* can do I/O: an unused loop device has size 0."""
-    return bool(block.entries & KEPT_EMPTY) or sysfs.size(host, block) > 0
+    """Whether *block* can do I/O: an unused loop device has size 0; an unknown size may be any."""
+    return bool(block.entries & KEPT_EMPTY) or sysfs.size(host, block) != 0
 
 
 def _have_states(tables: Segments | None) -> bool:

@@ -38,6 +38,7 @@ from stackmap.host.file_tree import open_tree
 from stackmap.host.log import Refusal
 from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.recorded_text import parse_json, recorded_text
+from stackmap.host.sosreport import Sosreport
 from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
 from stackmap.host.udev_record import parse_udev
 
@@ -74,6 +75,7 @@ class CapturedHost:
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
         self._window = WHOLE_RECORDING
         self._padded = False
+        self._sosreport = Sosreport(self._tree, path)
         self._background: ReplayedAnswer[object] | None = None
         self._was_background_pending = False
 
@@ -122,7 +124,10 @@ class CapturedHost:
 
     def run(self, *command: str) -> str:
         """Return the recorded output of *command*."""
-        printed = self._newest_answer("run " + " ".join(command), command_file(command))
+        path = command_file(command)
+        printed = self._newest_answer("run " + " ".join(command), path)
+        if printed is None:
+            printed = self._sosreport.output(path)
         if printed is None:
             raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
         return printed
@@ -130,7 +135,7 @@ class CapturedHost:
     def udev(self, number: str) -> dict[str, str]:
         """Return the recorded udev properties."""
         text = self._newest_answer(f"udev {number}", udev_file(number))
-        return {} if text is None else parse_udev(text)
+        return self._sosreport.udev(number) if text is None else parse_udev(text)
 
     def volumes(self) -> list[dict[str, Json]]:
         """Return libblockdev's records of LVM."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Kind, Role
-from stackmap.sources import dm_commands, lvm_names
+from stackmap.sources import dm_commands, lvm_names, udev
 from stackmap.sources.sysfs import Block, attribute, read_only
 
 # Target and kind by the beginning of the uuid, longer beginnings first.
@@ -42,6 +42,10 @@ _TARGETS_BY_BELOW = {
     "cow": ("snapshot", Kind.SNAPSHOT),
     "real": ("snapshot-origin", Kind.VOLUME),
 }
+
+
+# Headings of plain ``dmsetup info -c``.
+COLUMNS = ["Name", "Maj", "Min", "Stat", "Open", "Targ", "Event", "UUID"]
 
 
 class MappedDevice(NamedTuple):
@@ -94,10 +98,16 @@ def parse(text: str) -> dict[str, DmInfo]:
     """
     Return the devices by number; any columns may stand in between.
 
+    Separated by "|" as stackmap asks, or by spaces under a heading as ``dmsetup info -c`` prints.
+
     >>> parse("vg-lv|254|3|L-sw|LVM-abc")
     {'254:3': DmInfo(name='vg-lv', uuid='LVM-abc', suspended=True, read_only=False)}
     """
-    lines = (line.split("|") for line in text.splitlines())
+    first, _, rest = text.partition("\n")
+    if first.split() == COLUMNS:
+        lines = (_padded(line.split()) for line in rest.splitlines())
+    else:
+        lines = (line.split("|") for line in text.splitlines())
     return {
         f"{words[1]}:{words[2]}": DmInfo(
             words[0], words[-1], words[3][2] == "s", words[3][3] == "r"
@@ -107,11 +117,20 @@ def parse(text: str) -> dict[str, DmInfo]:
     }
 
 
+def _padded(words: list[str]) -> list[str]:
+    """Return the words of a row of ``dmsetup info -c``, with "" for the uuid it may lack."""
+    return words + [""] * (len(COLUMNS) - len(words))
+
+
 def _from_sysfs(host: Host, block: Block) -> DmInfo:
     path = f"{block.path}/dm"
+    name, uuid = attribute(host, f"{path}/name"), attribute(host, f"{path}/uuid")
+    if not name:  # a partial tree
+        said = udev.properties(host, block.number)
+        name, uuid = said.get("DM_NAME", block.listed_name), said.get("DM_UUID", "")
     return DmInfo(
-        name=attribute(host, f"{path}/name"),
-        uuid=attribute(host, f"{path}/uuid"),
+        name=name,
+        uuid=uuid,
         suspended=attribute(host, f"{path}/suspended") == "1",
         read_only=read_only(host, block),
     )

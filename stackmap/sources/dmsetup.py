@@ -10,20 +10,30 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.units import SECTOR
 from stackmap.sources.dm_commands import STATUS, TABLE
 from stackmap.sources.dm_targets.segment import Segment
 from stackmap.sources.lvm_names import unmangle
 
+NO_DEVICES = "No devices found"
 _LINE = re.compile(r"(.*?): (\d+) (\d+) (\S+)(.*)")
 
 Segments = dict[str, tuple[Segment, ...]]
 
 
 def read_tables(host: Host) -> Segments:
-    """Return the live tables."""
-    return parse(host.run(*TABLE))
+    """Return the live tables; ``SourceError`` if the text is the message of a failed command."""
+    text = host.run(*TABLE)
+    found = parse(text)
+    # A device without a table is "name:".
+    others = [
+        line for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")
+    ]
+    if not found and others and others[0] != NO_DEVICES:
+        raise SourceError(f"dmsetup table: {others[0][:80]}")
+    return found
 
 
 def read_statuses(host: Host) -> Segments:

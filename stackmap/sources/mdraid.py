@@ -41,6 +41,13 @@ FACTS = {
 }
 
 
+ATTRIBUTES = (
+    "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
+    "sync_action", "sync_completed", "uuid", "bitmap_type", *FACTS.values(),
+)  # fmt: skip
+STATE_UNKNOWN = "unknown"  # of a member in a slot, which may not be in sync
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A member: its ``slot`` (None for spare and faulty ones), its ``states``, its data ``offset`` in sectors."""
@@ -60,7 +67,9 @@ class Member:
 
     @property
     def state(self) -> str:
-        """Its state in one word; "active" if in sync."""
+        """Its state in one word; "active" if in sync, "" if unknown."""
+        if STATE_UNKNOWN in self.states:
+            return ""
         for word in ("faulty", "replacement", "journal", "in_sync"):
             if word in self.states:
                 return "active" if word == "in_sync" else word
@@ -83,15 +92,17 @@ class Array:
 
     @property
     def layout(self) -> Layout | None:
-        """How it spreads data; None for a container or a level without geometry."""
+        """How it spreads data; None for a container, a level without geometry, or if unknown."""
         attributes = self.attributes
         level = attributes["level"]
-        code = parse_int(_current(attributes["layout"])) or 0
-        variant, copies = _PARITY_LAYOUTS.get(code, ""), None
+        code = parse_int(_current(attributes["layout"]))
+        variant, copies = "", None
         if level == "raid10":
+            if not code:  # there is no such layout: the attribute could not be read
+                return None
             variant, copies = _raid10(code)
-        elif level not in ("raid5", "raid6"):
-            variant = ""
+        elif level in ("raid5", "raid6") and code is not None:
+            variant = _PARITY_LAYOUTS.get(code, "")
         chunk = parse_int(_current(attributes["chunk_size"]))
         members = parse_int(_current(attributes["raid_disks"])) or 0
         return layout(level, members, chunk, copies, variant)
@@ -115,13 +126,12 @@ def read(host: Host, block: Block) -> Array:
     """Return the array *block*."""
     path = f"{block.path}/md"
     entries = list_names(host, path)
-    wanted = (
-        "level", "layout", "raid_disks", "chunk_size", "degraded", "array_state",
-        "sync_action", "sync_completed", "uuid", "bitmap_type", *FACTS.values(),
-    )  # fmt: skip
     members = [_member(host, path, name) for name in entries if name.startswith(_MEMBER)]
     return Array(
-        {n: attribute(host, f"{path}/{n}") if n.split("/")[0] in entries else "" for n in wanted},
+        {
+            name: attribute(host, f"{path}/{name}") if name.split("/")[0] in entries else ""
+            for name in ATTRIBUTES
+        },
         tuple(sorted(members, key=lambda member: (member.slot is None, member.slot, member.name))),
     )
 

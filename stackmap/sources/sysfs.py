@@ -37,7 +37,8 @@ class Block(NamedTuple):
     A block device as sysfs shows it.
 
     ``path``: its directory; ``entries``: the names in it. ``diskseq``: "" if not
-    read. ``disk``: the disk of a partition, "" for all else.
+    read. ``disk``: the disk of a partition, "" for all else. ``listed_size`` (bytes), ``listed_below``
+    and ``listed_name`` (device-mapper's): from other files where sysfs is incomplete; see ``partial_tree``.
     """
 
     name: str
@@ -46,6 +47,9 @@ class Block(NamedTuple):
     number: str
     diskseq: str = ""
     disk: str = ""
+    listed_size: int | None = None
+    listed_below: tuple[str, ...] = ()
+    listed_name: str = ""
 
 
 def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
@@ -72,9 +76,10 @@ def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
     return found
 
 
-def size(host: Host, block: Block) -> int:
-    """Return the size of *block* in bytes."""
-    return (parse_int(attribute(host, f"{block.path}/size")) or 0) * SECTOR
+def size(host: Host, block: Block) -> int | None:
+    """Return the size of *block* in bytes, None if unknown."""
+    sectors = parse_int(attribute(host, f"{block.path}/size"))
+    return block.listed_size if sectors is None else sectors * SECTOR
 
 
 def read_only(host: Host, block: Block) -> bool:
@@ -111,9 +116,8 @@ def parse_int(text: str) -> int | None:
 
 def slaves(host: Host, block: Block) -> list[str]:
     """Return the kernel names of the devices below *block*."""
-    if "slaves" not in block.entries:
-        return []
-    return [kernel_name(name) for name in list_names(host, f"{block.path}/slaves")]
+    names = list_names(host, f"{block.path}/slaves") if "slaves" in block.entries else []
+    return [kernel_name(name) for name in names] or list(block.listed_below)
 
 
 def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:

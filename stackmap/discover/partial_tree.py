@@ -1,0 +1,92 @@
+"""
+Trees with only a part of sysfs, as tools and people copy it; a sosreport has no sizes, numbers or ``slaves/``.
+
+Names and numbers come from ``/proc/partitions`` and ``/proc/diskstats``, sizes from the former,
+and what lies below a device from the tree that ``lsblk`` printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+
+from stackmap.host import Host
+from stackmap.sources import diskstats, lsblk, partitions
+from stackmap.sources.sysfs import DM_ENTRIES, ROOT, Block, attribute
+
+# Entries of a device's directory that tell its kind, by name.
+_KINDS = (
+    (re.compile(r"dm-\d+"), DM_ENTRIES),
+    (re.compile(r"md(?:\d+|_.+)"), frozenset({"md"})),
+    (re.compile(r"loop\d+"), frozenset({"loop"})),
+    (re.compile(r"bcache\d+"), frozenset({"bcache"})),
+)
+# Devices that exist without a medium; most machines have some.
+_OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram|fd)\d+")
+# Texts of lsblk: of sosreports, which name them after the command, and of other trees.
+LSBLK = ("/sos_commands/block/lsblk", "/cmd/lsblk.txt")
+
+
+def is_partial(blocks: Iterable[Block]) -> bool:
+    """Whether *blocks*, read from sysfs, lack devices or sizes; mapped devices are not judged."""
+    whole = [block for block in blocks if not block.name.startswith("dm-")]
+    return not whole or any("size" not in block.entries for block in whole)
+
+
+def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
+    """Return *blocks* and the devices that only /proc lists, with the facts of other files."""
+    in_sysfs = {block.name: block for block in blocks}
+    listed = partitions.parse(attribute(host, partitions.PATH))
+    counted = dict(_counted(host))
+    numbers = {name: number for name, (number, _) in counted.items()}
+    numbers |= {name: number for name, (number, _) in listed.items()}
+    names = {number: name for name, number in numbers.items()}
+    text = next(filter(None, (attribute(host, path) for path in LSBLK)), "")
+    drawn = lsblk.parse(text)
+    found = []
+    for name in dict.fromkeys([*in_sysfs, *numbers]):
+        block = in_sysfs.get(name) or _block(name, numbers.keys() | in_sysfs)
+        if numbers and name not in numbers and not block.entries:
+            continue  # it went away while it was read
+        _, size = listed.get(name, ("", None))
+        if size is None and _OFTEN_EMPTY.fullmatch(name):
+            size = 0 if listed or not counted.get(name, ("", False))[1] else None
+        number = block.number or numbers.get(name, "")
+        said = drawn.get(number, lsblk.Listed("", ()))
+        found.append(
+            block._replace(
+                number=number,
+                entries=block.entries | _entries(name),
+                listed_size=size,
+                listed_below=tuple(names[below] for below in said.below if below in names),
+                listed_name=said.name,
+            )
+        )
+    return found
+
+
+def _counted(host: Host) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """Yield the names in /proc/diskstats, with their numbers and whether they did any I/O."""
+    for line in attribute(host, diskstats.PATH).splitlines():
+        words = line.split()
+        if (
+            len(words) > len(("major", "minor", "name"))
+            and words[0].isdecimal()
+            and words[1].isdecimal()
+        ):
+            yield words[2], (f"{words[0]}:{words[1]}", any(word != "0" for word in words[3:]))
+
+
+def _block(name: str, known: AbstractSet[str]) -> Block:
+    """Return a device that sysfs does not list; a partition if its disk is *known*."""
+    stem = name.rstrip("0123456789")
+    # sda1 is on sda; where the disk ends in a digit, a "p" stands between: nvme0n1p1.
+    disks = [stem, stem[:-1] if re.search(r"\dp$", stem) else ""] if stem != name else []
+    disk = next((disk for disk in disks if disk in known), "")
+    path = "/".join([ROOT, *(part.replace("/", "!") for part in (disk, name) if part)])
+    return Block(name, path, frozenset(), "", disk=disk)
+
+
+def _entries(name: str) -> frozenset[str]:
+    return next((entries for form, entries in _KINDS if form.fullmatch(name)), frozenset())

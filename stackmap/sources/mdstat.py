@@ -1,0 +1,111 @@
+"""
+``/proc/mdstat``: md's arrays and their members, for trees without ``/sys/block/mdN/md``.
+
+The number behind a member is that of its superblock, which is its slot only until a member is
+replaced. So while fewer are in sync than there are, which of them are is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from stackmap.host import Host
+from stackmap.model.units import KIB
+from stackmap.sources.mdraid import ATTRIBUTES, STATE_UNKNOWN, Array, Member
+from stackmap.sources.sysfs import attribute
+
+PATH = "/proc/mdstat"
+
+_ARRAY = re.compile(r"(\S+) : (active|inactive)( \((?:auto-)?read-only\))?((?: \S+)*)\s*")
+_MEMBER = re.compile(r"(\S+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
+_FACTS = {
+    "metadata_version": re.compile(r"super (\S+)"),
+    "layout": re.compile(r"algorithm (\d{1,3})"),
+    "raid_disks": re.compile(r"\[(\d{1,6})/\d{1,6}\]"),
+    "sync_action": re.compile(r"(resync|recover|check|reshape)(?:y)?\s*="),
+    "sync_completed": re.compile(r"\((\d{1,20}/\d{1,20})\)"),
+}
+_CHUNK = re.compile(r"(\d{1,9})k chunks?")
+_IN_SYNC = re.compile(r"\[\d{1,6}/(\d{1,6})\]")
+_COPIES = re.compile(r"(\d{1,3}) (near|far|offset)-copies")
+_STATES = {"F": "faulty", "S": "spare", "J": "journal", "R": "replacement", "W": "write_mostly"}
+
+
+def read(host: Host) -> Mapping[str, Array]:
+    """Return the arrays by kernel name, {} if the file cannot be read."""
+    return parse(attribute(host, PATH))
+
+
+def parse(text: str) -> dict[str, Array]:
+    """Return the arrays by kernel name, with what the text says of each."""
+    lines: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        if match := _ARRAY.fullmatch(line):
+            name = match[1]
+            lines[name] = [line]
+        elif name and line.startswith(" "):
+            lines[name].append(line)
+        else:
+            name = ""
+    return {name: _array(*these) for name, these in lines.items()}
+
+
+def _array(first: str, *others: str) -> Array:
+    match = _ARRAY.fullmatch(first)
+    words = match[4].split() if match else []
+    rest = "\n".join(others)
+    found = {key: match[1] for key, form in _FACTS.items() if (match := form.search(rest))}
+    in_sync = _IN_SYNC.search(rest)
+    members = [_member(word) for word in words]
+    known = [member for member in members if member is not None]
+    holding = [member for member in known if member.states <= {"in_sync", "write_mostly"}]
+    attributes = {
+        **dict.fromkeys(ATTRIBUTES, ""),
+        **found,
+        "level": next((word for word in words if "[" not in word), ""),
+        "array_state": _state(first),
+        "layout": found.get("layout") or _raid10_layout(rest),
+    }
+    if chunk := _CHUNK.search(rest):
+        attributes["chunk_size"] = str(int(chunk[1]) * KIB)
+    if in_sync:
+        attributes["degraded"] = str(max(0, int(found["raid_disks"]) - int(in_sync[1])))
+    else:  # raid0 and linear have no spares
+        attributes["raid_disks"] = str(len(holding))
+    if in_sync and int(in_sync[1]) < len(holding):
+        known = [_uncertain(member) if member in holding else member for member in known]
+    key = {member: (member.slot is None, member.slot or 0, member.name) for member in known}
+    return Array(attributes, tuple(sorted(known, key=key.__getitem__)))
+
+
+def _member(word: str) -> Member | None:
+    match = _MEMBER.fullmatch(word)
+    if match is None:
+        return None
+    states = {_STATES.get(letter, "") for letter in match[3][1:-1].split(")(") if letter}
+    if not states & {"faulty", "spare", "journal", "replacement"}:
+        states.add("in_sync")
+    holds = "in_sync" in states or "replacement" in states
+    return Member(match[1], int(match[2]) if holds else None, frozenset(states))
+
+
+def _uncertain(member: Member) -> Member:
+    states = (member.states - {"in_sync"}) | {STATE_UNKNOWN}
+    return Member(member.name, member.slot, states)
+
+
+def _state(line: str) -> str:
+    if " : inactive" in line:
+        return "inactive"
+    return "readonly" if " (read-only)" in line else "active"
+
+
+def _raid10_layout(text: str) -> str:
+    """Return md's code of the copies, "" for another level."""
+    found = {kind: int(count) for count, kind in _COPIES.findall(text)}
+    if not found:
+        return ""
+    far = found.get("far") or found.get("offset") or 1
+    return str(found.get("near", 1) | far << 8 | (0x10000 if "offset" in found else 0))
