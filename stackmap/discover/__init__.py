@@ -7,7 +7,7 @@ could not be learned is listed once in ``Topology.unknown``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from stackmap.discover import device_mapper, disks
@@ -81,10 +81,12 @@ def _read(scan: Scan, block: Block) -> Discovered:
     return disks.read(scan, block)
 
 
-def _unknown_sizes(found: Iterable[Discovered]) -> Iterator[str]:
+def _unknown_sizes(found: Collection[Discovered]) -> Iterator[str]:
+    """Yield a sentence on the devices whose size is unknown."""
     titles = sorted(each.device.title for each in found if each.device.size is None)
     if titles:
-        yield f"size of {', '.join(titles)}: not in the input"
+        which = ", ".join(titles) if len(titles) < len(found) else "every device"
+        yield f"size of {which}: not in the input"
 
 
 def _joined(device: Device, member_states: str, users: tuple[Use, ...]) -> Device:

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 from stackmap.discover.scan import Scan
-from stackmap.errors import SourceError
 from stackmap.model.device import Use
 from stackmap.sources import libvirt, lvm_tags, proxmox
-from stackmap.sources.sysfs import attribute, list_names
+from stackmap.sources.sysfs import attribute, link, list_names
 
 # Directories with a PID file per virtual machine, named after it or its number.
 PID_FILES = ("/run/libvirt/qemu", "/run/qemu-server")
@@ -44,7 +43,7 @@ def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
                 pid = attribute(scan.host, f"{folder}/{entry}")
                 files = f"/proc/{pid}/fd"
                 for number in list_names(scan.host, files) if pid.isdecimal() else ():
-                    if device := scan.device_at(_link(scan, f"{files}/{number}")):
+                    if device := scan.device_at(link(scan.host, f"{files}/{number}")):
                         name = entry.removesuffix(".pid")
                         yield device, Use("vm", _guest_name(scan, name), files)
 
@@ -53,7 +52,7 @@ def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
     """Yield the devices of Ceph's OSDs: with their numbers as root, else by LV name."""
     numbered = set()
     for path, number in _osd_links(scan):
-        device = scan.device_at(_link(scan, path))
+        device = scan.device_at(link(scan.host, path))
         if device:
             numbered.add(device)
             yield device, Use("ceph", f"osd.{number}", path)
@@ -83,10 +82,3 @@ def _osd_links(scan: Scan) -> Iterator[tuple[str, str]]:
 def _guest_name(scan: Scan, name: str) -> str:
     """Return a guest's name; Proxmox names its files by number."""
     return proxmox.guest_name(scan.host, name)[0] or name if name.isdecimal() else name
-
-
-def _link(scan: Scan, path: str) -> str:
-    try:
-        return scan.host.link(path)
-    except SourceError:
-        return ""

@@ -15,6 +15,7 @@ from stackmap.model.device import Use
 from stackmap.sources import mountinfo, swaps, sysfs
 
 BTRFS = "/sys/fs/btrfs"
+BCACHEFS = "/sys/fs/bcachefs"
 
 DeviceUses = Iterator[tuple[str, Use]]
 
@@ -39,10 +40,14 @@ def device_uses(scan: Scan, found: Iterable[Discovered]) -> Mapping[str, tuple[U
 def mounts(scan: Scan) -> DeviceUses:
     """Yield the devices of mounted file systems."""
     mounted = mountinfo.read(scan.host)
-    siblings = _btrfs(scan) if any(mount.kind == "btrfs" for mount in mounted) else {}
+    kinds = {mount.kind for mount in mounted}
+    siblings = _btrfs(scan) if "btrfs" in kinds else {}
+    siblings |= _bcachefs(scan) if mountinfo.BCACHEFS in kinds else {}
     for mount in mounted:
-        device = scan.names.get(mount.number) or scan.device_at(mount.source)
-        for name in siblings.get(device, (device,)) if device else ():
+        number = scan.names.get(mount.number)
+        devices = [number] if number else [scan.device_at(path) for path in mount.sources]
+        members = (siblings.get(device, (device,)) for device in devices if device)
+        for name in dict.fromkeys(chain.from_iterable(members)):
             yield name, Use("mount", mount.point, mountinfo.PATH)
 
 
@@ -60,6 +65,18 @@ def _btrfs(scan: Scan) -> dict[str, tuple[str, ...]]:
         names = tuple(
             map(sysfs.kernel_name, sysfs.list_names(scan.host, f"{BTRFS}/{uuid}/devices"))
         )
+        found.update(dict.fromkeys(names, names))
+    return found
+
+
+def _bcachefs(scan: Scan) -> dict[str, tuple[str, ...]]:
+    """Return all devices of the same file system, for each device of a mounted bcachefs."""
+    found = {}
+    for uuid in sysfs.list_names(scan.host, BCACHEFS):
+        place = f"{BCACHEFS}/{uuid}"
+        members = [name for name in sysfs.list_names(scan.host, place) if name.startswith("dev-")]
+        links = (sysfs.link(scan.host, f"{place}/{member}/block") for member in members)
+        names = tuple(sysfs.kernel_name(link.rpartition("/")[2]) for link in links if link)
         found.update(dict.fromkeys(names, names))
     return found
 

@@ -186,9 +186,8 @@ class Topology:
 
         graph = nx.MultiDiGraph()
         for device in self.devices.values():
-            graph.add_node(
-                device.name, label=device.title, kind=str(device.kind), size=device.size or 0
-            )
+            size = {} if device.size is None else {"size": device.size}  # GraphML has no null
+            graph.add_node(device.name, label=device.title, kind=str(device.kind), **size)
         for edge in self.edges:
             graph.add_edge(edge.above, edge.below, role=str(edge.role))
         return graph

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stackmap.document import describe
 from stackmap.document.titles import kernel, listed
-from stackmap.document.units import size
+from stackmap.document.units import UNKNOWN, size
 from stackmap.document.walk import Row
 from stackmap.model.device import Device, Role
 
@@ -31,7 +31,8 @@ class Column(NamedTuple):
     One column.
 
     ``value``: of a device. ``cell``: of a row of the tree, if it is not just
-    its devices' values. ``again``: also shown where the tree repeats a device.
+    its devices' values. ``again``: also shown where the tree repeats a device. ``unknown``: in the
+    tree, for a value that is not known.
     ``geometry`` and ``counters``: needs attributes that are read only for it.
     """
 
@@ -43,6 +44,7 @@ class Column(NamedTuple):
     again: bool = False
     geometry: bool = False
     counters: bool = False
+    unknown: str = ""
 
     def of_device(self, device: Device, *, exact: bool) -> str:
         """Return the value as text, "" if unknown."""
@@ -53,8 +55,9 @@ class Column(NamedTuple):
         if self.cell is not None:
             return self.cell(row)
         if len(row.devices) == 1:
-            return self.of_device(row.devices[0], exact=exact)
-        return listed(list(dict.fromkeys(self.of_device(d, exact=exact) for d in row.devices)))
+            return self.of_device(row.devices[0], exact=exact) or self.unknown
+        values = dict.fromkeys(self.of_device(d, exact=exact) or self.unknown for d in row.devices)
+        return listed(list(values))
 
 
 def choose(wanted: str, *, everything: bool = False) -> list[Column]:
@@ -116,7 +119,7 @@ def _text(value: Value | Bytes, *, exact: bool) -> str:
 COLUMNS = {column.name: column for column in (
     Column("DEVICE", "name that people use", lambda d: d.title),
     Column("KERNEL", "kernel name", lambda d: d.name, kernel),
-    Column("SIZE", "size", lambda d: Bytes(d.size), right=True),
+    Column("SIZE", "size", lambda d: Bytes(d.size), right=True, unknown=UNKNOWN),
     Column("WHAT", "layout, target or model", describe.what, what, again=True),
     Column("STATE", "active, or the problem or work in progress", lambda d: d.state, lambda row: describe.states(row.devices)),
     Column("USED-BY", "mount points and other users", lambda d: tuple(use.name for use in d.uses), lambda row: describe.users(row.device)),

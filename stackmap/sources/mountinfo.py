@@ -16,6 +16,7 @@ from stackmap.host import Host
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/self/mountinfo"
+BCACHEFS = "bcachefs"
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -36,6 +37,13 @@ class Mount:
     options: Mapping[str, str] = field(default_factory=dict, compare=False)
     root: str = field(default="/", compare=False)
     flags: str = field(default="", compare=False)
+
+    @property
+    def sources(self) -> list[str]:
+        """The paths of its devices: bcachefs joins several with colons, which other names may contain."""
+        if self.kind != BCACHEFS:
+            return [self.source]
+        return re.split(r":(?=/)", self.source)
 
 
 def read(host: Host) -> list[Mount]:

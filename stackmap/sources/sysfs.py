@@ -100,6 +100,14 @@ def attribute(host: Host, path: str) -> str:
         return ""
 
 
+def link(host: Host, path: str) -> str:
+    """Return where a link leads, unresolved; "" if it is missing or unreadable."""
+    try:
+        return host.link(path)
+    except SourceError:
+        return ""
+
+
 def list_names(host: Host, path: str) -> list[str]:
     """Return a directory's names, [] if it is missing or unreadable."""
     try:
