@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from stackmap.analysis.degraded import is_degraded
 from stackmap.analysis.layers import carriers
@@ -18,8 +19,7 @@ Found = Mapping[tuple[Cause, str], Traffic]
 READ_FOR_WRITES = frozenset({Cause.PARITY_READ, Cause.COPY_ON_WRITE})
 
 
-@dataclass(frozen=True, slots=True)
-class DiskCost:
+class DiskCost(NamedTuple):
     """
     Everything that the disks did for a stack, but discards; figures are None if unknown.
 
@@ -38,10 +38,10 @@ class DiskCost:
     bytes_per_byte: float | None = None
     low: float | None = None
     high: float | None = None
-    causes: Mapping[Cause, float | None] = field(default_factory=dict)
-    written_causes: Mapping[Cause, float | None] = field(default_factory=dict)
+    causes: Mapping[Cause, float | None] = MappingProxyType({})
+    written_causes: Mapping[Cause, float | None] = MappingProxyType({})
     estimated: bool = False
-    requests_per_write: Mapping[Cause, float | None] = field(default_factory=dict)
+    requests_per_write: Mapping[Cause, float | None] = MappingProxyType({})
 
     @property
     def bytes_per_byte_written(self) -> float | None:

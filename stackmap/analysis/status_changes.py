@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from stackmap.model.interval import Interval
 from stackmap.model.target_status import Counts, RaidThread, StatusReading, TargetStatus
@@ -14,8 +15,7 @@ COUNTERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChange:
+class StatusChange(NamedTuple):
     """
     One target between its first and its last reading.
 
@@ -25,7 +25,7 @@ class StatusChange:
 
     last: TargetStatus
     seconds: float
-    grown: Mapping[str, int] = field(default_factory=dict)
+    grown: Mapping[str, int] = MappingProxyType({})
 
     def rate(self, name: str) -> float | None:
         """Return the increase of count *name* per second; None if unknown."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.analysis.findings.checks import checks
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Severity
-from stackmap.analysis.findings.rules import checks
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option
 from stackmap.cli.output import as_markdown, as_text

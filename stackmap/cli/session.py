@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from stackmap.cli.output import tell
-from stackmap.measurement.selection import SECONDS
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -134,6 +133,7 @@ class Session:
 
 def _progress(source: Source, selection: IntervalSelection) -> Progress:
     from stackmap.cli.progress import Progress
+    from stackmap.measurement.selection import SECONDS
 
     if not source.live:
         return Progress(f"reading {source.name}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from stackmap.analysis.device_names import of_another
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import slow_transfer
 from stackmap.analysis.findings.peers import slow_member
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
-from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD, Unjudged
 from stackmap.analysis.workload_mix import MIXED
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
@@ -19,6 +19,9 @@ from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.templates import label as evidence_label
 from stackmap.document.wording import plural, sentence
 from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:
+    from stackmap.analysis.findings.unjudged import Unjudged
 
 NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
@@ -99,6 +102,8 @@ def _evidence_of_health(
     context: Context, found: Sequence[Finding], open_questions: Sequence[Unjudged]
 ) -> list[doc.Block]:
     """Return what was judged and is no problem, with the disk that queues most; [] after a problem."""
+    from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD  # check has no load
+
     asked = {each.question for each in open_questions}
     disks = [d for d in context.disks if context.is_disk(d) and not context.load(d.name).idle]
     known = [(q, d.name) for d in disks if (q := context.load(d.name).aqu) is not None]

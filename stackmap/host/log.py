@@ -30,11 +30,10 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import compress
 from operator import ne
-from typing import Any
+from typing import Any, NamedTuple
 
 from stackmap.errors import CaptureError
 from stackmap.host.capture_paths import encoded
@@ -56,8 +55,7 @@ MAX_ENTRY_HEADING = (
 FRAME_COUNT = "count"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the reason."""
 
     kind: str

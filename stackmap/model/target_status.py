@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 Counts = Mapping[str, int]
 NO_COUNTS: Counts = {}
 
 
-@dataclass(frozen=True, slots=True)
-class TargetStatus:
+class TargetStatus(NamedTuple):
     """
     The state and the numbers of one device.
 
@@ -25,19 +25,17 @@ class TargetStatus:
 
     identity: str
     state: str | None
-    counts: Counts = field(default_factory=dict)
+    counts: Counts = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RaidThread:
+class RaidThread(NamedTuple):
     """A kernel thread that serves one array: ``name`` as in ``ps`` ("md0_raid5"; LVM: "mdX_raid5")."""
 
     pid: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class StatusReading:
+class StatusReading(NamedTuple):
     """
     The status of every device that has one, read once.
 
@@ -47,4 +45,4 @@ class StatusReading:
 
     time: float
     targets: Mapping[str, TargetStatus]
-    threads: Mapping[RaidThread, float] = field(default_factory=dict)
+    threads: Mapping[RaidThread, float] = MappingProxyType({})

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Severity
-from stackmap.analysis.findings.unjudged import Unjudged
 from stackmap.document.templates import filled, words_of
 from stackmap.model.topology import Topology
 from stackmap.render.json_parts import interval_json
 from stackmap.render.text import safe
+
+if TYPE_CHECKING:
+    from stackmap.analysis.findings.unjudged import Unjudged
 
 
 def explain_json(

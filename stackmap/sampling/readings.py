@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from stackmap.model.target_status import StatusReading
 from stackmap.sources.polled_state import Polled, PolledDevices
 
@@ -38,4 +36,4 @@ class Readings:
             self.newest = devices.reading(polled, time)
         elif not self._replayed or time - self.newest.time >= READING_INTERVAL:
             # A replay asks more often than the recording did: equal answers may be the same one.
-            self.newest = replace(self.newest, time=time)
+            self.newest = self.newest._replace(time=time)

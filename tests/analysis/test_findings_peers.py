@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.analysis.findings.checks import checks
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rules import checks, findings
+from stackmap.analysis.findings.rules import findings
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Edge, Topology

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.analysis.findings.checks import checks
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Severity
-from stackmap.analysis.findings.rules import checks, findings
+from stackmap.analysis.findings.rules import findings
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.raid import layout

@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.analysis.findings.boundaries import boundaries
+from stackmap.analysis.findings.checks import SETUP, STATE, checks
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rules import RULES, checks
+from stackmap.analysis.findings.rules import RULES
 from stackmap.cli import stackmap
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
@@ -185,6 +186,11 @@ def test_what_the_kernel_calls_misaligned(offset, well):
     device = replace(disk("sda"), queue={"alignment_offset": offset})
 
     assert (names(Context(Topology([device]))) == []) == well
+
+
+def test_check_reports_the_rules_that_need_no_load():
+    """Checks and rules that judge a state, in the order of the table of all rules."""
+    assert [*STATE, *SETUP] == [rule for rule in RULES if not rule.needs_load or rule.is_state]
 
 
 @pytest.mark.parametrize("sample", sorted(p.name for p in SAMPLES.iterdir() if p.is_dir()))

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from stackmap.analysis.findings.checks import checks
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Severity
-from stackmap.analysis.findings.rules import checks, findings
+from stackmap.analysis.findings.rules import findings
 from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.findings.checks import checks
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Severity
-from stackmap.analysis.findings.rules import checks, findings
+from stackmap.analysis.findings.rules import findings
 from stackmap.cli import stackmap
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from stackmap.analysis.amplification import StackFigures, figures_of, with_shared
-from stackmap.analysis.layers import layers
-from stackmap.analysis.status_changes import StatusChange, readings_of, status_changes
-from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.io_limit import IoLimit
 from stackmap.model.load import Load
-from stackmap.model.target_status import StatusReading, TargetStatus
 from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
+    from stackmap.analysis.amplification import StackFigures
+    from stackmap.analysis.status_changes import StatusChange
+    from stackmap.model.io_limit import IoLimit
+    from stackmap.model.target_status import StatusReading, TargetStatus
 
 UNKNOWN = Load()
 
@@ -107,6 +108,9 @@ class Context:
     @cached_property
     def stacks(self) -> tuple[StackFigures, ...]:
         """The figures of each stack with load, and of devices that several stacks share."""
+        from stackmap.analysis.amplification import figures_of, with_shared
+        from stackmap.analysis.traffic.ledger import Ledger
+
         ledger = Ledger(self.topology, self.loads, self.interval.seconds)
         return tuple(with_shared(figures_of(ledger, ledger.busy_tops)))
 
@@ -117,6 +121,8 @@ class Context:
 
         A group that several arrays share is listed once.
         """
+        from stackmap.analysis.layers import layers
+
         groups: dict[tuple[str, ...], Device] = {}
         for raid in self.topology:
             members = set(self.below(raid.name, Role.DATA))
@@ -143,11 +149,15 @@ class Context:
     @cached_property
     def readings(self) -> list[StatusReading]:
         """The readings of dm targets and md's threads, the earliest first."""
+        from stackmap.analysis.status_changes import readings_of
+
         return readings_of(self.series or (self.interval,))
 
     @cached_property
     def changes(self) -> Mapping[str, StatusChange]:
         """What each dm target counted between its readings."""
+        from stackmap.analysis.status_changes import status_changes
+
         return status_changes(self.readings)
 
     def status(self, device: Device) -> TargetStatus:

@@ -6,8 +6,6 @@ from collections.abc import Container, Iterable
 
 from stackmap.analysis.findings import (
     alignment,
-    array_setup,
-    block_sizes,
     cache,
     copy_on_write,
     counters,
@@ -27,6 +25,7 @@ from stackmap.analysis.findings import (
     throttle,
     write_cost,
 )
+from stackmap.analysis.findings.checks import ORDER, SETUP
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import LIGHT, Finding, Observation, Rule, Severity
 
@@ -75,19 +74,8 @@ RULES: tuple[Rule, ...] = (
     counters.stuck_counter,
     counters.counters_corrected,
     request_sizes.merged,
-    alignment.start,
-    alignment.stripe_start,
-    alignment.alignment_offset,
-    array_setup.mixed_members,
-    array_setup.same_disk_twice,
-    array_setup.no_bitmap,
-    array_setup.stripe_cache_size,
-    block_sizes.crypt_sector,
-    block_sizes.thin_chunk,
-    block_sizes.file_system_stripe,
-    block_sizes.optimal_size,
+    *SETUP,
 )
-ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
@@ -137,15 +125,3 @@ def _lighter(rule: Rule, context: Context, observed: Observation) -> Observation
         return observed
     light = context.is_light(observed.device, limits["light_rate"], limits["light_queue"])
     return observed._replace(severity=Severity.INFO) if light else observed
-
-
-def checks(context: Context) -> list[Finding]:
-    """Return what the rules that need no load find: top down, the worst first on each device."""
-    place = {device.name: number for number, (device, _) in enumerate(context.topology.rows())}
-    found = [
-        Finding(rule, each)
-        for rule in RULES
-        if not rule.needs_load or rule.is_state
-        for each in rule.find(context, rule.limits)
-    ]
-    return sorted(found, key=lambda each: (place[each.device], ORDER[each.severity]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import sick_disk
@@ -13,8 +13,7 @@ from stackmap.analysis.findings.saturation import overloaded, quiet_and_loaded
 from stackmap.model.topology import NO_TOPOLOGY
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A question that may stay open: why, and what would answer it; templates like those of a rule."""
 
     subject: str
@@ -42,8 +41,7 @@ LAYOUT = Question(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Unjudged:
+class Unjudged(NamedTuple):
     """An open question; ``observed`` fills its templates."""
 
     question: Question

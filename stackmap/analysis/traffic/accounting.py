@@ -10,7 +10,8 @@ flushes, which md does not count; a device whose accounting is off.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from stackmap.analysis.traffic.amounts import Amount, join_divisions
 from stackmap.analysis.traffic.division import targets_of
@@ -33,8 +34,7 @@ LESS = "fewer {requests} arrived than were sent: a device's accounting is off, o
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """
     What arrived at some devices, and what was sent to them.
 
@@ -44,7 +44,7 @@ class Account:
 
     arrived: Amount
     sent: Amount
-    divisions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    divisions: Mapping[str, frozenset[str]] = MappingProxyType({})
 
     @property
     def ratio(self) -> float | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 from stackmap.model.load import DIRECTIONS, Flow, Load, plus, ratio
 
@@ -95,8 +97,7 @@ def all_of(flow: Flow) -> Traffic:
     return Traffic(flow.arrivals, flow.ios, flow.bytes, flow.wait)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """
     The traffic of one owner at one or more devices, by direction.
 
@@ -107,11 +108,11 @@ class Share:
     devices, each with those of them that this share covers.
     """
 
-    parts: Mapping[str, Traffic] = field(default_factory=dict)
+    parts: Mapping[str, Traffic] = MappingProxyType({})
     divided: bool = False
     reason: str = ""
     undivided: bool = False
-    divisions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    divisions: Mapping[str, frozenset[str]] = MappingProxyType({})
 
     @property
     def estimated(self) -> bool:

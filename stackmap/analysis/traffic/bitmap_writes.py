@@ -37,7 +37,7 @@ def share_with_bitmap(
     size = bitmap_write_size(topology, topology[array])
     whole = share_of_all(loads[member])
     written = {d: _with_range(whole.part(d), most, size) for d in ("write", "total")}
-    return replace(whole, parts={**whole.parts, **written})
+    return whole._replace(parts={**whole.parts, **written})
 
 
 def max_bitmap_bytes(topology: Topology, loads: Mapping[str, Load], array: Device) -> float:

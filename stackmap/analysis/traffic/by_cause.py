@@ -10,7 +10,9 @@ bytes read) are its parity, copy-on-write, cache or other extra traffic.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 from stackmap.analysis.degraded import missing_members
 from stackmap.analysis.layers import carries_data
@@ -30,8 +32,7 @@ SKEW = 0.02  # counters of two layers are read at different instants
 ByCause = dict[Cause, Traffic]
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(NamedTuple):
     """
     Traffic below a device that its layout does not need, as shares, 0…1.
 
@@ -39,7 +40,7 @@ class Extra:
     large as the others. ``in_pages``: they are of one page each, as md makes them for parity.
     """
 
-    causes: Mapping[Cause, float] = field(default_factory=dict)
+    causes: Mapping[Cause, float] = MappingProxyType({})
     requests: float | None = None
     in_pages: bool = False
 

@@ -159,7 +159,7 @@ def together(topology: Topology, several: list[Share]) -> Share:
     )
     if not total.divisions or not complete:
         return total
-    return replace(total, parts={d: part.as_exact() for d, part in total.parts.items()})
+    return total._replace(parts={d: part.as_exact() for d, part in total.parts.items()})
 
 
 def completed(arrived: Traffic, whole: Flow) -> tuple[Traffic, bool]:
