@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from stackmap.analysis.corrections import RULES
 from stackmap.document.blocks import Block, Paragraph
 from stackmap.model.interval import Interval
 
@@ -56,7 +55,11 @@ def dated(
 
 def corrections(interval: Interval, *, why: bool = False) -> list[Paragraph]:
     """Return a paragraph per correction; *why* adds the reason."""
-    reasons = {rule.name: f" ({rule.why})" for rule in RULES} if why else {}
+    reasons = {}
+    if why:
+        from stackmap.analysis.corrections import RULES  # check corrects nothing
+
+        reasons = {rule.name: f" ({rule.why})" for rule in RULES}
     return [
         Paragraph(what + reasons.get(what.partition(":")[0], ""), "corrected:")
         for what in interval.corrections
