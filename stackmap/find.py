@@ -19,7 +19,7 @@ from stackmap.model.passthrough import POOL
 from stackmap.model.topology import Topology
 from stackmap.sources.lvm_names import split_name, unmangle
 
-PATTERN = re.compile(r"[*?]|\[.+\]")
+PATTERN = r"[*?]|\[.+\]"
 DEV = "/dev/"
 MAPPER = "mapper/"
 
@@ -46,7 +46,7 @@ def _carrier(topology: Topology, name: str) -> str:
 def _matching(topology: Topology, name: str) -> list[str]:
     """Return the devices that *name* means; if none, those that it matches as a pattern."""
     found = find(topology, name)
-    if found or not PATTERN.search(name):
+    if found or not re.search(PATTERN, name):
         return found
     pattern = name.removeprefix(DEV)
     matching = [
@@ -62,7 +62,7 @@ def _matching(topology: Topology, name: str) -> list[str]:
 def find_one_name(topology: Topology, name: str) -> list[str]:
     """Return the devices that the exact *name* means; ``NameNotFound`` if none, and for a pattern."""
     found = find(topology, name)
-    if not found and PATTERN.search(name):
+    if not found and re.search(PATTERN, name):
         raise NameNotFound(f"'{name}' is a pattern; give the exact name of one volume")
     return found or find_all(topology, [name])
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
-from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
@@ -136,17 +135,3 @@ def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[st
     """Return *interval* with its loads under kernel names, and the unknown names."""
     names = Names(topology)
     return names.resolved(interval), tuple(names.strangers)
-
-
-def of_another(ours: Machine, theirs: Machine) -> str:
-    """Return how *theirs* shows that a text is from another machine or kernel; "" if it does not."""
-    told = []
-    if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
-        told.append(f"host {theirs.host}, not {ours.host}")
-    if ours.kernel and theirs.kernel and ours.kernel != theirs.kernel:
-        told.append(f"kernel {theirs.kernel}, not {ours.kernel}")
-    return "; ".join(told)
-
-
-def _short(host: str) -> str:
-    return host.partition(".")[0].lower()

@@ -15,7 +15,7 @@ QUESTIONS = {
     "BEFORE": "which recording?",
     "AFTER": "which recording?",
 }
-EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)")
+EXTRA = r"Got unexpected extra arguments? \((.*)\)"
 FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
 
 
@@ -50,7 +50,7 @@ def _message(error: click.UsageError) -> str:
         return f"no option {error.option_name}{advice}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{error.param_hint or _option_or_word(error.param)}: {error.message}"
-    if extra := EXTRA.match(error.message):
+    if extra := re.match(EXTRA, error.message):
         return f"unexpected argument {extra[1]}"
     return (
         error.message[:1].lower() + error.message[1:] if _is_word(error.message) else error.message

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.device_names import of_another
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import slow_transfer
 from stackmap.analysis.findings.peers import slow_member
@@ -18,6 +17,7 @@ from stackmap.document.interval import notes, span
 from stackmap.document.templates import filled, shown, title, words_of
 from stackmap.document.templates import label as evidence_label
 from stackmap.document.wording import plural, sentence
+from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:

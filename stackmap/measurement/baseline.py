@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from stackmap.analysis.averages import average
 from stackmap.analysis.corrections import corrected
-from stackmap.analysis.device_names import of_another, resolved
+from stackmap.analysis.device_names import resolved
 from stackmap.errors import InputError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.text_file import is_capture, open_text
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.selection import IntervalSelection
-from stackmap.model.machine import Machine
+from stackmap.model.machine import Machine, of_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

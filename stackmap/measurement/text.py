@@ -9,11 +9,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
-from stackmap.analysis.device_names import Names, of_another
+from stackmap.analysis.device_names import Names
 from stackmap.discover import names_only
 from stackmap.errors import StackmapError, UsageError
 from stackmap.measurement.source import Note, Source
-from stackmap.model.machine import UNKNOWN_MACHINE, Machine
+from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.sources import statistics
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import shlex
 Command = tuple[str, ...]
 
 # zsh replaces =ls by the path of ls; with magicequalsubst also in a==ls and a=b:=ls.
-_EXPANDED_BY_ZSH = re.compile(r"(?:^|[=:])=")
+_EXPANDED_BY_ZSH = r"(?:^|[=:])="
 
 
 def quoted(command: Command) -> str:
@@ -29,7 +29,7 @@ def quoted_word(word: str) -> str:
     ('vg/lv', "'$(id)'", "'=ls'")
     """
     plain = shlex.quote(word)
-    return f"'{word}'" if plain == word and _EXPANDED_BY_ZSH.search(word) else plain
+    return f"'{word}'" if plain == word and re.search(_EXPANDED_BY_ZSH, word) else plain
 
 
 def operand(name: str) -> Command:

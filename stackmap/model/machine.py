@@ -14,3 +14,17 @@ class Machine(NamedTuple):
 
 
 UNKNOWN_MACHINE = Machine()
+
+
+def of_another(ours: Machine, theirs: Machine) -> str:
+    """Return how *theirs* shows that a text is from another machine or kernel; "" if it does not."""
+    told = []
+    if ours.host and theirs.host and _short(ours.host) != _short(theirs.host):
+        told.append(f"host {theirs.host}, not {ours.host}")
+    if ours.kernel and theirs.kernel and ours.kernel != theirs.kernel:
+        told.append(f"kernel {theirs.kernel}, not {ours.kernel}")
+    return "; ".join(told)
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0].lower()

@@ -16,7 +16,7 @@ from stackmap.render.text import width as columns_of
 
 HANG = "  "
 COLOURS = {"critical": BOLD + RED, "warning": YELLOW}  # by severity; no other text has a colour
-RISKS = re.compile("OFFLINE|WITHOUT REDUNDANCY|NO REDUNDANCY|NOT CHECKED|Risk:")
+RISKS = "OFFLINE|WITHOUT REDUNDANCY|NO REDUNDANCY|NOT CHECKED|Risk:"
 UNBROKEN = "\0"  # a space in a command, while a text is folded
 NARROWEST = 20  # columns for text, however deep it is indented
 
@@ -41,7 +41,7 @@ def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
     lines = _lines(blocks, style)
     if style.colour:
         lines = [
-            RISKS.sub(lambda risk: _painted(risk[0], "warning", style), line) for line in lines
+            re.sub(RISKS, lambda risk: _painted(risk[0], "warning", style), line) for line in lines
         ]
     return "".join(f"{line}\n" for line in lines)
 

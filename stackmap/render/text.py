@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from unicodedata import category, combining, east_asian_width
 
 ELLIPSIS = "…"
-_KERNEL_NAME = re.compile(r" \([^ ()]+\)$")
-_CODE = re.compile("`([^`]+)`")
+_KERNEL_NAME = r" \([^ ()]+\)$"
+_CODE = "`([^`]+)`"
 WIDTH = 80  # columns, unless a terminal has another width
 RESET = "\x1b[0m"
 BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
@@ -43,7 +43,7 @@ def code_spans(text: str) -> list[str]:
     >>> code_spans("Run `lvs`.")
     ['Run ', 'lvs', '.']
     """
-    return _CODE.split(text)
+    return re.split(_CODE, text)
 
 
 def width(text: str) -> int:
@@ -88,7 +88,7 @@ def shortened(text: str, room: int) -> str:
     """
     if width(text) <= room:
         return text
-    text = _KERNEL_NAME.sub("", text)
+    text = re.sub(_KERNEL_NAME, "", text)
     if width(text) <= room:
         return text
     end = ""

@@ -2,11 +2,11 @@
 
 import pytest
 
-from stackmap.analysis.device_names import Names, aliases, kernel_name, of_another
+from stackmap.analysis.device_names import Names, aliases, kernel_name
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE
-from stackmap.model.machine import Machine
+from stackmap.model.machine import Machine, of_another
 from stackmap.model.topology import Topology
 
 ROOT = Device("dm-2", Kind.VOLUME, "253:2", label="vg-a/café", dm_name="vg--a-café", uuid="LVM-abc")

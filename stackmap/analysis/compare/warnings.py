@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from stackmap.analysis.compare.bootstrap import MIN_INTERVALS
 from stackmap.analysis.compare.comparison import StackRecord
 from stackmap.analysis.compare.recording import Recording
-from stackmap.analysis.device_names import of_another
 from stackmap.model.device import Device
 from stackmap.model.load import ratio
-from stackmap.model.machine import Machine
+from stackmap.model.machine import Machine, of_another
 
 LENGTH_RATIO = 2.0  # of intervals: a longer one averages more
 # Settings that change how many requests a write causes. A reshape leaves a larger stripe cache, because it

@@ -8,7 +8,7 @@ without the counters they only bound the misses.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import (
@@ -27,8 +27,7 @@ PASSTHROUGH = "passthrough"
 SOURCE = "Linux admin-guide/device-mapper/cache.rst, status"
 
 
-@dataclass(frozen=True, slots=True)
-class CacheUse:
+class CacheUse(NamedTuple):
     """A cache in the interval: its parts by name, its rates per second (None: no two readings)."""
 
     device: Device

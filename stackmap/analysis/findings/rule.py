@@ -82,7 +82,7 @@ def _never(_: Context, __: Limits) -> Iterator[Observation]:
     return iter(())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rule:
     """
     A condition on a device and what to report when it holds.
