@@ -73,7 +73,7 @@ def prediction(recorded: Workload, ran: Workload, layout: str) -> Prediction:
     """Return what the samples of *recorded* predict of *layout*, and the truth of *ran*, which has it."""
     said = whatif(recorded, layout)
     load = said["load"]
-    sent = load["read"]["iops"] + load["write"]["iops"] + load["flushes"]
+    sent = load["read"]["iops"] + load["write"]["iops"] + (load["flushes"] or 0.0)
     members, disks = said["projected"]["members"], said["projected"]["disks"]["iops"]
     below, at_disks = counted(ran)
     return Prediction(
@@ -117,11 +117,16 @@ def counted(workload: Workload) -> tuple[float, float]:
         return sum(truth.taken(number, k).count + truth.flushing[number, k] for k in judged.KINDS)
 
     members = [known[below["name"]] for below in volume["below"] if below["role"] == "data"]
-    disks = {below["name"] for member in members for below in member["below"]}
+    disks = {below["name"] for member in members for below in member["below"] or [member]}
     done = _done(workload.folder / f"{workload.stack}.{workload.name}.diskstats")
+    at_disks = sum(done[disk] for disk in disks)
+    if volume["kind"] == "array":  # counted right, but for flushes
+        number = volume["dev"]
+        flushes = sum(truth.empty(number, k) + truth.flushing[number, k] for k in judged.KINDS)
+        sent = done[volume["name"]] + flushes
+        return sum(done[member["name"]] for member in members) / sent, at_disks / sent
     below = sum(map(taken, members)) / taken(volume)
-    at_disks = sum(done[d] for d in disks) / sum(done[member["name"]] for member in members)
-    return below, below * at_disks
+    return below, below * at_disks / sum(done[member["name"]] for member in members)
 
 
 def _done(samples: Path) -> dict[str, int]:

@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stackmap.analysis.compare.sums import LAST, TOP, Sum, Sums
-from stackmap.analysis.parity import parity_reads
-from stackmap.analysis.traffic.amounts import Traffic
-from stackmap.model.load import plus, ratio
+from stackmap.model.load import ratio
 
 Ratio = Callable[[Sequence[float]], "float | None"]
 
@@ -63,14 +61,6 @@ def _shrink(sums: Sequence[float]) -> float | None:
     return ratio(ratio(top_bytes, top_ios), ratio(here_bytes, here_arrivals))
 
 
-def _cost(sums: Sequence[float]) -> float | None:
-    """Return requests here per write at the top, parity reads included."""
-    written, top_written, *_ = sums
-    arrivals, ios, size, read = sums[2:]
-    caused = parity_reads(Traffic(bytes=read), Traffic(arrivals, ios, size)).ios
-    return ratio(plus(written, caused), top_written)
-
-
 ALL_DIRECTIONS = ("read", "write", "total")
 READ_WRITE = ("read", "write")
 
@@ -100,13 +90,12 @@ RATIOS = (
            (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), _shrink),
     Figure("coalescing", "requests that arrive here per request completed", ALL_DIRECTIONS,
            (("here", "own arrivals"), ("here", "own ios")), _quotient, "last"),
-    Figure("completed", "requests completed here per request at the top", ALL_DIRECTIONS,
+    Figure("completed", "requests completed here per request at the top", READ_WRITE,
            (("here", "ios"), ("top", "ios")), _quotient, "last"),
-    Figure("write_cost", "requests completed here per write at the top, parity reads included",
-           ("write",),
-           (("here", "ios"), ("top", "ios"), ("here", "arrivals", "read"), ("here", "ios", "read"),
-            ("here", "bytes", "read"), ("top", "bytes", "read")),
-           _cost, "last"),
+    Figure("completed", "requests the disks completed per request at the top, metadata included", ("total",),
+           (("here", "all ios"), ("top", "ios")), _quotient, "last"),
+    Figure("write_cost", "requests the disks completed for writes per write at the top, all causes",
+           ("write",), (("here", "cost ios"), ("top", "ios")), _quotient, "last"),
 )  # fmt: skip
 
 AWAIT = Figure(

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from stackmap.analysis.amplification import LayerFigures, StackFigures, figures_of
 from stackmap.analysis.averages import average
 from stackmap.analysis.compare.recording import Recording
-from stackmap.analysis.disk_cost import DiskCost, disk_cost
+from stackmap.analysis.disk_cost import READ_FOR_WRITES, disk_cost
+from stackmap.analysis.parity import parity_reads
 from stackmap.analysis.traffic.amounts import Share
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.interval import Interval
+from stackmap.model.load import plus
 from stackmap.model.topology import Topology
 
 TOP, LAST = "top", "disks"
 DIRECTIONS = ("read", "write", "total")
-READ_FOR_WRITES = frozenset({Cause.PARITY_READ, Cause.COPY_ON_WRITE})
 
 Sum = tuple[str, str, str]  # layer, direction, quantity: ("disks", "write", "ios")
 
@@ -76,11 +76,7 @@ def _of_batch(
     length = batch.seconds or 1.0
     ledger = Ledger(topology, batch.loads)
     head = ledger.load(top)
-    working = any(figures.background for figures in found.values())
     rates: dict[Sum, float | None] = {
-        (LAST, "write", "cost bytes"): None
-        if working or LAST not in found
-        else _cost_bytes(ledger, top, found[LAST].layer.devices),
         (TOP, "total", "seconds"): 1.0,
         (TOP, "total", "queue"): head.aqu,
         (TOP, "total", "flushes"): head.flush.ios,
@@ -101,31 +97,41 @@ def _of_batch(
                 (name, direction, "own ios"): own.ios,
                 (name, direction, "own wait"): own.wait,
             }
-    working = any(figures.background for figures in found.values())
-    cost = DiskCost() if working else disk_cost(ledger, top)
-    rates[list(found)[-1], "total", "all bytes"] = cost.bytes
+    if LAST in found and not any(figures.background for figures in found.values()):
+        rates |= _costs(ledger, top, ledger.share(top, found[LAST].layer.devices))
     return {key: None if rate is None else rate * length for key, rate in rates.items()}
 
 
-def _cost_bytes(ledger: Ledger, top: str, disks: Sequence[str]) -> float | None:
+def _costs(ledger: Ledger, top: str, data: Share) -> dict[Sum, float | None]:
     """
-    Return the bytes per second that the *disks* moved for writes of *top*: all writes, and the reads they caused.
+    Return what the disks moved and completed for *top*, and for its writes: all writes and the reads they caused.
 
-    Where a cause is unknown, such as a bitmap that the input lacks, all that is known.
+    Where a cause is unknown, such as a bitmap that the input lacks, all that is known: *data*, with parity.
     """
+    asked, cost = ledger.shares(top)[top].read, disk_cost(ledger, top)
     causes = ledger.disk_traffic_by_cause(top)
-    parts = [
-        traffic.bytes
+    ours = [
+        traffic
         for (cause, direction), traffic in causes.items()
         if direction == "write" or (direction == "read" and cause in READ_FOR_WRITES)
     ]
-    if None not in parts and not any(direction == "total" for _, direction in causes):
-        return sum(filter(None, parts))
-    head, share = ledger.shares(top)[top], ledger.share(top, disks)
-    read, asked, written = share.read.bytes, head.read.bytes, share.write.bytes
-    if read is None or asked is None or written is None:
-        return None
-    return written + max(0.0, read - asked)
+    whole = not any(direction == "total" for _, direction in causes)
+    moved, requests = ([getattr(each, of) for each in ours] for of in ("bytes", "ios"))
+    read = parity_reads(asked, data.read)
+    return {
+        (LAST, "total", "all bytes"): cost.bytes,
+        (LAST, "total", "all ios"): data.total.ios if cost.requests is None else cost.requests,
+        (LAST, "write", "cost bytes"): _sum(moved)
+        if whole and None not in moved
+        else plus(data.write.bytes, read.bytes),
+        (LAST, "write", "cost ios"): _sum(requests)
+        if whole and None not in requests
+        else plus(data.write.ios, read.ios),
+    }
+
+
+def _sum(parts: Sequence[float | None]) -> float:
+    return sum(filter(None, parts))
 
 
 def _names(stack: StackFigures) -> tuple[str, ...]:

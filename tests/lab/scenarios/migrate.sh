@@ -1,14 +1,15 @@
-# One load after another on a RAID5, a RAID10 and a RAID6 volume of the same disks: what `whatif` says of one
-# from what was recorded of another, for test_migrate.py. Loads are held to a rate, so that each volume has
-# the same to do; what is random is drawn anew each time, over the whole volume.
+# The loads of CASE, one after another, on RAID5, RAID10 and RAID6: what `whatif` says of one layout from what was
+# recorded on another, for test_migrate.py. Most loads are held to a rate, so that each layout has the same to do.
+# What is random is drawn anew each time, over the whole volume.
 . /lab/guest.sh
 set -e
 rm -f measured.txt
 modprobe -a raid10 raid456 dm_raid
+CASE=${CASE:-rates}
 unwatched
 
 # Of each load: seconds before the first sample (bitmaps fill, and are cleared every 5 s), and samples.
-WARM=11 SAMPLES=15
+WARM=11 SAMPLES=13
 
 # load READS|WRITES... SIZE RATE DEVICE [OPTION...]: RATE requests a second of SIZE KiB, until it is ended.
 # One after another: what piles up where the machine is slow would set its bits, and merge, together.
@@ -17,6 +18,13 @@ load() {
     exec fio --name=load --thread --disk_util=0 --filename="$device" --direct=1 --ioengine=libaio \
         --rw="$kind" --bs="${size}k" --rate_iops="$rate" --rate_process=linear --iodepth=1 --norandommap \
         --randrepeat=0 --time_based --runtime=300 "$@"
+}
+
+# at_rates DEVICE OPTION...: jobs of direct requests, until they are ended; the options of each begin with --name
+at_rates() {
+    local device=$1; shift
+    exec fio --thread --disk_util=0 --filename="$device" --direct=1 --ioengine=libaio --iodepth=1 --norandommap \
+        --rate_process=linear --randrepeat=0 --time_based --runtime=300 "$@"
 }
 
 # database DEVICE: pages read and written at random, and a log that is written in sequence and flushed
@@ -69,9 +77,9 @@ counting() {
     done
 }
 
-# record VOLUME WORKLOAD COMMAND...: samples a second apart, and what the kernel counted, under COMMAND
+# record WORKLOAD COMMAND...: samples a second apart, and what the kernel counted, under COMMAND
 record() {
-    local volume=$1 workload=$2 i status=0; shift 2
+    local workload=$1 i status=0; shift
     local name=lab.$volume-$workload
     "$@" > /tmp/said 2>&1 & local job=$!
     counting clear
@@ -87,7 +95,7 @@ record() {
     kill -INT $job; wait $job || true
     cp /tmp/samples "$name.diskstats"
     quiet
-    echo "lab $volume-$workload lab/$volume $status" >> measured.txt
+    echo "lab $volume-$workload $prefix$volume $status" >> measured.txt
     echo "$SECONDS s: $name"
 }
 
@@ -97,14 +105,35 @@ record() {
 # bits stay set until writes pause for 0.2 s.
 awake() { dd if=/dev/zero of="$1" bs=4k count=1 oflag=direct status=none; pause 1; }
 
+lvm() {
+    local disks=(/dev/sd{a,b,c,d,e})
+    pvcreate -q -ff -y "${disks[@]}"
+    vgcreate -q lab "${disks[@]}"
+    lv --type raid6 -i 3 -n r6 lab "${disks[@]}"
+    lv --nosync --type raid5 -i 3 -n r5 lab "${disks[@]:0:4}"
+    lv --nosync --type raid10 -i 2 -m 1 -n r10 lab "${disks[@]:0:4}"
+    until [ "$(lvs --noheadings -o copy_percent lab/r6 | tr -d ' ')" = 100.00 ]; do sleep 0.5; done
+}
 lv() { lvcreate -q -y -Wn -Zn -I 128k -L 672M "$@"; }
-on() { local disk; for disk; do echo /dev/sd$disk; done; }
-pvcreate -q -ff -y /dev/sd{a,b,c,d,e}
-vgcreate -q lab /dev/sd{a,b,c,d,e}
-lv --type raid6 -i 3 -n r6 lab $(on a b c d e)
-lv --nosync --type raid5 -i 3 -n r5 lab $(on a b c d)
-lv --nosync --type raid10 -i 2 -m 1 -n r10 lab $(on a b c d)
-until [ "$(lvs --noheadings -o copy_percent lab/r6 | tr -d ' ')" = 100.00 ]; do sleep 0.5; done
+
+md() {
+    array /dev/md5 5 4 /dev/sd{a,b,c,d}
+    array /dev/md10 10 4 /dev/sd{e,f,g,h}
+    array /dev/md6 6 5 /dev/sd{i,j,k,l,m}
+}
+# array NAME LEVEL N DISK...: of 672 MiB, with the bitmap as mdadm makes it
+array() {
+    local name=$1 level=$2 n=$3 each=224M; shift 3
+    [ "$level" != 10 ] || each=336M
+    mdadm --create "$name" --level="$level" -n "$n" --chunk=128 --size=$each --bitmap=internal --assume-clean --run -q "$@"
+}
+
+case $CASE in
+    md*) manager=md volumes="md5 md10 md6" folder=/dev prefix= ;;
+    *) manager=lvm volumes="r5 r10 r6" folder=/dev/lab prefix=lab/ ;;
+esac
+$manager
+udevadm settle
 dump lab
 echo "$SECONDS s: lab stands"
 
@@ -112,23 +141,73 @@ mkfifo /tmp/never
 exec 9<> /tmp/never
 truth_on
 counting pause
-for volume in r5 r10 r6; do
-    device=/dev/lab/$volume
-    awake $device
-    record $volume rand4k-write load randwrite 4 30 $device
-    record $volume rand8k-mixed load randrw 8 25 $device
-    record $volume rand16k-write load randwrite 16 20 $device
-    record $volume rand32k-write load randwrite 32 15 $device
-    record $volume seq4k-write load write 4 40 $device
-    record $volume seq128k-write load write 128 15 $device
-    record $volume seq128k-read load read 128 30 $device
-    record $volume rand8k-fsync load randwrite 8 15 $device --fsync=1
-    record $volume database database $device
-    record $volume rand4k-deep deep --filename=$device --name=load --rw=randwrite --bs=4k --thinktime=200ms
-    record $volume database-deep deep_database $device
+
+rand4k() { at_rates "$1" --name=one --rw=randwrite --bs=4k --rate_iops="$2"; }
+mix() {
+    at_rates "$1" --name=stream --rw=write --bs=64k --rate_iops=30 --size=320m \
+        --name=random --rw=randwrite --bs=4k --rate_iops=25 --offset=320m
+}
+buffered() { at_rates "$1" --direct=0 --ioengine=psync "${@:2}"; }
+
+# Each case: its loads, each a name and the command; together less than 10 minutes.
+loads_rates() {
+    record rand4k-write load randwrite 4 30 $device
+    record rand8k-mixed load randrw 8 25 $device
+    record rand16k-write load randwrite 16 20 $device
+    record rand32k-write load randwrite 32 15 $device
+    record seq4k-write load write 4 40 $device
+    record seq128k-write load write 128 15 $device
+}
+loads_durable() {
+    record seq128k-read load read 128 30 $device
+    record rand8k-fsync load randwrite 8 15 $device --fsync=1
+    record database database $device
+    record rand4k-deep deep --filename=$device --name=load --rw=randwrite --bs=4k --thinktime=200ms
+    record database-deep deep_database $device
     mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 $device
     mkdir -p /tmp/mount; mount $device /tmp/mount
-    record $volume ext4-fsync files $device
+    record ext4-fsync files $device
     umount /tmp/mount
+}
+loads_mixes() {
+    record mix-stream-random mix $device
+    record rand4k-2s rand4k $device 2
+    record rand4k-8s rand4k $device 8
+    record seq4k-full at_rates $device --name=one --rw=write --bs=4k
+    record seq4k-q8 at_rates $device --name=one --rw=write --bs=4k --iodepth=8 --rate_iops=100
+    record rand4k-full-q8 at_rates $device --name=one --rw=randwrite --bs=4k --iodepth=8
+}
+loads_big() {
+    record seq1m-4s at_rates $device --name=one --rw=write --bs=1m --rate_iops=4
+    record buffered-stream buffered $device --name=one --rw=write --bs=64k --rate_iops=40 --fsync=64
+    record three-jobs at_rates $device --name=read --rw=read --bs=128k --rate_iops=10 --size=200m \
+        --name=random --rw=randwrite --bs=16k --rate_iops=15 --offset=200m --size=400m \
+        --name=log --rw=write --bs=4k --rate_iops=10 --offset=600m --size=64m --fsync=1
+    record rand64k-q8 at_rates $device --name=one --rw=randwrite --bs=64k --iodepth=8 --rate_iops=25
+    record randread4k-q16 at_rates $device --name=one --rw=randread --bs=4k --iodepth=16
+    record buffered-random buffered $device --name=one --rw=randwrite --bs=4k --rate_iops=40 --fsync=40
+}
+loads_sizes() {
+    record three-sizes at_rates $device --name=small --rw=randwrite --bs=4k --rate_iops=20 --name=middle \
+        --rw=randwrite --bs=16k --rate_iops=8 --name=large --rw=randwrite --bs=256k --rate_iops=2
+    record rand4k-fsync-8s at_rates $device --name=one --rw=randwrite --bs=4k --rate_iops=8 --fsync=1
+    record seq16k-q4 at_rates $device --name=one --rw=write --bs=16k --iodepth=4 --rate_iops=60
+    record hot4k-30s at_rates $device --name=one --rw=randwrite --bs=4k --rate_iops=30 --size=16m
+    record bigread-smallwrite at_rates $device --name=read --rw=read --bs=1m --rate_iops=3 \
+        --name=write --rw=randwrite --bs=4k --rate_iops=10
+    record seq384k-q2 at_rates $device --name=one --rw=write --bs=384k --iodepth=2 --rate_iops=8
+}
+loads_md() {
+    record rand4k-8s rand4k $device 8
+    record mix-stream-random mix $device
+    record seq4k-q8 at_rates $device --name=one --rw=write --bs=4k --iodepth=8 --rate_iops=100
+    record buffered-stream buffered $device --name=one --rw=write --bs=64k --rate_iops=40 --fsync=64
+    record rand16k-q8 at_rates $device --name=one --rw=randwrite --bs=16k --iodepth=8 --rate_iops=30
+    record rand8k-fsync load randwrite 8 15 $device --fsync=1
+}
+for volume in $volumes; do
+    device=$folder/$volume
+    awake $device
+    loads_$CASE
 done
 echo "$SECONDS s: done"
