@@ -14,17 +14,12 @@ a bit of the same page share its write. With r writes per second and P pages:
 
     grouped(set) = r/n · P · (1 - (1 - set/(r·P))^n)
 
-While a page is written, t seconds, further bits wait for the next write:
-
-    written(set) = 1 / (t + e^(-set·t) / set)
-
 The daemon writes cleared bits too, at a run before which nothing else wrote the page:
 min(set, 1/D) · e^(-set·D) times per second. Source: drivers/md/md-bitmap.c (startwrite, endwrite,
 daemon_work, unplug); measured in the lab.
 
 md also marks its superblocks clean after a pause in the writes, and dirty before the next
-write. No counter shows the gaps between writes. At random instants, r per second, there are
-r · e^(-r·pause) such pauses.
+write. No counter shows the gaps between writes.
 """
 
 from __future__ import annotations
@@ -40,7 +35,8 @@ PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keep
 # (raid10.c, raid10_unplug), and after other work it sleeps the whole period again. No counter tells
 # which: the same load was late in one of two runs. So neither value is more likely.
 LATE_PERIOD = 1.5 * PERIOD
-PAUSE = 0.3  # seconds: safe_mode_delay is 0.2, and the timer rounds up to 0.2 … 0.4 (md.c, md_write_end)
+# Seconds: safe_mode_delay is 0.2, and the timer rounds up to 0.2 … 0.4 (md.c, md_write_end).
+PAUSE, MAX_PAUSE = 0.3, 0.4
 HEAD = 256  # bytes before the bits (bitmap_super_t)
 BLOCK = 512  # the last page is written up to a logical block
 MAX_REGIONS = 1 << 40
@@ -112,6 +108,12 @@ def rate_for(sets: float, regions: float, most: float, period: float = PERIOD) -
     return most + busiest - _solved(falling, sets, busiest, most)
 
 
+def least_rate_for(sets: float, regions: float, most: float) -> float:
+    """Return the random writes per second, at most *most*, that set *sets* bits: the lower of two such rates."""
+    busiest = min(most, log(2) * regions / PERIOD)
+    return _solved(lambda rate: random_sets(rate, regions), sets, 0.0, busiest)
+
+
 def page_writes(sets: float) -> float:
     """Return the writes of a page per second, clearing ones too, at *sets* bits per second."""
     return sets + min(sets, 1 / PERIOD) * exp(-min(700.0, sets * PERIOD))
@@ -140,19 +142,24 @@ def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
     return writes * pages * (1 - float((1 - written / groups) ** (1 / depth)))
 
 
-def coalesced(sets: float, seconds: float) -> float:
-    """Return the page writes per second if each takes *seconds* and bits set meanwhile share the next."""
-    return 1 / (seconds + exp(-min(700.0, sets * seconds)) / sets) if sets else 0.0
-
-
-def uncoalesced(written: float, seconds: float, most: float) -> float:
-    """Return the bits set per second, at most *most*, for which ``coalesced`` gives *written*."""
-    return _solved(lambda sets: coalesced(sets, seconds), written, written, max(written, most))
-
-
 def superblock_writes(rate: float) -> float:
-    """Return how often per second superblocks are marked clean or dirty by *rate* random writes."""
-    return 2 * rate * exp(-rate * PAUSE)
+    """
+    Return the page writes per second, at most, that mark superblocks under writes at *rate* instants per second.
+
+    Each pause costs four: clean and dirty, and each time the bitmap's own superblock too (md_update_sb). At
+    random instants rate · e^(-rate · PAUSE) pauses are long enough, evenly spaced all or none.
+    """
+    return 4 * (rate if rate <= 1 / MAX_PAUSE else _pauses(rate))
+
+
+def may_sleep(layout: Layout, rate: float) -> bool:
+    """Whether the daemon may sleep, so that bits stay set, under writes at *rate* random instants per second."""
+    # On parity levels every write wakes it, elsewhere a pause does.
+    return not layout.parity and _pauses(rate) < 1 / PERIOD < rate
+
+
+def _pauses(rate: float) -> float:
+    return rate * exp(-min(700.0, rate * PAUSE))
 
 
 def _solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:

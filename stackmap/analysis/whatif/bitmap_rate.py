@@ -39,23 +39,19 @@ class BitSets(NamedTuple):
         return first, self.low, last
 
 
-def bit_sets(
-    measured: Measured, context: VolumeContext, run_rate: float, burst_rate: float
-) -> BitSets | None:
+def bit_sets(measured: Measured, context: VolumeContext, burst_rate: float) -> BitSets | None:
     """
-    Return how often *run_rate* runs per second set bits; None if the bitmap's writes are not known.
+    Return how often writes set bits; None if the bitmap's writes are not known.
 
     *burst_rate*: at how many instants per second they arrive, at least.
     """
     writes, bitmap = page_writes(measured, context), context.bitmap
     if writes is None or bitmap is None:
         return None
-    seconds = measured.page_write_seconds(context)
+    sent = measured.write.requests
 
     def sets(written: float, depth: float) -> float:
-        waited = bits.sets_from_page_writes(written)
-        alone = bits.uncoalesced(waited, seconds, max(written, run_rate))
-        return bits.ungrouped(alone, run_rate, depth, bitmap.pages)
+        return bits.ungrouped(bits.sets_from_page_writes(written), sent, depth, bitmap.pages)
 
     least, most = count_range(writes, measured.seconds)
     low = bits.sets_from_page_writes(max(0.0, least - bits.superblock_writes(burst_rate)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.member_requests import (
+    Costs,
     End,
     MemberRequests,
     member_requests,
@@ -17,7 +18,6 @@ from stackmap.analysis.whatif.member_requests import (
 from stackmap.analysis.whatif.merging import Merging, fragments
 from stackmap.analysis.whatif.metadata import Metadata, bitmap_on, metadata_on
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
-from stackmap.analysis.whatif.predicted_stripe_cost import Cost
 from stackmap.analysis.whatif.projection import SINGLE_DEVICE, Added, DeviceLoad, LayoutLoad
 from stackmap.analysis.whatif.quantities import Band, exact, spanning
 from stackmap.analysis.whatif.volume_context import VolumeContext
@@ -32,7 +32,7 @@ class LayoutModel:
     layout: Layout
     whole: Measured
     pattern: Pattern
-    costs: tuple[Cost | None, ...]
+    costs: tuple[Costs | None, ...]
     merging: Mapping[End, Merging]
 
     def at(self, load: Measured) -> LayoutLoad:
@@ -89,9 +89,10 @@ def model_of(whole: Measured, context: VolumeContext, layout: Layout) -> LayoutM
     present = context.present or SINGLE_DEVICE
     merging: dict[End, Merging] = {}
     for end in split_ends(layout, context):  # requests start at the same places on both layouts
-        sent = member_requests(present, whole, context, pattern, pattern.rows, end)
+        rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
+        sent = member_requests(present, whole, context, pattern, rows, end)
         now = fragments(whole, sent, context)
-        merging[end] = Merging(layout, context.present, now, pattern.joined, whole.queue)
+        merging[end] = Merging(layout, context, whole, pattern, now)
     return LayoutModel(context, layout, whole, pattern, costs, merging)
 
 

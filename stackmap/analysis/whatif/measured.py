@@ -25,7 +25,7 @@ class Measured(NamedTuple):
     None where ``flushes_reason`` says why; they are then part of ``write``, except
     for md. ``members_read``, ``members_write``: requests at the data members, with
     flushes. ``disks_read``, ``disks_write``: what the disks completed of these, after
-    merging. ``metadata``: writes of the bitmap; ``metadata_wait``: their await, ms.
+    merging. ``metadata``: writes of the bitmap.
     ``depth``: writes in flight while any request is, ``queue``: all requests.
     ``fua_writes``: writes with FUA.
     """
@@ -38,7 +38,6 @@ class Measured(NamedTuple):
     disks_read: Stream | None
     disks_write: Stream | None
     metadata: Stream | None
-    metadata_wait: float | None = None
     depth: float = 1.0
     queue: float = 1.0
     fua_writes: float | None = None
@@ -59,10 +58,6 @@ class Measured(NamedTuple):
         """Return how many writes share one write of a bitmap page on *layout*."""
         # Parity levels collect the bits of a batch; with copies each submitter waits alone (raid1-10.c).
         return self.depth if layout is not None and layout.parity else 1.0
-
-    def page_write_seconds(self, context: VolumeContext) -> float:
-        """Return the seconds that one write of a bitmap page takes."""
-        return context.requests_per_page * (self.metadata_wait or 0.0) / 1000
 
     @property
     def requests(self) -> float:
@@ -93,7 +88,6 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
         disks_read=_completed(ours.read, reads, 0.0, _share(ours.read, reads, 0.0)),
         disks_write=_completed(ours.write, writes, metadata, write_share),
         metadata=below.metadata,
-        metadata_wait=ledger.flow(context.metadata, "write").await_ms,
         depth=_in_flight(own, own.write.wait),
         queue=_in_flight(own, own.total.wait),
         fua_writes=_fua_of(context, below, disk_flushes) if write_share == 1 else None,

@@ -7,23 +7,27 @@ reads and writes rows page by page; both split at the chunk; a flush goes to eve
 
 from __future__ import annotations
 
-from math import log2
 from typing import Literal, NamedTuple
 
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.pattern import Pattern
+from stackmap.analysis.whatif.pattern import Pattern, is_one_size
 from stackmap.analysis.whatif.predicted_stripe_cost import Cost, cold_reads, scattered, sequential
 from stackmap.analysis.whatif.quantities import NO_REQUESTS, Band, Stream, exact
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.units import SECTOR
 
-# How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
-SIZE_TOLERANCE = 1 / 30
 # Rows in md's stripe cache: 256, or the pages of four chunks if that is more (raid5.c, raid5_run).
 STRIPE_CACHE, CHUNKS_IN_CACHE = 256, 4
 
 End = Literal["likely", "low", "high"]
+
+
+class Costs(NamedTuple):
+    """The cost of a page written: the mean over bytes, ``page``, and over requests, ``request``."""
+
+    page: Cost
+    request: Cost
 
 
 class MemberRequests(NamedTuple):
@@ -63,8 +67,7 @@ def pieces(stream: Stream, chunk: int | None, split_size: int | None) -> Band:
         return exact(stream.requests)
     least = max(1.0, size / chunk)
     most = max(least, 1 + max(0.0, size - (PAGE if size >= PAGE else SECTOR)) / chunk)
-    whole = 2 ** round(log2(size))
-    likely = least if abs(size / whole - 1) <= SIZE_TOLERANCE else most
+    likely = least if is_one_size(size) else most
     return Band(least, likely, most).scaled(stream.requests)
 
 
@@ -83,7 +86,7 @@ def member_requests(
     measured: Measured,
     context: VolumeContext,
     pattern: Pattern,
-    cost: Cost | None,
+    cost: Costs | None,
     end: End = "likely",
 ) -> MemberRequests:
     """
@@ -104,15 +107,16 @@ def member_requests(
         return MemberRequests(read, write, flushes, read.requests, 0.0, write.requests, 1.0)
     # A request below a page updates a whole page of a row.
     carried = measured.write.requests * max(size, PAGE) if measured.write.requests else 0.0
-    caused, written = _in_pages(carried * cost.reads), _in_pages(carried * cost.writes)
+    page, request = cost
+    caused, written = _in_pages(carried * page.reads), _in_pages(carried * page.writes)
     piece = max(PAGE, min(pattern.run, layout.chunk or pattern.run, max(size, PAGE)))
     return MemberRequests(
         read=read + caused,
         write=written,
         flushes=flushes,
         read_whole=read.requests,
-        caused_whole=caused.bytes / piece,
-        write_whole=written.bytes / piece,
+        caused_whole=carried * request.reads / piece,
+        write_whole=carried * request.writes / piece,
         pages=piece / PAGE,
     )
 
@@ -121,19 +125,22 @@ def _in_pages(carried: float) -> Stream:
     return Stream(carried / PAGE, carried) if carried else NO_REQUESTS
 
 
-def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> list[Cost]:
+def parity_costs(pattern: Pattern, context: VolumeContext, layout: Layout) -> list[Costs]:
     """Return the cost of a page written on *layout*, which has parity, by each hypothesis."""
     present, rows = context.present, pattern.rows
     if rows and present and (present.data, present.chunk) == (layout.data, layout.chunk):
-        return [_converted(rows, present, layout)]
+        converted = _converted(rows, present, layout)
+        return [Costs(converted, converted)]
     chunk = layout.chunk or pattern.run
     run = pattern.run / chunk
     random = scattered(layout.data, layout.parity, run)
     stream = sequential(layout.data, layout.parity, run)
-    return [
-        random.mixed(stream, each.sequential if _stays_cached(each.sequential, chunk) else 0.0)
-        for each in pattern.hypotheses
-    ]
+    found = []
+    for each in pattern.hypotheses:
+        cached = _stays_cached(each.sequential, chunk)
+        shares = each.sequential, pattern.requests_in_sequence(each)
+        found.append(Costs(*(random.mixed(stream, share if cached else 0.0) for share in shares)))
+    return list(dict.fromkeys(found))
 
 
 def _converted(rows: Cost, present: Layout, layout: Layout) -> Cost:

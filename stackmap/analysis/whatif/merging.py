@@ -12,21 +12,20 @@ from typing import NamedTuple
 from stackmap.analysis.parity import SKEW
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.member_requests import MemberRequests
+from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.quantities import Band, Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 
-# Fragments of one load on another layout ÷ those on the present one, the least and the most of ten lab loads
-# on RAID5, RAID6 and RAID10 of the same disks. Between two layouts without parity nothing was
-# measured: as many merge as now, or none.
-FRAGMENT_RATIOS = {
-    # (the present layout has parity, the other has)
-    (True, True): (0.94, 1.13),
-    (True, False): (0.98, 1.37),
-    (False, True): (0.8, 1.2),
-    (False, False): (1.0, None),
-}
+# How far fragments of parity layouts differ, from lab loads: by these factors, and by these parts of what merges.
+FACTORS, PARTS = (0.94, 1.13), (0.6, 0.4)
+# Fragments of a stream of small requests, of which md takes several at a time: of those in flight together, likely,
+# and of those that arrive one by one, at least.
+BATCHED, ONE_BY_ONE = 0.5, 0.5
+LARGE = (
+    0.9  # of the chunk: requests of this mean size are pieces of larger ones, which arrive together
+)
 
 
 class Fragments(NamedTuple):
@@ -54,18 +53,13 @@ def _fragments(done: Stream | None, whole: float, flushes: float) -> float | Non
 
 
 class Merging(NamedTuple):
-    """
-    How requests merge at the disks of ``layout``, by the ``fragments`` on the ``present`` one.
-
-    ``joined``: the share of writes that merge into another on any layout.
-    ``queue``: the volume's requests in flight.
-    """
+    """How requests of the load ``whole`` merge at the disks of ``layout``, by the present ``fragments``."""
 
     layout: Layout
-    present: Layout | None
+    context: VolumeContext
+    whole: Measured
+    pattern: Pattern
     fragments: Fragments
-    joined: float
-    queue: float
 
     def read(self, sent: MemberRequests) -> Band:
         """Return the reads that the disks complete."""
@@ -75,7 +69,7 @@ class Merging(NamedTuple):
     def written(self, sent: MemberRequests) -> Band:
         """Return the writes that the disks complete."""
         fragments = self.fragments.write
-        return self._band(sent.write_whole, fragments, self._separate(sent), self.joined)
+        return self._band(sent.write_whole, fragments, self._separate(sent))
 
     def _separate(self, sent: MemberRequests) -> float:
         """
@@ -85,18 +79,46 @@ class Merging(NamedTuple):
         its neighbour if md handles one request after another. If md handles pages of all requests in
         flight in any order, it is the more rarely its neighbour, the more there are.
         """
-        return 1 + (sent.pages - 1) * (1 - 1 / self.queue)
+        return 1 + (sent.pages - 1) * (1 - 1 / self.whole.queue)
 
-    def _band(
-        self, whole: float, measured: float | None, separate: float = 1.0, joined: float = 0.0
-    ) -> Band:
-        """Return the completed requests of *whole* ones; without parity nothing is split further."""
-        before = self.present is not None and self.present.parity > 0
+    def _band(self, whole: float, measured: float | None, separate: float = 1.0) -> Band:
+        """Return the completed requests of *whole* ones; *separate*: the most fragments of each."""
         now = 1.0 if measured is None else measured
-        least, most = FRAGMENT_RATIOS[before, self.layout.parity > 0]
-        likely, high = now, 1.0 if most is None else now * most
-        if not self.layout.parity:
-            likely, high = min(1.0, now), min(1.0, high, max(now, 1.0 - joined))
-        elif not before:
-            high = max(high, now * separate)
-        return Band(min(likely, now * least), likely, high).scaled(whole).widened(SKEW)
+        present = self.context.present
+        if present is None or not present.parity:
+            found = self._batched(now, separate) if self.layout.parity else self._plugged(now)
+        elif self.layout.parity:
+            found = Band(
+                now * min(FACTORS[0], 1 - PARTS[0] * (1 - now)),
+                now + self._more_parity(present) * (1 - now),
+                max(now * FACTORS[1], now + PARTS[1] * (1 - now)),
+            )
+        else:
+            found = self._plugged(now)
+        return found.scaled(whole).widened(SKEW)
+
+    def _more_parity(self, present: Layout) -> float:
+        """Return by which part of what merges now fewer or more do: more parity makes larger batches."""
+        more = self.layout.parity - present.parity
+        return 0.0 if not more else (-0.15 if more > 0 else 0.1)
+
+    def _plugged(self, now: float) -> Band:
+        """
+        Return the fragments without parity: only what arrives together merges.
+
+        From parity: of small requests, those that merge now may have met in a batch of md's.
+        """
+        apart = min(1.0, max(now, 1 - self.pattern.joined))
+        together = min(1.0, now)
+        present, chunk = self.context.present, self.context.split_size
+        met = present is not None and present.parity > 0 and not self.pattern.joined
+        small = chunk is None or self.whole.write.size < LARGE * chunk
+        return Band(together, apart if met and small else together, apart)
+
+    def _batched(self, now: float, separate: float) -> Band:
+        """Return the fragments with parity, from those without: md takes several requests of a stream at a time."""
+        depth, pattern = self.whole.depth, self.pattern
+        stream = max(map(pattern.requests_in_sequence, pattern.hypotheses))
+        most = 1 - stream * (1 - min(ONE_BY_ONE, 1 / depth))
+        likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, 1 / depth))
+        return Band(now * min(0.8, most), now * likely, now * max(1.2, separate))

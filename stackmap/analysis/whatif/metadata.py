@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import NamedTuple
 
 from stackmap.analysis.whatif import bitmap as bits
@@ -18,6 +17,7 @@ from stackmap.model.raid import Layout
 
 REGION_LVM, REGION_MD = 2 << 20, 64 << 20  # lvm.conf(5): raid_region_size; mdadm(8): --bitmap-chunk
 MAX_REGION = 1 << 36  # bytes; a larger region is a whole disk
+PAUSES_WITH_PARITY = 0.75  # of those without: writes take longer
 MIN_SHARE = 0.10  # of the disks' requests: a smaller share is not reported
 
 
@@ -45,28 +45,32 @@ def metadata_on(
     """
     Return what *bitmap* adds under the load *measured*, one interval of the window *whole*.
 
-    The low end: the daemon is late, and all writes in flight share a page's write. The high end:
-    none share, and superblocks are marked in every pause. Both within chance over the window.
+    The low end: all writes in flight share a page's write, and without parity bits may stay set, while the
+    daemon sleeps. The high end: none share. Both within chance over the window.
     """
-    scale = measured.write.requests / whole.write.requests if whole.write.requests else 0.0
-    seconds = whole.page_write_seconds(context)
-    run_rate = pattern.run_rate * scale
+    writes, scale = measured.write.requests, 0.0
+    if whole.write.requests:
+        scale = writes / whole.write.requests
 
     def written(sets: float, depth: float) -> float:
-        shared = bits.grouped(sets, run_rate, depth, bitmap.pages)
-        return bits.page_writes(bits.coalesced(shared, seconds))
+        return bits.page_writes(bits.grouped(sets, writes, depth, bitmap.pages))
 
-    by_period = [
-        sets_on(pattern, measured.write.bytes, scale, bitmap, period)
+    marks = _superblock_writes(layout, whole, context, pattern)
+    every = [
+        (sets, *(each * scale for each in of))
         for period in bits.daemon_periods(layout)
+        for sets, of in zip(
+            sets_on(pattern, measured.write.bytes, scale, bitmap, period), marks, strict=True
+        )
     ]
-    every = list(chain(*by_period))
-    superblocks = _superblock_writes(layout, whole, context, pattern) * scale
-    least = min(written(sets, whole.max_depth) for sets in every)
-    most = max(written(sets, 1.0) for sets in every) + superblocks
+    least = min(written(sets, whole.max_depth) + low for sets, low, _, _ in every)
+    if bits.may_sleep(layout, pattern.burst_rate * scale):
+        least = 0.0
+    most = max(written(sets, 1.0) + high for sets, _, _, high in every)
     ends = count_range(least, whole.seconds)[0], count_range(most, whole.seconds)[1]
-    likely = written(by_period[0][0], whole.writes_sharing_a_page(layout))
-    pages = spanning(ends if measured.write.requests else (), likely).scaled(layout.members)
+    sets, _, now, _ = every[0]
+    likely = written(sets, whole.writes_sharing_a_page(layout)) + now
+    pages = spanning(ends if writes else (), likely).scaled(layout.members)
     sent = context.requests_per_page
     carried = pages.scaled(bitmap.page_bytes)
     return Metadata(
@@ -77,18 +81,20 @@ def metadata_on(
 
 def _superblock_writes(
     layout: Layout, whole: Measured, context: VolumeContext, pattern: Pattern
-) -> float:
+) -> list[tuple[float, float, float]]:
     """
-    Return how often per second superblocks are marked, at most: now, that is what bits do not explain.
+    Return how often per second superblocks are marked by each hypothesis: at least, likely, at most.
 
-    With parity, writes take longest and leave the fewest pauses. Without, there may be as many pauses
-    as between writes at random instants.
+    Marks are now what bits do not explain. How many pauses are long enough depends on how long writes take.
     """
-    now, counted = 0.0, page_writes(whole, context)
-    if context.bitmap is not None and counted is not None:
-        sets = sets_on(pattern, whole.write.bytes, 1.0, context.bitmap, bits.PERIOD)[0]
-        now = max(0.0, counted - bits.page_writes(sets))
-    return now if layout.parity else max(now, bits.superblock_writes(pattern.burst_rate))
+    most, counted = bits.superblock_writes(pattern.burst_rate), page_writes(whole, context)
+    if context.bitmap is None or counted is None:
+        return [(0.0, 0.0, most)] * len(pattern.hypotheses)
+    present = context.present is not None and context.present.parity > 0
+    factor = PAUSES_WITH_PARITY ** ((layout.parity > 0) - present)
+    sets = sets_on(pattern, whole.write.bytes, 1.0, context.bitmap, bits.PERIOD)
+    now = [min(most, max(0.0, counted - bits.page_writes(each))) for each in sets]
+    return [(each / 2, min(most, each * factor), min(most, each * 2)) for each in now]
 
 
 def present_metadata(measured: Measured, context: VolumeContext) -> Metadata | None:

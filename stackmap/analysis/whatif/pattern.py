@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from math import sqrt
+from math import log2, sqrt
 from typing import NamedTuple
 
 from stackmap.analysis.parity import SKEW
@@ -22,36 +22,40 @@ from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.predicted_stripe_cost import Cost, run_of, scattered, sequential
 from stackmap.analysis.whatif.volume_context import VolumeContext
-from stackmap.model.raid import Layout
+from stackmap.model.raid import PAGE, Layout
 
 # Pages read per page written: a smaller difference between cold and cached rows shows nothing.
 MIN_SPARED = 0.05
+# How far a mean size may be off a power of two: rounding in a text, or one request in thirty of another size.
+SIZE_TOLERANCE = 1 / 30
+LARGE = 128 << 10  # bytes: of mixed sizes, the larger ones where nothing splits them
+MIN_REGIONS = 32  # of fewer, a stream and random writes set about as many bits
 BY_BITMAP = "the bitmap's bits, set {} a stream would set them"
 
 
 class Hypothesis(NamedTuple):
     """
-    One possible pattern: the ``sequential`` share of bytes, and the bytes of the volume over which
-    the others are spread, ``span``; None if unbounded. ``part``: the share of
-    the others that may set a bit; the rest hits regions just written.
+    One possible pattern: the ``sequential`` share of bytes, how many of the other writes may set a bit,
+    ``random`` per second, and the bytes of the volume that these are spread over, ``span``; None if unbounded.
     """
 
     sequential: float
+    random: float
     span: float | None
-    part: float = 1.0
 
 
 class Pattern(NamedTuple):
     """
-    ``run``: bytes that arrive at once. ``run_rate``: runs per second. ``burst_rate``: instants per
-    second at which writes arrive, at least: those in flight together, and those before one commit, may
-    have arrived together. ``rows``: the cost of a page written on the present parity layout, None on
-    others. ``journal``: a file system's, None if nothing shows one. ``evidence``: noun phrases.
+    ``run``: bytes that arrive at once. ``burst_rate``: instants per second at which writes arrive, at
+    least: those in flight together, and those before one commit, may have arrived together.
+    ``large``: the share of writes that are large, None if all have one size. ``rows``: the cost of a
+    page written on the present parity layout, None on others. ``journal``: a file system's, None if
+    nothing shows one. ``evidence``: noun phrases.
     """
 
     run: float
-    run_rate: float
     burst_rate: float
+    large: float | None
     rows: Cost | None
     journal: Journal | None
     hypotheses: tuple[Hypothesis, ...]
@@ -67,31 +71,64 @@ class Pattern(NamedTuple):
         """The share of writes that merge into another at the disks on any layout."""
         return 0.0 if self.journal is None else self.journal.joined
 
+    def requests_in_sequence(self, each: Hypothesis) -> float:
+        """Return the share of writes, not of bytes, that are sequential: of mixed sizes the large ones are."""
+        return each.sequential if self.large is None else min(each.sequential, self.large)
+
 
 def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     """Return the pattern of the writes of *measured*, the average of all intervals."""
-    layout, rows = context.present, _rows(measured, context)
+    layout, rows, written = context.present, _rows(measured, context), measured.write
     run, run_evidence = _run(measured, context, rows)
     by_rows = None if rows is None or layout is None else _share_by_rows(layout, rows, run)
     journal = journal_of(measured, layout, by_rows)
-    if journal is not None and not run_evidence:
+    large = None
+    if journal is None:
+        large = large_share(written.size, (layout.chunk if layout else None) or LARGE)
+    elif not run_evidence:
         run = journal.run
-    # What arrives at once sets one bit. Of full stripes only their fullness is known, not their number.
-    least = run if layout is None or layout.stripe is None else min(run, layout.stripe)
-    run_rate = measured.write.bytes / least if least else 0.0
-    burst_rate = run_rate / measured.max_depth
+    burst_rate = written.requests / measured.max_depth
     if journal is not None:
-        burst_rate = min(run_rate, journal.commits)
-    sets = bit_sets(measured, context, run_rate, burst_rate)
-    shares, evidence = _sequential_shares(measured, by_rows, journal, run_rate, sets)
-    hypotheses = tuple(
-        dict.fromkeys(
-            each
-            for share, period in product(shares, bits.daemon_periods(layout))
-            for each in _hypotheses(measured, run_rate, share, sets, context.size, period)
-        )
+        burst_rate = min(written.requests, journal.commits)
+    sets = bit_sets(measured, context, burst_rate)
+    shares, evidence = _sequential_shares(measured, by_rows, journal, large, sets)
+    hypotheses = dict.fromkeys(
+        each
+        for share, period in product(shares, bits.daemon_periods(layout))
+        for random in _random_rates(written.requests, share, journal, large)
+        for each in _hypotheses(measured, context, share, random, sets, period)
     )
-    return Pattern(run, run_rate, burst_rate, rows, journal, hypotheses, (*run_evidence, *evidence))
+    evidence = [*run_evidence, *evidence]
+    return Pattern(run, burst_rate, large, rows, journal, tuple(hypotheses), tuple(evidence))
+
+
+def large_share(size: float, largest: float) -> float | None:
+    """
+    Return which share of writes of the mean *size* is of *largest* bytes, if the others are of a page.
+
+    None if all may have one size: the mean is a power of two, or a chunk and more.
+    """
+    if not PAGE < size < largest or is_one_size(size):
+        return None
+    return (size - PAGE) / (largest - PAGE)
+
+
+def is_one_size(size: float) -> bool:
+    """Whether requests of the mean *size* probably all have it: it is a power of two."""
+    return abs(size / 2.0 ** round(log2(size)) - 1) <= SIZE_TOLERANCE
+
+
+def _random_rates(
+    writes: float, share: float, journal: Journal | None, large: float | None
+) -> list[float]:
+    """Return how many of *writes* per second may be random if a *share* of bytes is sequential: likely, and at most."""
+    if share == 1:
+        return [0.0]
+    if journal is not None and share:
+        return [writes - journal.requests]
+    if large is None:
+        return [(1 - share) * writes]
+    return [(1 - min(share, large)) * writes, writes]
 
 
 def _rows(measured: Measured, context: VolumeContext) -> Cost | None:
@@ -140,7 +177,7 @@ def _sequential_shares(
     measured: Measured,
     by_rows: float | None,
     journal: Journal | None,
-    run_rate: float,
+    large: float | None,
     sets: BitSets | None,
 ) -> tuple[list[float], list[str]]:
     """Return the possible sequential shares of bytes, the likely one first, and the evidence."""
@@ -149,28 +186,37 @@ def _sequential_shares(
         return [0.0], []
     if by_rows is not None:
         return [by_rows], ["parity reads that the stripe cache avoided"]
-    shares, evidence = (
-        ([0.0, 1.0], []) if sets is None else _shares_by_bits(written, run_rate, sets)
-    )
+    shares: list[float] = [0.0, 1.0]
+    evidence: list[str] = []
+    if sets is not None and (sets.bitmap.regions or bits.MAX_REGIONS) >= MIN_REGIONS:
+        shares, evidence = _shares_by_bits(measured, large, sets)
     if journal is None:
         return shares, evidence
     return [journal.bytes / written, *shares], ["a journal's commits and the writes sent with them"]
 
 
 def _shares_by_bits(
-    written: float, run_rate: float, sets: BitSets
+    measured: Measured, large: float | None, sets: BitSets
 ) -> tuple[list[float], list[str]]:
-    """Return the shares that fit the set bits better: those of a stream, or of writes all over the volume."""
+    """Return the shares that fit the set bits: those of a stream, or with enough writes all over the volume."""
+    writes, written = measured.write.requests, measured.write.bytes
     stream = written / sets.bitmap.covers
-    everywhere = bits.random_sets(run_rate, sets.bitmap.regions or bits.MAX_REGIONS)
-    if sets.counted <= stream <= sets.high or stream < sets.likely < sqrt(stream * everywhere):
+    regions = sets.bitmap.regions or bits.MAX_REGIONS
+    everywhere = bits.random_sets(writes, regions)
+    if sets.counted <= stream <= sets.high:
         return [1.0], [BY_BITMAP.format("about as often as")]
+    if stream < sets.likely < sqrt(stream * everywhere):
+        return [1.0, 0.0], [BY_BITMAP.format("about as often as")]
     if sets.likely < stream:
         return [0.0, 1.0], [BY_BITMAP.format("less often than")]
-    most = (everywhere - sets.likely) / (everywhere - stream) if everywhere > stream else 0.0
-    if sets.low <= stream:
-        most = 1.0  # all beyond the stream may be superblocks
-    return [0.0, min(1.0, max(0.0, most))], [BY_BITMAP.format("more often than")]
+    # The fewest random writes that set as many bits; the other bytes may be a stream.
+    fewest = bits.least_rate_for(max(0.0, sets.low - stream), regions, writes)
+    each = PAGE if large is not None else measured.write.size
+    most = max(0.0, 1 - fewest * each / written)
+    likely = 0.0
+    if large is not None and (1 - large) * writes >= fewest:
+        likely = 1 - (1 - large) * writes * PAGE / written
+    return list(dict.fromkeys((likely, 0.0, most))), [BY_BITMAP.format("more often than")]
 
 
 def _share_by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
@@ -185,28 +231,29 @@ def _share_by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
 
 def _hypotheses(
     measured: Measured,
-    run_rate: float,
+    context: VolumeContext,
     share: float,
+    random: float,
     sets: BitSets | None,
-    size: int | None,
     period: float,
 ) -> Iterator[Hypothesis]:
-    """Yield the hypotheses with a sequential *share*, one for each estimate of the set bits."""
-    random = (1 - share) * run_rate
+    """Yield the hypotheses with a sequential *share* and *random* writes, one for each estimate of the set bits."""
+    whole = None if context.size is None else float(context.size)
     if sets is None or not random:
-        yield Hypothesis(share, None if size is None else float(size))
+        yield Hypothesis(share, random, whole)
         return
     regions, covers = sets.bitmap.regions, sets.bitmap.covers
     stream = share * measured.write.bytes / covers
     estimates = [max(0.0, each - stream) for each in sets.estimates]
     for each in estimates:
-        yield Hypothesis(share, bits.regions_for(random, each, regions, period) * covers)
+        yield Hypothesis(share, random, bits.regions_for(random, each, regions, period) * covers)
+    if context.present is not None and not context.present.parity:
+        yield Hypothesis(share, random, whole)  # the daemon may sleep, so few sets show nothing
     # A number within chance of the maximum does not show that fewer writes set bits.
     if regions is None or sets.likely - stream <= bits.random_sets(random, regions, period):
         return
     for each in estimates:
-        part = bits.rate_for(each, regions, random, period) / random
-        yield Hypothesis(share, regions * covers, part)
+        yield Hypothesis(share, bits.rate_for(each, regions, random, period), regions * covers)
 
 
 def sets_on(
@@ -219,13 +266,12 @@ def sets_on(
     """
     return [
         each.sequential * written / bitmap.covers
-        + _random_sets(each, pattern.run_rate * scale, bitmap, period)
+        + _random_sets(each.random * scale, each.span, bitmap, period)
         for each in pattern.hypotheses
     ]
 
 
-def _random_sets(each: Hypothesis, run_rate: float, bitmap: Bitmap, period: float) -> float:
-    random = (1 - each.sequential) * each.part * run_rate
-    if each.span is None:
+def _random_sets(random: float, span: float | None, bitmap: Bitmap, period: float) -> float:
+    if span is None:
         return random  # regions are unbounded: each write finds a clean one
-    return bits.random_sets(random, max(1e-3, each.span / bitmap.covers), period)
+    return bits.random_sets(random, max(1e-3, span / bitmap.covers), period)
