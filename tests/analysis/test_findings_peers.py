@@ -104,6 +104,17 @@ def test_a_disk_without_a_queue_has_no_knee(scale, expected):
     assert (("SM403", "sda", "info") in reported(parts, Topology([disk("sda")], []))) == expected
 
 
+def test_requests_of_another_size_show_no_knee():
+    """First 4 KiB at 2,700/s, then whole cache blocks at 130/s with a longer queue."""
+    small = {"sda": moved(write=did(2700, 4096, wait=1500), aqu=1.5, busy=0.9)}
+    large = {"sda": moved(write=did(130, 65536, wait=4900), aqu=4.9, busy=0.9)}
+    trickle = {"sda": moved(write=did(30, 4096, wait=30), aqu=0.03, busy=0.1)}
+    series = tuple(Interval(each, seconds=1.0) for each in [trickle, small, small, *[large] * 4])
+    context = Context(Topology([disk("sda")], []), series[-1], series)
+
+    assert "SM403" not in [each.rule.id for each in findings(context)]
+
+
 def test_a_burst_is_not_a_slow_disk():
     """20 writes at once, every 10 s: a long await with a short mean queue, but 15 ms of service time."""
     load = {"sda": moved(write=did(2, 4096, wait=2 * 150), aqu=0.3, busy=0.03)}

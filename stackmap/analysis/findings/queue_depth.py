@@ -83,7 +83,7 @@ def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
     Severity.INFO,
     sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} "
     "at queue depth {deepest}. More requests only wait.",
-    caveat="The kind of load may have changed between these intervals.",
+    caveat="Only intervals with similar requests are compared; where they are on the disk may differ.",
     advice="Limit the queue depth (threads, iodepth) to about {knee}: same throughput, lower latency.",
     source="Little's law: at a constant rate, await grows with the queue",
     thresholds={
