@@ -115,6 +115,17 @@ def test_requests_of_another_size_show_no_knee():
     assert "SM403" not in [each.rule.id for each in findings(context)]
 
 
+@pytest.mark.parametrize(("queue", "expected"), [(0.5, False), (1.1, True)])
+def test_a_disk_that_is_idle_half_of_the_time_has_no_knee(queue, expected):
+    """63/s with half a request in flight: it could have served more."""
+    points = [(0.1, 20), (0.2, 30), (queue, 63), (2.3, 62), (2.4, 59), (2.4, 60)]
+    parts = [{"sda": moved(did(rate, 4096, wait=1000 * aqu), aqu=aqu)} for aqu, rate in points]
+    series = tuple(Interval(each, seconds=1.0) for each in parts)
+    found = findings(Context(Topology([disk("sda")], []), series[-1], series))
+
+    assert ("SM403" in [each.rule.id for each in found]) == expected
+
+
 def test_a_burst_is_not_a_slow_disk():
     """20 writes at once, every 10 s: a long await with a short mean queue, but 15 ms of service time."""
     load = {"sda": moved(write=did(2, 4096, wait=2 * 150), aqu=0.3, busy=0.03)}
