@@ -23,6 +23,7 @@ class WrappedRow:
     def __init__(self, on_row: Callable[[Row, Heading, str], None]) -> None:
         self._on_row = on_row
         self._words: list[str] = []
+        self._first: list[str] = []  # those of its first line
 
     def __bool__(self) -> bool:
         return bool(self._words)
@@ -32,13 +33,17 @@ class WrappedRow:
         if self._words:
             return self._continue(words, heading)
         if may_begin and _begins_row(words, heading):
-            self._words = words
+            self._words = self._first = words
             return True
         return False
 
     def give_up(self, heading: Heading | None) -> None:
-        """Take a cut row for what it holds: its end will not come."""
-        words, self._words = self._words, []
+        """
+        Take a cut row for what its first line holds: its end will not come.
+
+        Its other lines may be the ends of other rows.
+        """
+        words, self._words = self._words and self._first, []
         if not words or heading is None or heading.name_last:
             return
         shown = _figures_at_end(words)
@@ -61,9 +66,10 @@ class WrappedRow:
             self._words = []
             self._on_row(row, heading, "")
             return True
-        fits = len(whole) <= heading.layout.width + MAX_PREFIX_WORDS
-        if fits and all(is_number(word) for word in words):
-            self._words = whole
+        if all(is_number(word) for word in words):
+            # A row of more figures than the heading has columns belongs to another heading.
+            fits = len(_figures_at_end(whole)) <= heading.layout.width
+            self._words = whole if fits else []
             return True
         self.give_up(heading)
         row = heading.row(words)
