@@ -101,11 +101,11 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
         for below in topology.with_all_below(device.name)
     }
     loaded = {name for name, load in context.loads.items() if name in part and not load.idle}
-    used = {below for name in loaded for below in topology.with_all_below(name)}
+    used = {below for name in loaded for below in topology.with_all_below(name)} - judged
     blind = [
         device.title
         for device in topology
-        if device.name in used - judged
+        if device.name in used
         and not topology.below(device.name)
         and context.is_disk(device)
         and not context.load(device.name).idle

@@ -115,7 +115,7 @@ def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
     """Return the heading of two wrapped lines; None if *lower* is not the second one."""
     last = bool(lower) and lower[-1] in IOSTAT_DEVICE | {SAR_DEVICE} and not upper.named
     names = lower[:-1] if last else lower
-    if not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
+    if upper.rest or not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
         return None
     if not all(name in COLUMNS for name in names):
         return None
@@ -158,7 +158,7 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
 
 def may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
-    fence = not word.strip("`~*=-_|")
+    fence = not word.strip("`~*=-_|") or word in QUOTE_MARKS
     return not (fence or is_fraction(word) or word.endswith("/s") or word.startswith("%"))
 
 

@@ -44,7 +44,8 @@ class WrappedRow:
         Its other lines may be the ends of other rows.
         """
         words, self._words = self._words and self._first, []
-        if not words or heading is None or heading.name_last:
+        # A heading without the name's column may lack columns, too.
+        if not words or heading is None or heading.name_last or not heading.named:
             return
         shown = _figures_at_end(words)
         before = words[: len(words) - len(shown)]
