@@ -127,6 +127,29 @@ def test_different_workloads_are_not_averaged_silently(sample, text, warned):
         assert ("use --report 1 to --report 2" in told) == warned
 
 
+MIX = """Device            r/s     rkB/s  r_await     w/s      wkB/s  w_await  aqu-sz  %util
+nvme0n1      57300.00 229376.00     0.08 24500.00 6268928.00     1.10   31.53 100.00
+
+"""
+
+
+def test_reads_that_wait_for_writes_by_a_fixed_mix(tmp_path):
+    """
+    002: 57.3 k reads per second with 24.5 k writes of 256 KiB, 515 k without the fixed mix.
+
+    The article prints lines of fio only: no device, no await, one figure per run. That text has
+    nothing to judge. What iostat shows meanwhile, at these rates, is told as its author tells it.
+    """
+    text = tmp_path / "iostat.txt"
+    text.write_text(MIX * 6)
+    words = ["--from", str(SAMPLES / "ceph-nvme"), "explain", "--input", str(text)]
+    told = " ".join(CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout.split())
+
+    assert "the mix limits them to 57300/s, not the device" in told
+    assert "0.43 writes per read" in told
+    assert "fio `rate_iops`, not `rwmixread`" in told
+
+
 SEEDS = sorted(ROOT.parent.glob("shared/seeds/00*.txt"))
 FIRST = {
     "000": r"Could not judge: layout",
@@ -134,6 +157,18 @@ FIRST = {
     "003": r"sdb is slow, not overloaded: await is 434 ms",
     "004": r"Could not judge: .*layout",
 }
+
+
+@pytest.mark.skipif(not SEEDS, reason="the articles are not part of a clone")
+def test_lines_of_fio_are_no_statistics_of_devices(tmp_path):
+    """002 has no other: the error says what to give instead."""
+    (tmp_path / "sys/block").mkdir(parents=True)
+    (article,) = (seed for seed in SEEDS if seed.name.startswith("002"))
+    words = ["--from", str(tmp_path), "explain", "--input", str(article)]
+    error = CliRunner().invoke(stackmap, words).exception
+
+    assert "no device statistics" in str(error)
+    assert "iostat -x" in str(error)
 
 
 @pytest.mark.skipif(not SEEDS, reason="the articles are not part of a clone")

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.disk import slow_transfer
+from stackmap.analysis.findings.disk import expected_ms, service_ms, slow_transfer
 from stackmap.analysis.findings.peers import slow_member
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.analysis.workload_mix import MIXED
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
 JUDGED = "{what} on {disks}: no warning."
-LONGEST = " The longest queue has {queue} requests ({device}), await {await}."
+LONGEST = (
+    " The longest queue has {queue} requests ({device}), await {await}[, service time {service}]."
+)
 HIGH_AWAIT = (slow_member.id, slow_transfer.id)
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 CHECK_LABELS = {
@@ -56,7 +58,8 @@ def explain_document(
     ]
     # A problem, or a remark on a high await, comes before what was judged.
     grave = any(each.is_grave for each in found)
-    first = [each for each in found if grave or each.rule.id in HIGH_AWAIT]
+    leading = () if open_questions else HIGH_AWAIT
+    first = [each for each in found if grave or each.rule.id in leading]
     ordered = [*first, *(each for each in found if each not in first)]
     cards = [finding_card(topology, each, number) for number, each in enumerate(ordered)]
     return [
@@ -110,13 +113,18 @@ def _evidence_of_health(
     if not known or asked & {LOAD, DISKS} or any(e.is_grave for e in found):
         return []
     queue, name = max(known)
+    load = context.load(name)
     words = {
         "what": "Slow disks" if OVERLOAD in asked else "Overload and slow disks",
         "disks": plural(len(known), "disk"),
         "queue": shown(queue, "requests"),
         "device": title(context.topology, name),
-        "await": shown(context.load(name).total.await_ms or 0.0, "ms"),
+        "await": shown(load.total.await_ms or 0.0, "ms"),
     }
+    device, service = context.topology[name], service_ms(load)
+    # Requests that arrive in bursts wait for each other, though the mean queue is short.
+    if service and (load.total.await_ms or 0.0) > expected_ms(device, load.total.size or 0.0):
+        words["service"] = shown(service, "ms")
     longest = "" if OVERLOAD in asked else LONGEST
     return [doc.Paragraph(filled(JUDGED + longest, words), "judged:")]
 
@@ -197,7 +205,7 @@ def threshold(rule: Rule, name: str) -> str:
 def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
     """Return the card of *finding*: what, the caveat, the advice, the evidence; *number*: its anchor."""
     rule, tone = finding.rule, str(finding.severity)
-    also = "{also}, in the same array." if finding.peers else ""
+    also = "{also}." if finding.peers else ""
     leads = (("Also:", also), ("But:", rule.caveat), ("Do:", rule.advice))
     first, *details = _texts(topology, finding, leads)
     blocks: list[doc.Block] = [*details]

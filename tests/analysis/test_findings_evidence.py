@@ -133,7 +133,8 @@ class Recalculated:
         return self.load.aqu
 
     def _busy(self):
-        return self.load.busy
+        """iostat's rounding, and samples a little late, make more than the whole time."""
+        return min(1.0, self.load.busy)
 
     def _service(self):
         return 1000 * self.load.busy / both(self.load, "ios")

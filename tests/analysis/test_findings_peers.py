@@ -9,7 +9,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rules import findings
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.topology import Edge, Topology
+from stackmap.model.topology import NO_TOPOLOGY, Edge, Topology
 from tests.drawn import DISKS, did, disk, moved, raid_volume, topology
 
 TREE = topology(raid_volume("vm", "raid10", 8))
@@ -65,6 +65,101 @@ def test_a_slow_disk_leaves_its_peers_unsaturated():
     parts = [disks([4, 4, 4, 80], rate) for rate in (100, 120, 110)]
 
     assert ("SM202", "sdd", "warning") in reported(parts)
+
+
+def test_a_disk_that_is_slow_only_with_a_queue_may_be_saturated():
+    """Four disks, one of which has all of the queue for two seconds; before and after it is as fast as they."""
+    quiet = disks([1.5, 1.4, 1.6, 1.5], 32)
+    loaded = disks([0.7, 0.6, 0.8, 16], 410)
+
+    def severities(*parts):
+        return {f[2] for f in reported(list(parts)) if f[0] == "SM202"}
+
+    assert severities(quiet, loaded, loaded) == {"info"}
+    # What lasts, or is as slow without a queue, is a slow disk.
+    assert severities(quiet, *[loaded] * 5) == {"warning"}
+    assert severities(disks([1.5, 1.4, 1.6, 7.5], 32), loaded, loaded) == {"warning"}
+    # Nothing is known about a short queue.
+    assert severities(loaded, loaded) == {"warning"}
+
+
+def test_of_two_disks_that_are_as_slow_none_is_the_slow_member():
+    """sda and sdd have 15 ms each."""
+    parts = [disks([15, 3, 5, 15.2], rate) for rate in (300, 310)]
+
+    assert [f for f in reported(parts) if f[0] == "SM202"] == [("SM202", "sdd", "info")]
+
+
+def findings_of(parts, tree=TREE, part=None):
+    """Return the findings on *part* of equal parts of a second."""
+    series = tuple(Interval(each, seconds=1.0) for each in parts)
+    whole = Interval({n: _mean([p[n] for p in parts]) for n in parts[0]}, seconds=float(len(parts)))
+    return findings(Context(tree, whole, series), part)
+
+
+def test_peers_have_one_finding_per_cause():
+    """Three disks wait in long queues: the longest is the finding, the others are named."""
+    parts = [disks([50, 60, 55, 2], rate, busy=1.0) for rate in (150, 151)]
+    (found,) = (each for each in findings_of(parts) if each.rule.id == "SM405")
+
+    assert (found.device, found.peers) == ("sdb", ("sdc", "sda"))
+    assert found.observed.words["also"] == "sdc, sda"
+    # Of one disk that is asked for, its own finding.
+    (alone,) = (each for each in findings_of(parts, part={"sda"}) if each.rule.id == "SM405")
+    assert (alone.device, alone.peers) == ("sda", ())
+
+
+def test_disks_of_different_arrays_have_findings_of_their_own():
+    """Two disks without an array."""
+    tree = Topology([disk("sda"), disk("sdb")], [])
+    parts = [
+        {n: moved(write=did(150, 4096, wait=150 * 60), aqu=9.0, busy=1.0) for n in ("sda", "sdb")}
+    ] * 2
+
+    assert [f.device for f in findings_of(parts, tree) if f.rule.id == "SM405"] == ["sda", "sdb"]
+    # Without a topology nobody knows: one remark names all.
+    unknown = Topology([disk("sda"), disk("sdb")], [], unknown=[NO_TOPOLOGY])
+    (found,) = (f for f in findings_of(parts, unknown) if f.rule.id == "SM405")
+    assert (found.device, found.peers) == ("sda", ("sdb",))
+
+
+def test_an_overloaded_disk_explains_the_queues_of_its_peers():
+    """sdd has 70 ms where it had 2 ms; its peers queue too, but never had a quiet interval."""
+    parts = [disks([40, 41, 42, 2], 200, busy=1.0), *[disks([50, 50, 50, 70], 210, busy=1.0)] * 3]
+
+    found = [f for f in reported(parts) if f[0] in ("SM401", "SM402", "SM405")]
+    assert found == [("SM401", "sdd", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        # queue depth, requests/s, bytes per request
+        ([(1, 150, 4), (2, 270, 4), (4, 390, 4), (8, 399, 4), (16, 400, 4), (31, 401, 4)], True),
+        # 2757 small requests are no reason for 130 large ones.
+        (
+            [(1.5, 2757, 4), (1, 900, 4), (1, 800, 4), (2, 400, 64), (4, 140, 64), (5, 130, 64)],
+            False,
+        ),
+        ([(1.5, 2757, 4), (1, 900, 4), (1, 800, 4), (2, 400, 4), (4, 140, 4), (5, 130, 4)], False),
+        # Below one request in flight, the load limits the rate.
+        (
+            [(0.7, 447, 4), (0.8, 440, 4), (5, 400, 4), (6, 399, 4), (7, 401, 4), (8.5, 397, 4)],
+            False,
+        ),
+        ([(0.01, 9, 4), (0.02, 9, 4), (0.03, 9, 4), (0.04, 9, 4), (2.5, 9, 4), (3, 9, 4)], False),
+        ([(1, 0.2, 4), (2, 0.4, 4), (4, 0.5, 4), (8, 0.5, 4), (16, 0.5, 4), (31, 0.5, 4)], False),
+    ],
+)
+def test_a_knee_compares_like_loads(points, expected):
+    """Throughput that stops growing, of one kind of load, with more than one request in flight."""
+    parts = [
+        {"sda": moved(write=did(rate, size * 1024, wait=1000 * aqu), aqu=aqu, busy=1.0)}
+        for aqu, rate, size in points
+    ]
+
+    found = reported(parts, Topology([disk("sda")], []))
+    assert (("SM403", "sda", "info") in found) == expected
 
 
 def test_a_queue_beside_a_slower_peer_is_no_overload():

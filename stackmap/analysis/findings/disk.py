@@ -34,9 +34,9 @@ UNKNOWN = Medium("a healthy disk of any type", SPINNING.access_ms, SPINNING.byte
 
 
 def medium(device: Device) -> Medium:
-    """Return the medium that the kernel reports for *device*."""
+    """Return the medium that the kernel reports for *device*; without its report, by its name."""
     if device.rotational is None:
-        return UNKNOWN
+        return FLASH if device.name.startswith("nvme") else UNKNOWN
     return SPINNING if device.rotational else FLASH
 
 
@@ -121,6 +121,7 @@ def _measure(load: Load, needed: float) -> str:
         "requests": (50, "count"),
     },
     superseded_by=("SM201", "SM202", "SM401"),
+    joins_peers=True,
 )
 def slow_transfer(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield busy disks that need too long for large sequential requests, and too little for random ones."""

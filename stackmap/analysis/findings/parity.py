@@ -13,7 +13,7 @@ from stackmap.model.device import Role
 @Rule(
     "SM101",
     Severity.WARNING,
-    sentence="{device} writes partial stripes: {rate} become {member_rate} at its members, and each "
+    sentence="{device} writes partial stripes[: {rate} become {member_rate} at its members]. Each "
     "byte written costs {cost} disk bytes of data and parity ({ideal} with full stripes). Old data and parity are read and parity is written again: {extra} more at "
     "the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
     caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads.",

@@ -75,7 +75,7 @@ class PeerGroup(NamedTuple):
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
     "{others}) at a similar request rate ({rate}).",
     caveat="A different model, firmware, port or use also slows a member; near saturation, slightly "
-    "more load is enough.{doubt}",
+    "more load is enough. {doubt}",
     advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
     "for {device}: replace it if it stays the slowest.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
@@ -137,11 +137,11 @@ def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: L
     *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
     """
     if queues > 1 or _all_saturated(group, limits["saturated"]):
-        return " This is only a remark, because several peers are saturated."
+        return "This is only a remark, because several peers are saturated."
     if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
-        return " This is only a remark, because another peer is as slow."
+        return "This is only a remark, because another peer is as slow."
     if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
-        return " This is only a remark, because it was much slower only with a long queue."
+        return "This is only a remark, because it was much slower only with a long queue."
     return ""
 
 

@@ -38,7 +38,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
         if wait > expected_ms(context.topology[name], size):
             continue
         figures = {
-            "busy": (load.busy, "share"),
+            "busy": (min(1.0, load.busy or 0.0), "share"),  # iostat prints more than 100 %
             "queue": (load.aqu, "requests"),
             "rate": (load.total.ios, "requests/s"),
             "await": (wait, "ms"),
@@ -99,7 +99,6 @@ def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
         "mix_difference": (0.2, "share"),
         "trickle": (0.5, "share"),
     },
-    superseded_by=("SM201",),
     joins_peers=True,
 )
 def knee(context: Context, limits: Limits) -> Iterator[Observation]:

@@ -91,25 +91,17 @@ def not_merged(context: Context, limits: Limits) -> Iterator[Observation]:
     caveat="The disks' figures include all load on them.",
     advice="Nothing to do: request counts at {device} overstate the work of the disks.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
-    thresholds={"merged": (2.0, "times"), "requests": (100, "count")},
+    thresholds={"merged": (2.0, "times"), "share": (0.5, "share"), "requests": (100, "count")},
 )
 def merged(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
-    most: dict[tuple[str, ...], tuple[StackFigures, LayerFigures]] = {}
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
-        # Disks that several tops share: the one that sends most requests to them.
-        names = disks.layer.devices
-        if names not in most or _sent(disks) > _sent(most[names][1]):
-            most[names] = stack, disks
-    for stack, disks in most.values():
         ratio = disks.coalescing.get("total")
-        if ratio is not None and ratio >= limits["merged"]:
+        moved, by_all = disks.share.total.bytes, disks.own["total"].bytes
+        # What the disks merge must be mostly this top's.
+        most = moved is not None and moved >= limits["share"] * (by_all or 0.0)
+        if most and ratio is not None and ratio >= limits["merged"]:
             yield _sizes(stack, disks, ratio, weight=ratio)
-
-
-def _sent(disks: LayerFigures) -> float:
-    """Return the requests per second that a stack sends to *disks*; 0 if unknown."""
-    return disks.share.total.arrivals or 0.0
 
 
 def _stacks_with_disks(

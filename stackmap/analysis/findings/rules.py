@@ -28,6 +28,7 @@ from stackmap.analysis.findings import (
 from stackmap.analysis.findings.checks import ORDER, SETUP
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import LIGHT, Finding, Observation, Rule, Severity
+from stackmap.model.topology import NO_TOPOLOGY
 
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
@@ -80,7 +81,10 @@ RULES: tuple[Rule, ...] = (
 
 def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
     """Return what the rules that judge a load find on the devices in *part* (None: all), the worst first."""
-    found = [each for rule in RULES if rule.needs_load for each in _heaviest(rule, context)]
+    # A text's totals since boot are no rates, and its averages since boot no present load.
+    no_load = context.interval.since_boot and context.interval.seconds is None
+    rules = (r for r in RULES if r.needs_load and (r.is_state or not (no_load and r.thresholds)))
+    found = [each for rule in rules for each in _heaviest(rule, context)]
     reported = {(each.rule.id, each.device) for each in found}
     # The load that overloads one disk also fills the queues of its peers.
     overload = saturation.overloaded.id
@@ -97,10 +101,17 @@ def findings(context: Context, part: Container[str] | None = None) -> list[Findi
 
 
 def _joined(context: Context, found: Iterable[Finding]) -> list[Finding]:
-    """Return *found* with one finding per rule for peers that have the same cause: the heaviest."""
+    """
+    Return *found* with one finding per rule for peers that have the same cause: the heaviest.
+
+    Without a topology, one remark is for all disks.
+    """
     joined: dict[object, Finding] = {}
+    unknown = NO_TOPOLOGY in context.topology.unknown
     for each in found:
         names = context.peers_of(each.device) if each.rule.joins_peers else (each.device,)
+        if unknown and each.rule.joins_peers and not each.is_grave:
+            names = ()
         key = (each.rule.id, each.severity, names)
         first = joined.setdefault(key, each)
         if first is not each:
