@@ -86,13 +86,13 @@ def filled(template: str, words: Mapping[str, str]) -> str:
     >>> filled("{device}: run `lvs {device}`.", {"device": "vg/a;b"})
     "vg/a;b: run `lvs 'vg/a;b'`."
     """
-    template = OPTIONAL.sub(lambda part: part[1] if part[2] in words else "", template).strip()
+    template = OPTIONAL.sub(lambda part: part[1] if part[2] in words else "", template)
     words = Words({name: word.replace("`", r"\x60") for name, word in words.items()})
     commands = Words({name: quoted(operand(word)) for name, word in words.items()})
     parts = template.split("`")
     return "`".join(
         part.format_map(commands if number % 2 else words) for number, part in enumerate(parts)
-    )
+    ).rstrip()
 
 
 def title(topology: Topology, name: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from stackmap.analysis.report import Measuring
+from stackmap.document.report.page import page_of
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
 from stackmap.model.topology import Edge, Topology
+from stackmap.render.markdown import render_markdown
 from tests.drawn import did, disk, moved, passing
 
 SIZE = 4096
@@ -53,3 +55,17 @@ def test_the_busiest_stack_comes_first():
 
     assert not report.findings
     assert [stack.top.name for stack in report.stacks] == ["other", "one"]
+
+
+def test_what_could_not_be_judged_is_kept():
+    """66 requests in flight, 109 ms, and nothing to compare them with."""
+    measuring = Measuring(Topology([disk("sda")], []))
+    load = moved(Flow(602.0, 0.0, 602.0 * SIZE, 602 * 109.0), aqu=66.0)
+    measuring.add(Interval({"sda": load}, 1000.0, 1.0))
+    report = measuring.report()
+    (question,) = report.open_questions
+
+    assert question.question.subject == "overload"
+    page = render_markdown(page_of(report, (), ()))
+    assert page.count("Could not judge: overload.") == 2  # what to do, and the summary
+    assert "**overload:** sda has 66.0 requests in flight with an await of 109 ms" in page
