@@ -22,7 +22,8 @@ class Counters:
 
     None where the kernel has no such field (discards before 4.18, flushes before
     5.5). ``busy_ms``: time with a request in flight; ``weighted_ms``: the same
-    times the number in flight. ``in_flight``: requests in flight now.
+    times the number in flight. ``in_flight``: requests in flight now. ``timed``: False for a
+    partition before Linux 2.6.25, which has only requests and bytes; the rest is 0 and unknown.
     """
 
     reads: int
@@ -42,6 +43,7 @@ class Counters:
     flushes: int | None = None
     flush_ms: int | None = None
     in_flight: int = 0
+    timed: bool = True
 
     def went_back_from(self, earlier: Counters) -> bool:
         """Whether a count decreased: the device was replaced or a counter wrapped."""
@@ -57,6 +59,17 @@ class Counters:
     def load_since(self, earlier: Counters, seconds: float) -> Load:
         """Return the load per second since *earlier*, a sample of the same device (see ``went_back_from``)."""
         per_second = 1 / seconds
+        if not self.timed:
+            return Load(
+                Flow(
+                    (self.reads - earlier.reads) * per_second,
+                    bytes=(self.read_bytes - earlier.read_bytes) * per_second,
+                ),
+                Flow(
+                    (self.writes - earlier.writes) * per_second,
+                    bytes=(self.write_bytes - earlier.write_bytes) * per_second,
+                ),
+            )
         return Load(
             read=Flow(
                 (self.reads - earlier.reads) * per_second,

@@ -25,6 +25,7 @@ PATH = "/proc/diskstats"
 
 # Words in a line: 3 for the name, 11 counters, then 4 for discards, then 2 for flushes.
 BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
+SHORT = 7  # partitions before 2.6.25: reads, sectors read, writes, sectors written
 
 COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
 MAX_QUOTED = 200  # characters of a line in a message
@@ -54,7 +55,7 @@ def parse(lines: Iterable[str]) -> dict[str, Counters]:
 def parse_line(line: str) -> tuple[str, Counters]:
     """Return a device's name and counters; ``ParseError`` for any other line."""
     words = line.split()
-    if len(words) < BASE:
+    if len(words) < BASE and len(words) != SHORT:
         raise ParseError(
             f"{PATH}: {len(words)} fields, expected at least {BASE}: {line[:MAX_QUOTED]!r}"
         )
@@ -64,6 +65,11 @@ def parse_line(line: str) -> tuple[str, Counters]:
         raise ParseError(f"{PATH}: not a number in {line[:MAX_QUOTED]!r}") from error
     if max(numbers) >= COUNTER_LIMIT or min(numbers) <= -COUNTER_LIMIT:
         raise ParseError(f"{PATH}: number too large in {line[:MAX_QUOTED]!r}")
+    if len(words) == SHORT:
+        r, rs, w, ws = numbers
+        return words[NAME], Counters(
+            r, 0, rs * SECTOR, 0, w, 0, ws * SECTOR, 0, 0, 0, timed=False
+        )
     r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
     discards = flushes = None
     if len(words) >= WITH_DISCARDS:
@@ -143,9 +149,12 @@ def only_counted_up(earlier: Sample, later: Sample) -> bool:
 def _line_counted_up(before: str, after: str) -> bool:
     """Whether both lines are of the same device and no counter decreased."""
     was, now = before.split(), after.split()
-    if len(was) != len(now) or len(now) < BASE or was[NAME] != now[NAME]:
+    if len(was) != len(now) or was[NAME : NAME + 1] != now[NAME : NAME + 1]:
         return False
-    was[GAUGE] = now[GAUGE]
+    if len(now) >= BASE:
+        was[GAUGE] = now[GAUGE]
+    elif len(now) != SHORT:
+        return False
     # Compared as text: more digits are more, and equal lengths sort as numbers. Recording does this per
     # sample, and converting to numbers takes twice as long.
     for then, count in zip(was, now, strict=True):

@@ -15,6 +15,7 @@ from math import isfinite
 
 from stackmap.model.load import NONE, Flow, Load
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
+from stackmap.sources.statistics.rounding import refined
 
 # Units in the names of size columns: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
@@ -133,7 +134,10 @@ class FlowColumns:
         ios = None if self.ios is None else row[self.ios]
         merges = None if self.merges is None else row[self.merges]
         size = None if self.bytes is None else row[self.bytes]
-        if size is not None:
+        mean = None if self.size is None else row[self.size]
+        if size is not None and ios is not None and mean is not None:
+            ios, size = refined(ios, size, mean, self.unit, self.size_unit)
+        elif size is not None:
             size *= self.unit
         elif self.size is not None:
             size = _product(ios, row[self.size], self.size_unit)
@@ -207,16 +211,27 @@ class TableLayout:
         both = read + write
         said = whole.flow(row)
         ios = both.ios if whole.ios is None else said.ios
+        mean = None if whole.size is None else row[whole.size]
         size = said.bytes
         if whole.bytes is None and both.bytes is not None:
-            size = None  # the two columns are exact, a mean size is rounded
-        elif whole.bytes is None and whole.size is not None:
-            size = _product(ios, row[whole.size], whole.size_unit)
+            size = self._refined_bytes(whole, ios, both.bytes, mean)
+        elif whole.bytes is None and mean is not None:
+            size = _product(ios, mean, whole.size_unit)
         wait = None
         if whole.await_ is not None and both.wait is None:
             wait = _product(ios, row[whole.await_])
         found = Flow(said.ios, said.merges, size, wait)
         return None if found == NONE else found
+
+    def _refined_bytes(
+        self, whole: FlowColumns, ios: float | None, both: float, mean: float | None
+    ) -> float | None:
+        """Return the bytes of reads and writes by their mean size; None if their columns say it better."""
+        unit = self._read.unit if self._read else 1.0
+        if ios is None or mean is None or self._discard is not None:  # its mean has discards, too
+            return None
+        _, size = refined(ios, both / unit, mean, unit, whole.size_unit, terms=2)
+        return None if size == both else size
 
     def _columns_of(self, flow: str, index: Mapping[tuple[str, str], int]) -> FlowColumns:
         size, mean = index.get((flow, "bytes")), index.get((flow, "size"))

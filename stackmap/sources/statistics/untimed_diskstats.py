@@ -22,6 +22,8 @@ from stackmap.sources.statistics.report_builder import MAX_DEVICES
 from stackmap.sources.statistics.text_lines import Lines
 
 DEVICE = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+(\S+)(?:\s+-?\d{1,20}){11,40}\s*$")
+# A partition before Linux 2.6.25, below the line of its disk.
+PARTITION = re.compile(r"\s*\d{1,9}\s+\d{1,9}\s+([a-z]\S*\d)(?:\s+\d{1,20}){4}\s*$")
 PERHAPS_CUT = re.compile(r"\s*\d+\s+\d+\s+\S+\s+\d")
 
 SINCE_BOOT = "totals since boot, not rates: the text is one copy of /proc/diskstats"
@@ -53,7 +55,7 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
     seen: dict[str, str] = {}
     cut = 0
     for line in lines:
-        device = DEVICE.match(line)
+        device = DEVICE.match(line) or (PARTITION.match(line) if seen else None)
         if device is None:
             if timed_diskstats.begins(line) or heading(line.split()) is not None:
                 lines.push_back(line)
