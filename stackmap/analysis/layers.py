@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,6 +13,8 @@ from stackmap.model.topology import Edge, Topology, natural_key
 
 # Roles of devices beside the data path.
 ASIDE = frozenset({Role.METADATA, Role.JOURNAL})
+
+SUB_LV = re.compile(r"[-_]([a-z]+)(?:_\d+)?$")
 
 ROLES = {
     Kind.DISK: "disks",
@@ -27,12 +31,14 @@ class Layer(NamedTuple):
     The devices of a stack at one level.
 
     ``devices`` carry the data. ``metadata``: those beside the data path (rmeta,
-    journal, thin or cache metadata), and disks that hold nothing else.
+    journal, thin or cache metadata), and disks that hold nothing else. ``word``: the role,
+    with what tells it from another layer of the same role ("rimage members").
     """
 
     role: str
     devices: tuple[str, ...]
     metadata: tuple[str, ...] = ()
+    word: str = ""
 
 
 def layers(topology: Topology, top: str) -> list[Layer]:
@@ -50,7 +56,7 @@ def layers(topology: Topology, top: str) -> list[Layer]:
         if not _has_below(topology, name, data):
             depth[name] = last
     names = sorted(stack, key=natural_key)
-    return [
+    found = [
         Layer(
             role=_role(topology, here),
             devices=tuple(here),
@@ -59,6 +65,7 @@ def layers(topology: Topology, top: str) -> list[Layer]:
         for level in range(last + 1)
         if (here := [name for name in names if name in data and depth[name] == level])
     ]
+    return _with_words(topology, found)
 
 
 def carriers(topology: Topology, top: str) -> frozenset[str]:
@@ -96,6 +103,26 @@ def spreading(topology: Topology, top: str) -> list[Device]:
             below = [edge.below for edge in topology.below(name) if edge.below in data]
             todo.extend(reversed(below))
     return list(found.values())
+
+
+def _with_words(topology: Topology, found: list[Layer]) -> list[Layer]:
+    """Return the layers with words, no two the same."""
+    same = Counter(layer.role for layer in found)
+    parts = ["+".join(dict.fromkeys(_part(topology[n]) for n in layer.devices)) for layer in found]
+    known = Counter(zip((layer.role for layer in found), parts, strict=True))
+    words = (
+        layer.role
+        if same[layer.role] == 1
+        else f"{part if part and known[layer.role, part] == 1 else layer.devices[0]} {layer.role}"
+        for layer, part in zip(found, parts, strict=True)
+    )
+    return [layer._replace(word=word) for layer, word in zip(found, words, strict=True)]
+
+
+def _part(device: Device) -> str:
+    """Return what a sub-LV is by its name: "rimage" of vg/lv_rimage_0; "" for another device."""
+    match = SUB_LV.search(device.title) if device.kind is Kind.MEMBER else None
+    return match[1] if match else ""
 
 
 def spreads(device: Device) -> bool:

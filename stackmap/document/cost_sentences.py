@@ -113,7 +113,7 @@ def _last_step(stack: StackFigures, disks: LayerFigures, direction: str, done: f
     merged = (disks.coalescing[direction] or 1.0) >= MERGED
     mark = " (estimate)" if merged or disks.share.estimated else ""
     which = f", of which {', '.join(parts)}" if parts else ""
-    return f"{everything:.2f} requests at the {disks.layer.role} after merging{mark}{which}"
+    return f"{everything:.2f} requests at the {disks.layer.word} after merging{mark}{which}"
 
 
 def _step(layer: LayerFigures, direction: str, done: float) -> str:
@@ -121,7 +121,7 @@ def _step(layer: LayerFigures, direction: str, done: float) -> str:
     if arrivals is None or layer.background:
         return ""
     caused = layer.parity_reads if direction == "write" else None
-    where = f"requests at the {layer.layer.role}"
+    where = f"requests at the {layer.layer.word}"
     coalescing, completed = layer.coalescing[direction], layer.share.part(direction).ios
     if coalescing is not None and coalescing >= MERGED and completed is not None:
         after = (completed + (0.0 if caused is None else caused.ios or 0.0)) / done

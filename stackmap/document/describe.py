@@ -67,6 +67,8 @@ def _array(device: Device) -> str:
 
 
 def _pool(device: Device) -> str:
+    if device.target == "linear":
+        return "name of the thin pool"
     data, metadata = device.facts.get("data used"), device.facts.get("metadata used")
     if data is None or metadata is None:
         return "thin-pool"

@@ -94,7 +94,7 @@ def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
     first, *others = (_cell(metric, metric.value(figures, direction)) for metric in COLUMNS)
     estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
     return (
-        _counted(len(figures.layer.devices), figures.layer.role),
+        _counted(len(figures.layer.devices), figures.layer.word),
         ("~" if estimated else "") + first,
         *others,
     )

@@ -31,7 +31,7 @@ def sentences(stack: StackFigures) -> list[str]:
     doubts = {f"not divided: {f.share.reason}": None for f in stack.layers if f.share.reason}
     doubts |= {f"no ratios: {f.background}": None for f in stack.layers if f.background}
     doubts |= {
-        f"accounted is not 1 for {REQUESTS[direction]} at the {f.layer.role}: {why}": None
+        f"accounted is not 1 for {REQUESTS[direction]} at the {f.layer.word}: {why}": None
         for f in stack.layers
         for direction, why in f.diagnoses.items()
         if why
@@ -53,7 +53,7 @@ def _expectation(stack: StackFigures) -> str:
             if high is not None and high != low:
                 ends = f"{low:.2f} to {high:.2f}"
             why = f" ({expected.why})" if expected.why else ""
-            return f"expected: {ends} bytes at the {layer.layer.role} per byte written{why}"
+            return f"expected: {ends} bytes at the {layer.layer.word} per byte written{why}"
     return ""
 
 
@@ -72,8 +72,8 @@ def _excess(stack: StackFigures, layer: LayerFigures, direction: str) -> str:
     if excess < EXCESS * everything:
         return ""
     return (
-        f"{size(excess)}/s of the {PLURAL[direction]} at the {layer.layer.role} did not come from "
-        f"{stack.top.title}: a resync or check, or another user of the {layer.layer.role}"
+        f"{size(excess)}/s of the {PLURAL[direction]} at the {layer.layer.word} did not come from "
+        f"{stack.top.title}: a resync or check, or another user of the {layer.layer.word}"
     )
 
 
@@ -119,8 +119,8 @@ def _pages(stack: StackFigures) -> str:
     last = stack.layers[-1].share.total.size
     disks = f", {size(last)} at the disks" if last else ""
     return (
-        f"4 KiB requests at the {members.layer.role} are normal: md splits writes into 4 KiB pages "
-        f"(mean sizes: {size(top)} at the top, {size(below)} at the {members.layer.role}{disks})"
+        f"4 KiB requests at the {members.layer.word} are normal: md splits writes into 4 KiB pages "
+        f"(mean sizes: {size(top)} at the top, {size(below)} at the {members.layer.word}{disks})"
     )
 
 

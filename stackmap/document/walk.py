@@ -29,6 +29,9 @@ ORDER = (
 )
 
 
+WRITE_MOSTLY = "write-mostly"  # the role of a data member that is read last
+
+
 class Row(NamedTuple):
     """
     One line of a tree.
@@ -36,6 +39,7 @@ class Row(NamedTuple):
     ``branches``: per level whether more rows follow there, to draw the lines of
     the tree. ``role``: of the edge from the row above, None at the root.
     ``again``: its devices were drawn before. ``above``: the devices one row up.
+    ``write_mostly``: the devices above read them only if they cannot read others.
     """
 
     devices: tuple[Device, ...]
@@ -43,6 +47,7 @@ class Row(NamedTuple):
     branches: tuple[bool, ...] = ()
     again: bool = False
     above: tuple[Device, ...] = ()
+    write_mostly: bool = False
 
     @property
     def device(self) -> Device:
@@ -74,19 +79,37 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
 def _children(
     topology: Topology, row: Row, following: Next, drawn: set[str], *, expand: bool
 ) -> list[Row]:
-    groups: dict[tuple[Role, str], list[Device]] = {}
+    groups: dict[tuple[Role, str, bool], list[Device]] = {}
+    mostly = {name for device in row.devices for name in write_mostly(topology, device)}
     for role, name in dict.fromkeys(following(row.devices)):
         device = topology[name]
         key = "again" if name in drawn else name
         if key == name and device.kind is Kind.MEMBER and not expand:
             key = "folded"
-        groups.setdefault((role, key), []).append(device)
+        groups.setdefault((role, key, name in mostly), []).append(device)
     ordered = sorted(groups.items(), key=lambda group: ORDER.index(group[0][0]))
     last = len(ordered) - 1
     return [
-        Row(tuple(devices), role, (*row.branches, place < last), key == "again", row.devices)
-        for place, ((role, key), devices) in enumerate(ordered)
+        Row(
+            tuple(devices),
+            role,
+            (*row.branches, place < last),
+            key == "again",
+            row.devices,
+            read_last,
+        )
+        for place, ((role, key, read_last), devices) in enumerate(ordered)
     ]
+
+
+def write_mostly(topology: Topology, device: Device) -> set[str]:
+    """Return the data members of *device* that are read last: md names them, dm counts."""
+    words = device.facts.get("write mostly", "").split()
+    if not words:
+        return set()
+    data = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
+    numbered = {str(number): name for number, name in enumerate(data)}
+    return {numbered.get(word, word) for word in words}.intersection(data)
 
 
 def _downwards(topology: Topology) -> Next:

@@ -6,6 +6,7 @@ One line of COLUMNS adds a column. A column that lsblk also has gets lsblk's nam
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from stackmap.document import describe
 from stackmap.document.titles import kernel, listed
 from stackmap.document.units import UNKNOWN, size
-from stackmap.document.walk import Row
+from stackmap.document.walk import WRITE_MOSTLY, Row
 from stackmap.model.device import Device, Role
 
 Value = str | int | bool | None | tuple[str, ...]
@@ -80,11 +81,14 @@ def choose(wanted: str, *, everything: bool = False) -> list[Column]:
 def what(row: Row) -> str:
     """Return the cell of WHAT, with a role other than data."""
     role = "" if row.role is None or row.role is Role.DATA else str(row.role)
+    role = WRITE_MOSTLY if row.write_mostly else role
     if row.again:
         return role
-    text = describe.what(row.devices[0])
+    texts = Counter(describe.what(device) for device in row.devices)
     if len(row.devices) > 1:
-        text = f"{len(row.devices)} × {text}"
+        text = "; ".join(f"{count} × {each}" for each, count in texts.items())
+    else:
+        text = next(iter(texts))
     return f"{role}: {text}" if role else text
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stackmap.model.device import Device, Role
+from stackmap.document.walk import WRITE_MOSTLY, write_mostly
+from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 SCHEMA = "stackmap.tree/1"
-WRITE_MOSTLY = "write-mostly"  # the role of a data member that is read last
 
 
 def tree_json(topology: Topology) -> dict[str, object]:
@@ -28,7 +28,7 @@ def layout_json(layout: Layout | None) -> dict[str, object] | None:
 
 def _device(topology: Topology, device: Device) -> dict[str, object]:
     state, progress = _progress(device.state)
-    mostly = _write_mostly(topology, device)
+    mostly = write_mostly(topology, device)
     below = dict.fromkeys(
         (edge.below, WRITE_MOSTLY if edge.below in mostly else str(edge.role))
         for edge in topology.below(device.name)
@@ -54,14 +54,6 @@ def _device(topology: Topology, device: Device) -> dict[str, object]:
         "read_only": device.read_only,
         "facts": dict(device.facts),
     }
-
-
-def _write_mostly(topology: Topology, device: Device) -> set[str]:
-    """Return the data members that are read only if the others cannot be: md names them, dm counts."""
-    words = device.facts.get("write mostly", "").split()
-    data = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
-    numbered = {str(number): name for number, name in enumerate(data)}
-    return {numbered.get(word, word) for word in words}.intersection(data)
 
 
 def _progress(state: str | None) -> tuple[str | None, float | None]:

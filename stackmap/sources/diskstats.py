@@ -67,9 +67,7 @@ def parse_line(line: str) -> tuple[str, Counters]:
         raise ParseError(f"{PATH}: number too large in {line[:MAX_QUOTED]!r}")
     if len(words) == SHORT:
         r, rs, w, ws = numbers
-        return words[NAME], Counters(
-            r, 0, rs * SECTOR, 0, w, 0, ws * SECTOR, 0, 0, 0, timed=False
-        )
+        return words[NAME], Counters(r, 0, rs * SECTOR, 0, w, 0, ws * SECTOR, 0, 0, 0, timed=False)
     r, rm, rs, rt, w, wm, ws, wt, in_flight, busy, weighted, *more = numbers
     discards = flushes = None
     if len(words) >= WITH_DISCARDS:

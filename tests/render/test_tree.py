@@ -1,6 +1,7 @@
 """The tree: what is drawn, once, and how it looks."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from stackmap.render.json import tree_json
 from stackmap.render.text import width
 from stackmap.render.tree import render_tree
 from stackmap.render.tree_style import ASCII, UNICODE
-from tests.drawn import disk, raid_volume, topology
+from tests.drawn import disk, passing, raid_volume, topology
 
 TWO_VOLUMES = topology(raid_volume("vg/r5", "raid5", 7), raid_volume("vg/r10", "raid10", 11))
 
@@ -24,19 +25,19 @@ def lines(text):
 def test_a_device_is_drawn_once():
     """A second volume on the same disks points back to them, all in one row."""
     assert lines(render_tree(TWO_VOLUMES)) == [
-        "DEVICE WHAT STATE",
-        "vg/r5 raid5 3+1, 64 KiB active",
-        "├─ _rimage_0–3 4 × linear -",
-        "│ ├─ sda disk -",
-        "│ ├─ sdb disk -",
-        "│ ├─ sdc disk -",
-        "│ └─ sdd disk -",
-        "└─ _rmeta_0–3 metadata: 4 × linear -",
+        "DEVICE SIZE WHAT STATE",
+        "vg/r5 - raid5 3+1, 64 KiB active",
+        "├─ _rimage_0–3 - 4 × linear -",
+        "│ ├─ sda - disk -",
+        "│ ├─ sdb - disk -",
+        "│ ├─ sdc - disk -",
+        "│ └─ sdd - disk -",
+        "└─ _rmeta_0–3 - metadata: 4 × linear -",
         "└─ sda sdb sdc sdd ↑",
-        "vg/r10 raid10 2×2, 64 KiB active",
-        "├─ _rimage_0–3 4 × linear -",
+        "vg/r10 - raid10 2×2, 64 KiB active",
+        "├─ _rimage_0–3 - 4 × linear -",
         "│ └─ sda sdb sdc sdd ↑",
-        "└─ _rmeta_0–3 metadata: 4 × linear -",
+        "└─ _rmeta_0–3 - metadata: 4 × linear -",
         "└─ sda sdb sdc sdd ↑",
     ]
 
@@ -60,7 +61,7 @@ def test_each_device_has_one_row(inverse, expand):
 def test_from_the_disks_up():
     """A hidden LV is passed over: what it is part of stands on the disk."""
     drawn = lines(render_tree(TWO_VOLUMES, inverse=True))
-    assert ["sda disk -", "├─ vg/r5 raid5 3+1, 64 KiB active"] == drawn[1:3]
+    assert ["sda - disk -", "├─ vg/r5 - raid5 3+1, 64 KiB active"] == drawn[1:3]
     assert "└─ vg/r5 vg/r10 ↑" in drawn
 
 
@@ -103,7 +104,7 @@ def test_a_circle_ends():
         [Edge("top", "a", Role.DATA), Edge("a", "b", Role.DATA), Edge("b", "a", Role.DATA)],
     )
     assert ["top", "└─ a", "└─ b", "└─ a ↑"] == [
-        line.removesuffix(" mapped -") for line in lines(render_tree(ring, heading=False))
+        line.removesuffix(" - mapped -") for line in lines(render_tree(ring, heading=False))
     ]
 
 
@@ -117,7 +118,7 @@ def test_a_role_other_than_data_is_said():
         [Edge("c", "sda", Role.CACHE), Edge("c", "sdb", Role.ORIGIN)],
     )
     drawn = lines(render_tree(parts, heading=False))
-    assert ["c cache -", "├─ sdb origin: disk -", "└─ sda cache: disk -"] == drawn
+    assert ["c - cache -", "├─ sdb - origin: disk -", "└─ sda - cache: disk -"] == drawn
 
 
 def test_json_has_the_keys_of_the_contract():
@@ -159,3 +160,19 @@ def test_a_write_mostly_member_has_its_role(words, expected):
     (array,) = (each for each in tree_json(tree)["devices"] if each["name"] == "md0")
 
     assert [each["role"] for each in array["below"]] == expected
+    drawn = lines(render_tree(tree, heading=False))[1:]
+    assert [line.split()[3] for line in sorted(drawn, key=lambda line: line.split()[1])] == [
+        "write-mostly:" if role == "write-mostly" else "disk" for role in expected
+    ]
+
+
+def test_sub_lvs_in_one_row_are_counted_by_what_they_are():
+    """Five are linear and one has two segments: not six of two segments."""
+    parts = [
+        passing(f"dm-{place}", Kind.MEMBER, label=f"vg/lv_rimage_{place}") for place in range(6)
+    ]
+    parts[0] = replace(parts[0], facts={"segments": "2"})
+    top = Device("dm-9", Kind.VOLUME, "", label="vg/lv")
+    edges = [Edge("dm-9", part.name, Role.DATA) for part in parts]
+    drawn = lines(render_tree(Topology([top, *parts], edges), heading=False))
+    assert drawn[1].endswith("1 × linear, 2 segments; 5 × linear -")

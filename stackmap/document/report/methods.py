@@ -136,14 +136,14 @@ def _corrected(report: Report) -> Iterator[str]:
 def _estimates(report: Report) -> Iterator[str]:
     for stack in report.stacks:
         name = stack.top.full_title
-        shared = [f.layer.role for f in stack.layers if f.share.divided]
+        shared = [f.layer.word for f in stack.layers if f.share.divided]
         if shared:
             yield (
                 f"{name}: the {' and the '.join(shared)} have other users. Completed requests there "
                 "are divided in proportion to what each user sent."
             )
         loose = [
-            f.layer.role for f in stack.layers if any(p.is_range for p in f.share.parts.values())
+            f.layer.word for f in stack.layers if any(p.is_range for p in f.share.parts.values())
         ]
         if loose:
             yield (
@@ -165,7 +165,7 @@ def _caveats(report: Report) -> Iterator[str]:
     """Yield what weakens the figures; caveats of findings are in their cards."""
     for stack in report.stacks:
         for figures in stack.layers:
-            where = f"{stack.top.full_title}, {figures.layer.role}"
+            where = f"{stack.top.full_title}, {figures.layer.word}"
             if figures.share.reason:
                 yield f"{where}: not divided: {figures.share.reason}."
             if figures.background:

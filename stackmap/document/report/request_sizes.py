@@ -72,7 +72,7 @@ def _mean_sizes(stack: StackFigures) -> doc.Table:
     for figures in stack.layers:
         flows = [figures.share.part(direction) for direction in directions]
         sizes = ((kib(ratio(flow.bytes, flow.arrivals)), kib(flow.size)) for flow in flows)
-        rows.append((figures.layer.role, *(cell for pair in sizes for cell in pair)))
+        rows.append((figures.layer.word, *(cell for pair in sizes for cell in pair)))
     headings = ["Layer"]
     for direction in directions:
         name = REQUESTS[direction].capitalize()

@@ -20,12 +20,14 @@ def refined(
     """
     Return requests and bytes per second, for *shown* in *unit* and *mean* in *mean_unit*.
 
-    *terms*: how many printed figures *shown* is the sum of. A figure is replaced only within what
-    its rounding left open, so figures in other units than their names say stay as they are.
+    *terms*: how many printed figures *shown* is the sum of. Figures that agree stay, and so do
+    figures in other units than their names say: one is replaced only within its rounding.
     """
     size = shown * unit
     half = _half(requests, shown, mean)
     if half == HALF and min(requests, shown, mean) > PRECISE:
+        return requests, size
+    if requests > 0 and abs(size / requests / mean_unit - mean) <= half:
         return requests, size
     errors = [half / x if x > 0 else inf for x in (requests, shown / terms, mean)]
     worst = max(errors)
@@ -33,11 +35,9 @@ def refined(
     if errors.count(inf) > 1 or others >= worst:
         return requests, size
     if worst == errors[0]:
-        found = size / (mean * mean_unit)
-        return (found if _fits(found, requests, half, others) else requests), size
+        return _within(requests, half, size / (mean * mean_unit), others), size
     if worst == errors[1]:
-        found = requests * mean * mean_unit
-        return requests, found if _fits(found, size, half * unit * terms, others) else size
+        return requests, _within(size, half * unit * terms, requests * mean * mean_unit, others)
     return requests, size
 
 
@@ -49,6 +49,8 @@ def _half(*figures: float) -> float:
     return HALF
 
 
-def _fits(found: float, printed: float, half: float, error: float) -> bool:
-    """Whether *found*, with its relative *error*, rounds to *printed*."""
-    return abs(found - printed) <= half * 1.01 + found * error
+def _within(printed: float, half: float, found: float, error: float) -> float:
+    """Return *found*, with its relative *error*, as far as it rounds to *printed*; else *printed*."""
+    if abs(found - printed) > half * 1.01 + found * error:
+        return printed
+    return max(printed - half * 0.99, min(found, printed + half * 0.99))
