@@ -23,7 +23,7 @@ _KINDS = (
     (re.compile(r"bcache\d+"), frozenset({"bcache"})),
 )
 # Devices that exist without a medium; most machines have some.
-_OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram|fd)\d+")
+_OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram)\d+")
 # Texts of lsblk: of sosreports, which name them after the command, and of other trees.
 LSBLK = ("/sos_commands/block/lsblk", "/cmd/lsblk.txt")
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FORMAT = 3
 WITH_LOG = (2, FORMAT)  # the formats with a log of later answers
 FORMATS = (1, *WITH_LOG)
+LISTS = ("/proc/diskstats", "/proc/partitions")  # of all devices; a plain tree may lack sysfs
 MAX_NUMBERED_FRAMES = 100_000  # a day of seconds
 MANIFEST = "/capture.json"
 UNFINISHED = MANIFEST + ".new"
@@ -33,10 +34,10 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
             raise CaptureError(
                 f"{path}: empty: the recording ended before its first sample"
             ) from None
-        if _has(tree.read, "/proc/diskstats") or _has(tree.names, "/sys/block"):
+        if _has(tree.names, "/sys/block") or any(_has(tree.read, path) for path in LISTS):
             return {}
         raise CaptureError(
-            f"{path}: not a capture: no capture.json, sys/block or proc/diskstats in it; {WHAT_A_CAPTURE_IS}"
+            f"{path}: not a capture: no capture.json, sys/block, proc/diskstats or proc/partitions in it; {WHAT_A_CAPTURE_IS}"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("format") not in FORMATS:
         raise CaptureError(

@@ -26,7 +26,7 @@ _FACTS = {
     "sync_action": re.compile(r"(resync|recover|check|reshape)(?:y)?\s*="),
     "sync_completed": re.compile(r"\((\d{1,20}/\d{1,20})\)"),
 }
-_CHUNK = re.compile(r"(\d{1,9})k chunks?")
+_CHUNK = re.compile(r"(\d{1,9})[kK] chunks?")
 _IN_SYNC = re.compile(r"\[\d{1,6}/(\d{1,6})\]")
 _COPIES = re.compile(r"(\d{1,3}) (near|far|offset)-copies")
 _STATES = {"F": "faulty", "S": "spare", "J": "journal", "R": "replacement", "W": "write_mostly"}
