@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.sources.statistics import intervals
@@ -44,3 +46,26 @@ def test_cut():
     (interval,) = read(NEWER + OLD[:40])
     assert list(interval.loads) == ["dm-2"]
     assert interval.notes == (SINCE_BOOT, "1 lines were cut or damaged")
+
+
+PARTITIONS = """\
+   8    0 sda 100 10 2000 50 200 20 4000 100 0 80 150
+   8    1 sda1 90 1900 180 3800
+   8    0 sda 200 20 4000 100 400 40 8000 200 0 160 300
+   8    1 sda1 190 3900 380 7800
+"""
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_partitions_of_old_kernels_have_requests_and_bytes(timed):
+    """Before 2.6.25: 7 fields, of which nothing tells times or merges; the disk's line has all."""
+    copies = PARTITIONS.splitlines(keepends=True)
+    stamps = ("TS 1.0 x\n", "TS 2.0 x\n") if timed else ("", "")
+    text = "".join([stamps[0], *copies[:2], stamps[1], *copies[2:]])
+    (interval,) = intervals([text.encode()], "text")
+    disk, partition = interval.loads["sda"], interval.loads["sda1"]
+
+    assert (100, 200) == (partition.read.ios, partition.write.ios)
+    assert (2000 * 512, 4000 * 512) == (partition.read.bytes, partition.write.bytes)
+    assert (None, None, None) == (partition.read.merges, partition.read.wait, partition.busy)
+    assert (100, 10, 50) == (disk.read.ios, disk.read.merges, disk.read.wait)
