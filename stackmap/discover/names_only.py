@@ -17,8 +17,12 @@ from stackmap.sources import dm, lvm_names
 from stackmap.sources.dm import MappedDevice
 from stackmap.sources.sysfs import Block
 
-KERNEL_NAME = re.compile(r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+")
-PARTITION = re.compile(r"([sv]d[a-z]+|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+")
+KERNEL_NAME = re.compile(
+    r"(?:dm-|dev\d+-)\d+|[a-z]+\d*|(?:nvme|mmcblk)\w+|(?:cciss|ida)/c\d+d\d+(?:p\d+)?"
+)
+PARTITION = re.compile(
+    r"([hsv]d[a-z]+|(?:cciss|ida)/c\d+d\d+(?=p)|xvd[a-z]+|nvme\d+n\d+(?=p)|mmcblk\d+(?=p))p?\d+"
+)
 NUMBERED = re.compile(r"dev(\d{1,9})-(\d{1,9})")  # sar without -p
 ARRAY = re.compile(r"md(?:\d+|_\w+|/.+)")
 
