@@ -11,7 +11,6 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.analysis.layers import carriers
@@ -206,7 +205,7 @@ def _rest(whole: Traffic, known: Traffic) -> Traffic:
         Amount(_beyond(whole.arrivals, bound.arrivals), _beyond(whole.bytes, bound.bytes))
         for bound in reversed(known.bounds)
     )
-    return replace(rest, low=low, high=high)
+    return rest._replace(low=low, high=high)
 
 
 def _beyond(whole: float | None, sent: float | None) -> float | None:

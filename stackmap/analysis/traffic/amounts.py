@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,14 +11,13 @@ from stackmap.model.load import DIRECTIONS, Flow, Load, plus, ratio
 NARROW = 0.01  # a range narrower than this share of its upper end counts as exact
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """Requests sent and bytes moved per second; None if unknown."""
 
     arrivals: float | None = None
     bytes: float | None = None
 
-    def __add__(self, other: Amount) -> Amount:
+    def __add__(self, other: Amount) -> Amount:  # type: ignore[override]  # a sum, no longer tuple
         return Amount(plus(self.arrivals, other.arrivals), plus(self.bytes, other.bytes))
 
     def times(self, factor: float) -> Amount:
@@ -27,8 +25,7 @@ class Amount:
         return Amount(_times(self.arrivals, factor), _times(self.bytes, factor))
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(NamedTuple):
     """
     I/O that arrived at a device, per second; each figure None if unknown.
 
@@ -61,7 +58,7 @@ class Traffic:
         """Mean bytes per completed request."""
         return ratio(self.bytes, self.ios)
 
-    def __add__(self, other: Traffic) -> Traffic:
+    def __add__(self, other: Traffic) -> Traffic:  # type: ignore[override]  # a sum, no longer tuple
         both = Traffic(
             plus(self.arrivals, other.arrivals),
             plus(self.ios, other.ios),
@@ -71,7 +68,7 @@ class Traffic:
         if self.low is None and other.low is None:
             return both
         (low, high), (other_low, other_high) = self.bounds, other.bounds
-        return replace(both, low=low + other_low, high=high + other_high)
+        return both._replace(low=low + other_low, high=high + other_high)
 
     def times(self, factor: float) -> Traffic:
         """Return all figures times *factor*."""
@@ -85,7 +82,7 @@ class Traffic:
 
     def as_exact(self) -> Traffic:
         """Return this traffic without its range."""
-        return self if self.low is None else replace(self, low=None, high=None)
+        return self if self.low is None else self._replace(low=None, high=None)
 
 
 NOTHING = Traffic(0.0, 0.0, 0.0, 0.0)

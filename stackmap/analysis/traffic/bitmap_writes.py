@@ -13,7 +13,6 @@ every member alike, and the array's own writes need at least so many writes:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from stackmap.analysis.traffic.amounts import Amount, Share, Traffic, share_of_all
 from stackmap.model.device import Device, Role
@@ -116,4 +115,4 @@ def _with_range(arrived: Traffic, most: float, size: int) -> Traffic:
         return arrived
     fewer = max(0.0, arrived.arrivals - most)
     moved = None if arrived.bytes is None else max(0.0, arrived.bytes - most * size)
-    return replace(arrived, low=Amount(fewer, moved), high=Amount(arrived.arrivals, arrived.bytes))
+    return arrived._replace(low=Amount(fewer, moved), high=Amount(arrived.arrivals, arrived.bytes))

@@ -10,7 +10,6 @@ bytes read) are its parity, copy-on-write, cache or other extra traffic.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -169,7 +168,7 @@ class StackRows:
             found[row.cause] = found.get(row.cause, NOTHING) + row.traffic
         if len(found) == 1:
             part = self._shares[name].part(direction)
-            return {cause: replace(t, ios=part.ios, wait=part.wait) for cause, t in found.items()}
+            return {cause: t._replace(ios=part.ios, wait=part.wait) for cause, t in found.items()}
         whole = self._sent.load(name).flow(direction)
         return {cause: completed(traffic, whole)[0] for cause, traffic in found.items()}
 
@@ -190,8 +189,8 @@ def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause
     if extra.in_pages:
         requests = min(moved / PAGE, whole.arrivals)
     part = ratio(requests, whole.arrivals) or 0.0
-    more = replace(whole.as_exact().times(part), bytes=moved)
-    rest = replace(whole.as_exact().times(1 - part), bytes=whole.bytes - moved)
+    more = whole.as_exact().times(part)._replace(bytes=moved)
+    rest = whole.as_exact().times(1 - part)._replace(bytes=whole.bytes - moved)
     of_extra = {cause: each / share for cause, each in extra.causes.items()}
     found = _spread(rest, data)
     if whole.low is None or not extra.in_pages or Cause.BITMAP in extra.causes:
@@ -207,8 +206,8 @@ def _split(whole: Traffic, extra: Extra, data: Mapping[Cause, float]) -> ByCause
     (cause,) = extra.causes
     return {
         **found,
-        cause: replace(more, low=least, high=Amount(requests, moved)),
-        Cause.BITMAP: replace(NOTHING, low=Amount(0.0, 0.0), high=bitmap),
+        cause: more._replace(low=least, high=Amount(requests, moved)),
+        Cause.BITMAP: NOTHING._replace(low=Amount(0.0, 0.0), high=bitmap),
     }
 
 

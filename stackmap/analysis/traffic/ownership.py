@@ -12,7 +12,7 @@ the answer is None with the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.traffic.amounts import (
@@ -113,13 +113,13 @@ class Ownership:
                 part, in_proportion = completed(arrived, whole)
                 divided |= in_proportion
                 if in_proportion and both.ios is not None:  # the sum of the divided directions
-                    part = replace(part, ios=both.ios, wait=both.wait)
+                    part = part._replace(ios=both.ios, wait=both.wait)
             elif both.ios is not None:
                 part = both
             elif is_all(arrived, whole):
-                part = replace(arrived, ios=whole.ios, wait=whole.wait)
+                part = arrived._replace(ios=whole.ios, wait=whole.wait)
             else:
-                part = replace(arrived, ios=None, wait=None)
+                part = arrived._replace(ios=None, wait=None)
                 reason = reason or _split_requests(self.topology, name)
             parts[direction] = part
         return Share(parts, divided, reason, divisions=self._divisions(name, edges))
@@ -165,15 +165,15 @@ def together(topology: Topology, several: list[Share]) -> Share:
 def completed(arrived: Traffic, whole: Flow) -> tuple[Traffic, bool]:
     """Return *arrived* with its completions at a device that did *whole*, and whether these are an estimate."""
     if arrived.arrivals == 0:
-        return replace(arrived, ios=0.0, wait=0.0), False
+        return arrived._replace(ios=0.0, wait=0.0), False
     part = ratio(arrived.arrivals, whole.arrivals)
     if part is None or whole.ios is None:
-        return replace(arrived, ios=None, wait=None), False
+        return arrived._replace(ios=None, wait=None), False
     # More sent than arrived comes from counters read at different instants.
     part = min(part, 1.0)
     wait = None if whole.wait is None else whole.wait * part
     divided = part < 1 - TOLERANCE and bool(whole.merges)
-    return replace(arrived, ios=whole.ios * part, wait=wait), divided
+    return arrived._replace(ios=whole.ios * part, wait=wait), divided
 
 
 def _covered(name: str, share: Share) -> frozenset[str]:

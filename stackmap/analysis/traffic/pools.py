@@ -15,7 +15,6 @@ What a volume sent itself bounds its part:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from stackmap.analysis.traffic.amounts import Amount, Share, Traffic, all_of
 from stackmap.model.device import Device, Role
@@ -75,10 +74,13 @@ def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) 
 
 def _weighted(whole: Flow, weight: float) -> Traffic:
     """Return *weight* of *whole* as an estimate between nothing and all."""
-    return replace(
-        all_of(whole).times(weight),
-        low=Amount(0.0, 0.0),
-        high=Amount(whole.arrivals, whole.bytes),
+    return (
+        all_of(whole)
+        .times(weight)
+        ._replace(
+            low=Amount(0.0, 0.0),
+            high=Amount(whole.arrivals, whole.bytes),
+        )
     )
 
 
@@ -89,8 +91,7 @@ def _bounded(whole: Flow, asked: Flow, own: Traffic, copied: Amount) -> Traffic:
     )
     moved, low_moved, high_moved = _between(whole.bytes, asked.bytes, own.bytes, copied.bytes)
     completed = all_of(whole).times(ratio(requests, whole.arrivals) or 0.0)
-    return replace(
-        completed,
+    return completed._replace(
         arrivals=requests,
         bytes=moved,
         low=Amount(low_requests, low_moved),

@@ -9,7 +9,6 @@ sent. A device that makes requests of its own (RAID, thin, cache) is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from stackmap.analysis.traffic.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
@@ -147,7 +146,7 @@ class Sent:
             if arrived is None:
                 return None
             total = total + arrived
-        return self._passed_on(name, replace(total, ios=None, wait=None))
+        return self._passed_on(name, total._replace(ios=None, wait=None))
 
     def _passed_on(self, name: str, arrived: Traffic, unknown: str = "") -> Traffic:
         """
@@ -159,7 +158,7 @@ class Sent:
         """
         uncounted = arrived.ios is None and not unknown
         merged_below = self.topology[name].kind is Kind.PARTITION or uncounted
-        return arrived if merged_below else replace(arrived, arrivals=arrived.ios)
+        return arrived if merged_below else arrived._replace(arrivals=arrived.ios)
 
     def _limit(self, name: str, direction: str) -> Amount:
         """Return what arrived at *name* beyond what is known to come from tables that do not divide."""
