@@ -59,33 +59,33 @@ def _written(block: object, level: int) -> list[str]:
     raise TypeError(block, level)
 
 
-@_written.register
+@_written.register(doc.Headline)
 def _headline(block: doc.Headline, level: int) -> list[str]:
     return [f"{'#' * (level - 1)} {_text('  '.join(filter(None, block.parts)))}"]
 
 
-@_written.register
+@_written.register(doc.Command)
 def _command(block: doc.Command, level: int) -> list[str]:
     return _code(doc.Code(block.line), level)
 
 
-@_written.register
+@_written.register(doc.Paragraph)
 def _paragraph(block: doc.Paragraph, _: int) -> list[str]:
     lead = f"**{_text(block.lead)}** " if block.lead else ""
     return [lead + _prose(block.text)]
 
 
-@_written.register
+@_written.register(doc.Listing)
 def _listing(block: doc.Listing, _: int) -> list[str]:
     return ["\n".join(f"- {_prose(item)}" for item in block.items)]
 
 
-@_written.register
+@_written.register(doc.Terms)
 def _terms(block: doc.Terms, _: int) -> list[str]:
     return ["\n".join(f"- **{_text(word)}**: {_text(meaning)}" for word, meaning in block.pairs)]
 
 
-@_written.register
+@_written.register(doc.Table)
 def _table(block: doc.Table, _: int) -> list[str]:
     lines = [
         _row(on_one_line(heading) for heading in block.headings),
@@ -107,7 +107,7 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(map(_text, cells))} |"
 
 
-@_written.register
+@_written.register(doc.Code)
 def _code(block: doc.Code, _: int) -> list[str]:
     lines = "\n".join(safe(line) for line in block.text.rstrip("\n").split("\n"))
     fence = "```"
@@ -116,12 +116,12 @@ def _code(block: doc.Code, _: int) -> list[str]:
     return [f"{fence}\n{lines}\n{fence}"]
 
 
-@_written.register
+@_written.register(doc.Stack)
 def _stack(block: doc.Stack, level: int) -> list[str]:
     return [_text(block.title), *_code(doc.Code(render_tree(block.topology)), level)]
 
 
-@_written.register
+@_written.register(doc.Chart)
 def _chart(block: doc.Chart, _: int) -> list[str]:
     most = max((v for line in block.lines for v in line.values if v is not None), default=0.0)
     lines = [f"- {_text(line.label)} `{_bars(line, most)}`" for line in block.lines]
@@ -143,26 +143,26 @@ def _bar(known: list[float], most: float) -> str:
     return BARS[round(share * (len(BARS) - 1))]
 
 
-@_written.register
+@_written.register(doc.Bars)
 def _compared(block: doc.Bars, _: int) -> list[str]:
     lines = [f"- {_text(bar.label)}: {_text(with_band(block.unit, bar))}" for bar in block.bars]
     return [f"**{_text(block.title)}**, {_text(block.unit)}", "\n".join(lines)]
 
 
-@_written.register
+@_written.register(doc.Tiles)
 def _tiles(block: doc.Tiles, _: int) -> list[str]:
     rows = [_row(("", "", "")), "|---|--:|---|"]
     rows += [_row((tile.label, tile.value, tile.beside)) for tile in block.tiles]
     return ["\n".join(rows)]
 
 
-@_written.register
+@_written.register(doc.Card)
 def _card(block: doc.Card, level: int) -> list[str]:
     heading = f"{'#' * level} {_text(block.label)}: {_text(block.title)}"
     return [heading, *_all(block.blocks, level + 1)]
 
 
-@_written.register
+@_written.register(doc.Checklist)
 def _checklist(block: doc.Checklist, level: int) -> list[str]:
     """Return a table with a row per card and a column per lead of its paragraphs."""
     leads: dict[str, None] = {}
@@ -177,11 +177,11 @@ def _checklist(block: doc.Checklist, level: int) -> list[str]:
     return _table(doc.Table("", headings, (doc.Rows(rows),), words=len(headings)), level)
 
 
-@_written.register
+@_written.register(doc.Part)
 def _part(block: doc.Part, level: int) -> list[str]:
     return [f"{'#' * level} {_text(block.title)}", *_all(block.blocks, level + 1)]
 
 
-@_written.register
+@_written.register(doc.Folded)
 def _folded(block: doc.Folded, level: int) -> list[str]:
     return [f"**{_text(block.title)}**", *_all(block.blocks, level)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from stackmap.document.tone import Toned
-from stackmap.render.text import RESET, shortened, widest
+from stackmap.render.text import RESET, shortened
 from stackmap.render.text import width as columns_of
 
 # Stands for a leading space while tabulate strips cells: the way to keep spaces
@@ -33,12 +33,25 @@ def aligned(
     at last the columns are divided over several tables. *colours*: by tone, for
     figures that have one.
     """
-    lines: list[str] = []
+    widths = _widths([row for row in rows if len(row) > 1], columns)
+    widest_title = max((columns_of(row[0]) for row in rows if len(row) == 1), default=0)
     for gap in (GAP, NARROW_GAP):
-        lines = _aligned(rows, words, columns, gap)
-        if max(map(columns_of, lines), default=0) <= width or columns == 1:
-            return _coloured(lines, rows, colours or {})
-    return _narrowed(rows, words, columns, width, colours or {})
+        needed = max(sum(widths) + len(gap) * (len(widths) - 1), widest_title)
+        if needed <= width or columns == 1:
+            return _coloured(_aligned(rows, words, columns, gap), rows, colours or {})
+    return _narrowed(rows, words, widths, width, colours or {})
+
+
+def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
+    """Return the width of each column; trailing empty ones are left out. tabulate pads by letters."""
+    widths = []
+    for place in range(columns):
+        cells = [row[place] for row in rows if place < len(row)]
+        wide = max((columns_of(cell) - len(cell) for cell in cells), default=0)
+        widths.append(max(map(len, cells), default=0) + max(0, wide))
+    while widths and not widths[-1]:
+        widths.pop()
+    return widths
 
 
 def _coloured(
@@ -64,11 +77,13 @@ def _row_coloured(line: str, row: Sequence[str], colours: Mapping[str, str]) -> 
 
 
 def _narrowed(
-    rows: Sequence[Sequence[str]], words: int, columns: int, width: int, colours: Mapping[str, str]
+    rows: Sequence[Sequence[str]],
+    words: int,
+    widths: list[int],
+    width: int,
+    colours: Mapping[str, str],
 ) -> list[str]:
     """Return *rows* with shortened texts, in several tables if the figures alone are too wide."""
-    cells = [row for row in rows if len(row) > 1]
-    widths = [widest([row[n] for row in cells if n < len(row)]) for n in range(columns)]
     texts, figures = widths[:words], widths[words:]
     least = min(sum(texts), MIN_NAME * words)
     most = min(sum(texts), width - words - max(figures, default=0))

@@ -90,13 +90,13 @@ def _wrapped(text: str, style: Style, first: str = "", rest: str = "") -> list[s
     return [line.replace(UNBROKEN, " ") for line in filled] or [first.rstrip()]
 
 
-@_lines_of.register
+@_lines_of.register(doc.Headline)
 def _headline(block: doc.Headline, style: Style) -> list[str]:
     title = "  ".join(map(safe, filter(None, block.parts)))
     return [title] if style.headings and title else []
 
 
-@_lines_of.register
+@_lines_of.register(doc.Paragraph)
 def _paragraph(block: doc.Paragraph, style: Style) -> list[str]:
     if block.headline and not style.headings:
         return []
@@ -117,22 +117,22 @@ def _aligned(pairs: Sequence[tuple[str, str]], style: Style) -> list[str]:
     ]
 
 
-@_lines_of.register
+@_lines_of.register(doc.Command)
 def _command(block: doc.Command, _: Style) -> list[str]:
     return [(HANG if block.aside else "") + safe(block.line)]
 
 
-@_lines_of.register
+@_lines_of.register(doc.Listing)
 def _listing(block: doc.Listing, style: Style) -> list[str]:
     return [line for item in block.items for line in _wrapped(item, style, "", HANG)]
 
 
-@_lines_of.register
+@_lines_of.register(doc.Terms)
 def _terms(block: doc.Terms, style: Style) -> list[str]:
     return _aligned(block.pairs, style)
 
 
-@_lines_of.register
+@_lines_of.register(doc.Table)
 def _table(block: doc.Table, style: Style) -> list[str]:
     headings = [heading.split("\n") for heading in block.headings]
     deep = max(map(len, headings), default=1)
@@ -153,7 +153,7 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     return [*caption, *text, *legend]
 
 
-@_lines_of.register
+@_lines_of.register(doc.Card)
 def _card(block: doc.Card, style: Style) -> list[str]:
     label = safe(block.label).upper()
     first, *rest = _wrapped(block.title, style, f"{label}: ", HANG)
@@ -161,7 +161,7 @@ def _card(block: doc.Card, style: Style) -> list[str]:
     return [first, *rest, *_card_blocks(block, style, HANG)]
 
 
-@_lines_of.register
+@_lines_of.register(doc.Checklist)
 def _checklist(block: doc.Checklist, style: Style) -> list[str]:
     lines = []
     for device, cards in block.groups:

@@ -55,17 +55,17 @@ def _on_screen(block: doc.Section | doc.Folded) -> str | None:
     return None if block.printed else "screen"
 
 
-@draw.register
+@draw.register(doc.Headline)
 def _headline(block: doc.Headline, level: int) -> Markup:
     return tag(f"h{level - 1}", "  ".join(filter(None, block.parts)))
 
 
-@draw.register
+@draw.register(doc.Command)
 def _command(block: doc.Command, level: int) -> Markup:
     return _code(doc.Code(block.line), level)
 
 
-@draw.register
+@draw.register(doc.Paragraph)
 def _paragraph(block: doc.Paragraph, _: int) -> Markup:
     lead = [tag("strong", block.lead), " "] if block.lead else []
     klass = "headline" if block.headline else None
@@ -77,19 +77,19 @@ def _prose(words: str) -> list[str]:
     return [tag("code", part) if n % 2 else part for n, part in enumerate(code_spans(words))]
 
 
-@draw.register
+@draw.register(doc.Listing)
 def _listing(block: doc.Listing, _: int) -> Markup:
     return tag("ul", joined(*(tag("li", *_prose(item)) for item in block.items)))
 
 
-@draw.register
+@draw.register(doc.Terms)
 def _terms(block: doc.Terms, _: int) -> Markup:
     return tag(
         "dl", joined(*(tag("dt", word) + tag("dd", meaning) for word, meaning in block.pairs))
     )
 
 
-@draw.register
+@draw.register(doc.Table)
 def _table(block: doc.Table, _: int) -> Markup:
     heads = [
         tag(
@@ -137,12 +137,12 @@ def _row(cells: tuple[str, ...], table: doc.Table) -> Markup:
     )
 
 
-@draw.register
+@draw.register(doc.Code)
 def _code(block: doc.Code, _: int) -> Markup:
     return tag("pre", tag("code", lines(block.text)), klass="copy", data_name=block.name or None)
 
 
-@draw.register
+@draw.register(doc.Stack)
 def _stack(block: doc.Stack, level: int) -> Markup:
     drawing = Markup(render_svg(block.picture, embedded=True))
     tree = doc.Folded("The same as text", (doc.Code(render_tree(block.topology)),), printed=False)
@@ -156,7 +156,7 @@ def _stack(block: doc.Stack, level: int) -> Markup:
     )
 
 
-@draw.register
+@draw.register(doc.Chart)
 def _chart(block: doc.Chart, _: int) -> Markup:
     scale = scale_of(block)
     keys = [
@@ -204,13 +204,13 @@ def _values(block: doc.Chart) -> dict[str, object]:
     }
 
 
-@draw.register
+@draw.register(doc.Bars)
 def _bars(block: doc.Bars, _: int) -> Markup:
     caption = tag("figcaption", tag("b", block.title), f", {block.unit}")
     return tag("figure", joined(caption, tag("div", bars(block), klass="wide")))
 
 
-@draw.register
+@draw.register(doc.Tiles)
 def _tiles(block: doc.Tiles, _: int) -> Markup:
     return tag("div", joined(*map(_tile, block.tiles)), klass="tiles")
 
@@ -225,7 +225,7 @@ def _tile(tile: doc.Tile) -> Markup:
     )
 
 
-@draw.register
+@draw.register(doc.Card)
 def _card(block: doc.Card, level: int) -> Markup:
     heading = tag(f"h{level}", tag("span", block.label, klass="tone"), " ", block.title)
     return tag(
@@ -236,18 +236,18 @@ def _card(block: doc.Card, level: int) -> Markup:
     )
 
 
-@draw.register
+@draw.register(doc.Checklist)
 def _checklist(block: doc.Checklist, level: int) -> Markup:
     parts = (doc.Part(device, cards) for device, cards in block.groups)
     return joined(*(_part(part, level) for part in parts))
 
 
-@draw.register
+@draw.register(doc.Part)
 def _part(block: doc.Part, level: int) -> Markup:
     return joined(tag(f"h{level}", block.title), draw_all(block.blocks, level + 1))
 
 
-@draw.register
+@draw.register(doc.Folded)
 def _folded(block: doc.Folded, level: int) -> Markup:
     parts = joined(tag("summary", block.title), draw_all(block.blocks, level))
     return tag("details", parts, klass=_on_screen(block))
