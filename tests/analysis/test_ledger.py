@@ -239,3 +239,13 @@ def test_a_resync_is_a_cause():
     assert found[Cause.RESYNC, "read"].bytes == pytest.approx(59 * PAGE)
     assert found[Cause.RESYNC, "write"].bytes == pytest.approx(59 * PAGE)
     assert found[Cause.DATA, "write"].bytes == pytest.approx(26 * PAGE)
+
+
+def test_copies_are_data_where_reads_and_writes_are_not_separate():
+    """30 requests of 4 KiB at a RAID10, of which 20 are writes: 50 at its disks, and none of another cause."""
+    tree = topology(raid_volume("r", "raid10", 1))
+    members = [f"r_rimage_{place}" for place in range(4)]
+    loads = {"r": Load(whole=did(30, 4096))}
+    loads |= {name: Load(whole=did(50 / 4, 4096)) for name in (*members, *DISKS)}
+
+    assert set(Ledger(tree, loads).disk_bytes_by_cause("r")) <= {Cause.DATA, Cause.BITMAP}

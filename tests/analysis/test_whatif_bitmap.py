@@ -89,11 +89,19 @@ def test_what_is_set_is_told_from_what_is_written(sets):
     assert bits.sets_from_page_writes(written) == pytest.approx(sets, abs=1e-6)
 
 
-def test_bits_set_meanwhile_share_the_next_write():
-    """None where writing takes no time, and never more than one after another."""
-    assert bits.coalesced(13.0, 0.0) == pytest.approx(13.0)
-    assert bits.coalesced(1e6, 0.02) == pytest.approx(50.0, rel=0.001)
-    assert 0 == bits.coalesced(0.0, 0.02)
+def test_a_pause_marks_superblocks_twice_and_the_bitmaps_too():
+    """Four page writes per pause: after each of two writes per second; of 30 at random instants, hardly any."""
+    assert bits.superblock_writes(2.0) == 8.0
+    assert bits.superblock_writes(30.0) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("level", "rate", "sleeps"),
+    [("raid10", 20.0, True), ("raid10", 2.0, False), ("raid5", 20.0, False)],
+)
+def test_the_daemon_may_sleep_where_nothing_wakes_it(level, rate, sleeps):
+    """On copies a pause wakes it, which 20 writes per second leave less than once per period."""
+    assert bits.may_sleep(layout(level, 4, 65536), rate) is sleeps
 
 
 def test_bits_set_at_once_share_a_write_of_their_page():

@@ -16,10 +16,10 @@ KIB = 1024
 
 def reads(share: float, chunk: int) -> float:
     """Pages read per page written on RAID5 of four, if *share* of the bytes is sequential."""
-    pattern = Pattern(4 * KIB, 1.0, 1.0, None, None, (Hypothesis(share, None),), ())
+    pattern = Pattern(4 * KIB, 1.0, None, None, None, (Hypothesis(share, 1.0, None),), ())
     context = volume_context(topology(raid_volume("r", "raid10", 1)), "r")
     (cost,) = parity_costs(pattern, context, layout("raid5", 4, chunk))
-    return cost.reads
+    return cost.page.reads
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_measured_rows_carry_over_to_rows_of_the_same_chunks_only(level, members
     for three chunks of 128 KiB.
     """
     rows = Cost(reads=1.3, writes=2.0, updates=1.0)
-    pattern = Pattern(4 * KIB, 1.0, 1.0, rows, None, (Hypothesis(0.0, None),), ())
+    pattern = Pattern(4 * KIB, 1.0, None, rows, None, (Hypothesis(0.0, 1.0, None),), ())
     context = volume_context(topology(raid_volume("r", "raid5", 1)), "r")
     assert (context.present.data, context.present.chunk) == (3, 64 * KIB)
 
     (cost,) = parity_costs(pattern, context, layout(level, members, chunk * KIB))
 
-    assert cost.reads == pytest.approx(expected)
+    assert cost.page.reads == pytest.approx(expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stackmap.analysis.whatif.project import project
@@ -67,6 +69,20 @@ def test_what_spreads_its_load_over_the_device_is_said_to_stay():
     found = projected(topology(raid_volume("r", "raid5", 1)), "sda")
 
     assert any("spreads its load" in each and "r" in each for each in found.unmodelled)
+
+
+def test_what_integrity_below_the_members_writes_is_said_to_be_left_out():
+    """Its checksums and journal are on the disks, but no row of the table counts them."""
+    devices, edges = raid_volume("r", "raid5", 1)
+    devices = [replace(d, target="integrity") if "rimage" in d.name else d for d in devices]
+    found = [
+        each for each in projected(topology((devices, edges)), "r").unmodelled if "below" in each
+    ]
+
+    assert found == ["what integrity below the members reads and writes itself, now and projected"]
+    assert "below" not in " ".join(
+        projected(topology(raid_volume("r", "raid5", 1)), "r").unmodelled
+    )
 
 
 def test_of_what_neither_lvm_nor_md_made_the_maker_is_open():

@@ -151,10 +151,14 @@ class StackRows:
         return sum(below, start=NOTHING)
 
     def _copies(self, name: str, direction: str) -> float:
-        """Return the bytes of data below per byte at *name*; with members missing, what is left of them."""
+        """
+        Return the bytes of data below per byte at *name*, at most where reads and writes are not separate.
+
+        With members missing, what is left of them.
+        """
         device = self._topology[name]
         layout = device.layout
-        if layout is None or direction != "write":
+        if layout is None or direction not in ("write", "total"):
             return 1.0
         return layout.copies * (1 - missing_members(self._topology, device) / layout.members)
 

@@ -60,14 +60,14 @@ def pieces(stream: Stream, chunk: int | None, split_size: int | None) -> Band:
     *split_size*: where they were split before they were counted. No counter tells where requests
     start. At least, only those longer than a chunk are split: they start at multiples of their size. At
     most, they start at random pages: s bytes give 1 + (s - page) / chunk pieces on average. The
-    first is likely if nearly all have one size that is a power of two.
+    first is likely below a chunk, and if nearly all have one size that is a power of two.
     """
     size = stream.size
     if not size or chunk is None or not may_split(chunk, split_size):
         return exact(stream.requests)
     least = max(1.0, size / chunk)
     most = max(least, 1 + max(0.0, size - (PAGE if size >= PAGE else SECTOR)) / chunk)
-    likely = least if is_one_size(size) else most
+    likely = least if size < chunk or is_one_size(size) else most
     return Band(least, likely, most).scaled(stream.requests)
 
 

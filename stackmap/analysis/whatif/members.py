@@ -128,7 +128,7 @@ def _separated(
     bitmap's. On parity levels *extra* holds only the part of a page without data.
     """
     part = 1 - bitmap.page_bytes / PAGE if context.present and context.present.parity else 1.0
-    most = extra / part if part else 0.0
+    most = max(0.0, extra / part) if part else 0.0
     pages = most
     if disk_flushes is not None:
         pages = (disk_flushes / max(1, len(context.disks)) - extra) / (2 - part)

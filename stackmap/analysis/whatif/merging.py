@@ -18,14 +18,17 @@ from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 
-# How far fragments of parity layouts differ, from lab loads: by these factors, and by these parts of what merges.
-FACTORS, PARTS = (0.94, 1.13), (0.6, 0.4)
-# Fragments of a stream of small requests, of which md takes several at a time: of those in flight together, likely,
-# and of those that arrive one by one, at least.
-BATCHED, ONE_BY_ONE = 0.5, 0.5
-LARGE = (
-    0.9  # of the chunk: requests of this mean size are pieces of larger ones, which arrive together
-)
+# How far fragments differ between parity layouts: of pages that each are a request, of several, and where some merge.
+ONE_PAGE, PAGES, MERGED = 0.06, 0.25, 0.6
+# From none to parity. Of a stream md takes several small requests at a time: so these fragments, if any merge.
+BATCHED = 0.5
+UNLIKE = (0.8, 1.2)
+# Of the second to the fourth page of a request, how many stay separate although few requests are in flight.
+STRAYS, LIKELY_STRAY, STRAY = 3, 0.05, 0.2
+READS = (0.94, 1.37)
+LEAST = 0.5  # fragments of what arrives together ÷ the present ones, at least
+MET = 0.3  # fragments: if small writes have fewer, they arrive together, and do not only meet in a batch of md's
+LARGE = 0.9  # of the chunk: requests of this mean size are pieces of larger ones
 
 
 class Fragments(NamedTuple):
@@ -62,63 +65,54 @@ class Merging(NamedTuple):
     fragments: Fragments
 
     def read(self, sent: MemberRequests) -> Band:
-        """Return the reads that the disks complete."""
-        own = self._band(sent.read_whole, self.fragments.read)
-        return own + self._band(sent.caused_whole, self.fragments.caused, self._separate(sent))
+        """Return the reads that the disks complete; the volume's own are never in pages."""
+        now = 1.0 if self.fragments.read is None else self.fragments.read
+        low, high = (now * each for each in READS)
+        own = Band(low, now, max(now, min(1.0, high))).scaled(sent.read_whole).widened(SKEW)
+        return own + self._made(sent.caused_whole, self.fragments.caused, sent)
 
     def written(self, sent: MemberRequests) -> Band:
         """Return the writes that the disks complete."""
-        fragments = self.fragments.write
-        return self._band(sent.write_whole, fragments, self._separate(sent))
+        return self._made(sent.write_whole, self.fragments.write, sent)
 
-    def _separate(self, sent: MemberRequests) -> float:
+    def _made(self, whole: float, measured: float | None, sent: MemberRequests) -> Band:
+        """Return the completed requests of *whole* ones that md makes of writes."""
+        now, present = 1.0 if measured is None else measured, self.context.present
+        parity = 0 if present is None else present.parity
+        if not self.layout.parity:
+            found = self._plugged(now, from_parity=parity > 0)
+        elif parity:
+            share = max(MERGED * (1 - now), PAGES if sent.pages > 1 else ONE_PAGE)
+            found = Band(now * (1 - share), now, max(now, min(sent.pages, now * (1 + share))))
+        else:
+            found = self._batched(now, sent.pages)
+        return found.scaled(whole).widened(SKEW)
+
+    def _plugged(self, now: float, *, from_parity: bool) -> Band:
         """
-        Return the most fragments if nothing measured shows how pages merge.
+        Return the fragments without parity: only what arrives together merges.
+
+        From parity: small writes that merge now may have met in a batch of md's.
+        """
+        together, joined, chunk = min(1.0, now), self.pattern.joined, self.context.split_size
+        apart = min(1.0, max(now, 1 - joined))
+        small = chunk is None or self.whole.write.size < LARGE * chunk
+        met = from_parity and small and not joined and now > MET
+        return Band(together if met else LEAST * together, apart if met else together, apart)
+
+    def _batched(self, now: float, pages: float) -> Band:
+        """
+        Return the fragments with parity, from those without.
 
         A page merges with the last one sent to its disk (block/blk-merge.c, blk_attempt_plug_merge). That is
         its neighbour if md handles one request after another. If md handles pages of all requests in
         flight in any order, it is the more rarely its neighbour, the more there are.
         """
-        return 1 + (sent.pages - 1) * (1 - 1 / self.whole.queue)
-
-    def _band(self, whole: float, measured: float | None, separate: float = 1.0) -> Band:
-        """Return the completed requests of *whole* ones; *separate*: the most fragments of each."""
-        now = 1.0 if measured is None else measured
-        present = self.context.present
-        if present is None or not present.parity:
-            found = self._batched(now, separate) if self.layout.parity else self._plugged(now)
-        elif self.layout.parity:
-            found = Band(
-                now * min(FACTORS[0], 1 - PARTS[0] * (1 - now)),
-                now + self._more_parity(present) * (1 - now),
-                max(now * FACTORS[1], now + PARTS[1] * (1 - now)),
-            )
-        else:
-            found = self._plugged(now)
-        return found.scaled(whole).widened(SKEW)
-
-    def _more_parity(self, present: Layout) -> float:
-        """Return by which part of what merges now fewer or more do: more parity makes larger batches."""
-        more = self.layout.parity - present.parity
-        return 0.0 if not more else (-0.15 if more > 0 else 0.1)
-
-    def _plugged(self, now: float) -> Band:
-        """
-        Return the fragments without parity: only what arrives together merges.
-
-        From parity: of small requests, those that merge now may have met in a batch of md's.
-        """
-        apart = min(1.0, max(now, 1 - self.pattern.joined))
-        together = min(1.0, now)
-        present, chunk = self.context.present, self.context.split_size
-        met = present is not None and present.parity > 0 and not self.pattern.joined
-        small = chunk is None or self.whole.write.size < LARGE * chunk
-        return Band(together, apart if met and small else together, apart)
-
-    def _batched(self, now: float, separate: float) -> Band:
-        """Return the fragments with parity, from those without: md takes several requests of a stream at a time."""
-        depth, pattern = self.whole.depth, self.pattern
+        pattern, alone = self.pattern, 1 / self.whole.depth
         stream = max(map(pattern.requests_in_sequence, pattern.hypotheses))
-        most = 1 - stream * (1 - min(ONE_BY_ONE, 1 / depth))
-        likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, 1 / depth))
-        return Band(now * min(0.8, most), now * likely, now * max(1.2, separate))
+        least = 1 - stream * (1 - min(BATCHED, alone))
+        likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, alone))
+        more = min(pages - 1, STRAYS)
+        likely *= 1 + LIKELY_STRAY * more
+        most = max(1 + STRAY * more, 1 + (pages - 1) * (1 - 1 / self.whole.queue), UNLIKE[1])
+        return Band(now * min(UNLIKE[0], least), now * likely, max(now, min(pages, now * most)))

@@ -28,6 +28,8 @@ def unmodelled(
             f"the background work of its members: the array's state is {context.background_state}, so "
             "the present figures are not only the load's"
         )
+    for target in context.writers_below:
+        yield f"what {target} below the members reads and writes itself, now and projected"
     if context.spread_above:
         more = f" and {len(context.spread_above) - 1} more" * (len(context.spread_above) > 1)
         yield (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from stackmap.analysis.layers import carriers, spreads
+from stackmap.analysis.traffic.rows import EXTRA_BY_TARGET
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.errors import LayoutError
 from stackmap.model.device import Device, Kind, Role
@@ -51,6 +52,7 @@ class VolumeContext(NamedTuple):
     others: tuple[str, ...] = ()
     background_state: str = ""
     spread_above: tuple[str, ...] = ()
+    writers_below: tuple[str, ...] = ()
 
     @property
     def lvm(self) -> bool:
@@ -97,6 +99,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
     above = (topology[n] for n in topology.with_all_above(device.name) if n != device.name)
     users = (edge.above for name in members for edge in topology.above(name))
     data = carriers(topology, device.name)
+    below = (topology[n].target for name in members for n in topology.with_all_below(name))
     disks = tuple(
         n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
     )
@@ -114,6 +117,7 @@ def volume_context(topology: Topology, name: str) -> VolumeContext:
         others=tuple(dict.fromkeys(name for name in users if name != device.name)),
         background_state="" if device.state in (None, "active") else device.state,
         spread_above=tuple(d.title for d in above if spreads(d)),
+        writers_below=tuple(dict.fromkeys(each for each in below if each in EXTRA_BY_TARGET)),
     )
 
 
