@@ -1,25 +1,9 @@
 """
 The write-intent bitmap: how often its pages are written, depending on how writes are spread.
 
-md sets the bit of a clean region on every member before the first write to it. A
-daemon runs every D = 5 s. It takes a region for clean one run after the first run that
-found no new write, so a bit stays for one or two runs after its last write. With r random
-writes per second over M regions, each region is written in a share 1 - e^-x of
-the periods, x = rD/M. Its bit is set again in periods that follow one without a write:
-
-    set(r, M) = M/D · (1 - e^-x) · e^-x
-
-A stream of B bytes per second sets B/region bits. Of n writes in flight, those that set
-a bit of the same page share its write. With r writes per second and P pages:
-
-    grouped(set) = r/n · P · (1 - (1 - set/(r·P))^n)
-
-The daemon writes cleared bits too, at a run before which nothing else wrote the page:
-min(set, 1/D) · e^(-set·D) times per second. Source: drivers/md/md-bitmap.c (startwrite, endwrite,
-daemon_work, unplug); measured in the lab.
-
-md also marks its superblocks clean after a pause in the writes, and dirty before the next
-write. No counter shows the gaps between writes.
+md sets the bit of a clean region on every member before the first write to it. A daemon runs every
+D = 5 s and clears the bits of regions without a new write since its previous run. stackmap-whatif(8)
+has the formulas. Source: drivers/md/md-bitmap.c (startwrite, endwrite, daemon_work, unplug).
 """
 
 from __future__ import annotations
@@ -32,9 +16,8 @@ from stackmap.model.raid import PAGE, Layout
 
 PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
 # The daemon runs when md's thread wakes up. On parity levels every write wakes it; on copies none does
-# (raid10.c, raid10_unplug), and after other work it sleeps the whole period again. No counter tells
-# which: the same load was late in one of two runs. So neither value is more likely.
-LATE_PERIOD = 1.5 * PERIOD
+# (raid10.c, raid10_unplug), and after other work it sleeps the whole period again: in one of two lab runs.
+LATE_PERIOD = 1.25 * PERIOD
 # Seconds: safe_mode_delay is 0.2, and the timer rounds up to 0.2 … 0.4 (md.c, md_write_end).
 PAUSE, MAX_PAUSE = 0.3, 0.4
 HEAD = 256  # bytes before the bits (bitmap_super_t)
@@ -73,11 +56,9 @@ def bitmap_of(layout: Layout, region: int, size: int | None) -> Bitmap | None:
     return Bitmap(region, covers, None if size is None else max(1.0, size / covers))
 
 
-def daemon_periods(layout: Layout | None) -> tuple[float, ...]:
-    """Return the seconds between the daemon's runs: the likely value first, then the ends if it may be late."""
-    if layout is not None and layout.parity:
-        return (PERIOD,)
-    return (PERIOD + LATE_PERIOD) / 2, PERIOD, LATE_PERIOD
+def daemon_period(layout: Layout | None) -> float:
+    """Return the likely seconds between the daemon's runs."""
+    return PERIOD if layout is not None and layout.parity else LATE_PERIOD
 
 
 def random_sets(rate: float, regions: float, period: float = PERIOD) -> float:
@@ -90,22 +71,6 @@ def regions_for(rate: float, sets: float, most: float | None, period: float = PE
     """Return the regions, at most *most*, over which *rate* random writes set *sets* bits per second."""
     top = MAX_REGIONS if most is None else most
     return _solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
-
-
-def rate_for(sets: float, regions: float, most: float, period: float = PERIOD) -> float:
-    """
-    Return the random writes per second, at most *most*, that set *sets* bits over *regions*.
-
-    With more writes more bits are already set, so two rates set equally many: this is the higher.
-    """
-    busiest = log(2) * regions / period  # the rate that sets the most bits
-    if most <= busiest:
-        return most
-
-    def falling(rate: float) -> float:
-        return random_sets(most + busiest - rate, regions, period)
-
-    return most + busiest - _solved(falling, sets, busiest, most)
 
 
 def least_rate_for(sets: float, regions: float, most: float) -> float:

@@ -16,10 +16,10 @@ from stackmap.analysis.whatif.member_requests import (
     split_ends,
 )
 from stackmap.analysis.whatif.merging import Merging, fragments
-from stackmap.analysis.whatif.metadata import Metadata, bitmap_on, metadata_on
+from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
 from stackmap.analysis.whatif.projection import SINGLE_DEVICE, Added, DeviceLoad, LayoutLoad
-from stackmap.analysis.whatif.quantities import Band, exact, spanning
+from stackmap.analysis.whatif.quantities import Band, exact, spanned, spanning
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 
@@ -47,10 +47,7 @@ class LayoutModel:
         likely = sent[0]
         flushes = likely.flushes if context.flushes_counted else 0.0
         bitmap = bitmap_on(self.layout, context)
-        metadata = None
-        if bitmap is not None:
-            metadata = metadata_on(bitmap, self.layout, load, self.whole, context, self.pattern)
-        members, disks = added_of(metadata)
+        members, disks = metadata_on(bitmap, self.layout, load, self.whole, context, self.pattern)
         return LayoutLoad(
             layout=self.layout,
             members=self._load(
@@ -61,8 +58,8 @@ class LayoutModel:
             ),
             disks=self._load(
                 likely,
-                _spanned([merging.read(each) for merging, each in every]),
-                _spanned([merging.written(each) for merging, each in every]) + exact(flushes),
+                spanned([merging.read(each) for merging, each in every]),
+                spanned([merging.written(each) for merging, each in every]) + exact(flushes),
                 disks,
             ),
             usable=capacity.usable(
@@ -77,11 +74,6 @@ class LayoutModel:
         return DeviceLoad(members, read, write, sent.read.bytes, sent.write.bytes, added)
 
 
-def _spanned(bands: list[Band]) -> Band:
-    """Return the band of all *bands*; the first is the likely one."""
-    return spanning((end for band in bands for end in (band.low, band.high)), bands[0].likely)
-
-
 def model_of(whole: Measured, context: VolumeContext, layout: Layout) -> LayoutModel:
     """Return the model of *layout* for the load *whole*, the average of all intervals."""
     pattern = pattern_of(whole, context)
@@ -94,8 +86,3 @@ def model_of(whole: Measured, context: VolumeContext, layout: Layout) -> LayoutM
         now = fragments(whole, sent, context)
         merging[end] = Merging(layout, context, whole, pattern, now)
     return LayoutModel(context, layout, whole, pattern, costs, merging)
-
-
-def added_of(metadata: Metadata | None) -> tuple[Added | None, Added | None]:
-    """Return what the bitmap adds at the members and at the disks."""
-    return (None, None) if metadata is None else (metadata.members, metadata.disks)

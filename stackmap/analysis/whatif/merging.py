@@ -26,7 +26,8 @@ UNLIKE = (0.8, 1.2)
 # Of the second to the fourth page of a request, how many stay separate although few requests are in flight.
 STRAYS, LIKELY_STRAY, STRAY = 3, 0.05, 0.2
 READS = (0.94, 1.37)
-LEAST = 0.5  # fragments of what arrives together ÷ the present ones, at least
+# Of what arrives together, fragments without parity ÷ those with it, at least and likely: pages hinder merging.
+LEAST, TOGETHER = 0.4, 0.6
 MET = 0.3  # fragments: if small writes have fewer, they arrive together, and do not only meet in a batch of md's
 LARGE = 0.9  # of the chunk: requests of this mean size are pieces of larger ones
 
@@ -96,9 +97,12 @@ class Merging(NamedTuple):
         """
         together, joined, chunk = min(1.0, now), self.pattern.joined, self.context.split_size
         apart = min(1.0, max(now, 1 - joined))
+        if from_parity and now <= MET and not joined:
+            return Band(LEAST * together, TOGETHER * together, apart)
         small = chunk is None or self.whole.write.size < LARGE * chunk
-        met = from_parity and small and not joined and now > MET
-        return Band(together if met else LEAST * together, apart if met else together, apart)
+        if from_parity and small and not joined:
+            return Band(together, apart, apart)
+        return Band(UNLIKE[0] * together if from_parity else together, together, apart)
 
     def _batched(self, now: float, pages: float) -> Band:
         """

@@ -22,10 +22,10 @@ MIN_SHARE = 0.10  # of the disks' requests: a smaller share is not reported
 
 
 class Metadata(NamedTuple):
-    """What is added at the members' metadata devices, and at the disks."""
+    """What is added at the members' metadata devices, and at the disks; None where nothing is, or it is not known."""
 
-    members: Added
-    disks: Added
+    members: Added | None = None
+    disks: Added | None = None
 
 
 def bitmap_on(layout: Layout, context: VolumeContext) -> Bitmap | None:
@@ -35,7 +35,7 @@ def bitmap_on(layout: Layout, context: VolumeContext) -> Bitmap | None:
 
 
 def metadata_on(
-    bitmap: Bitmap,
+    bitmap: Bitmap | None,
     layout: Layout,
     measured: Measured,
     whole: Measured,
@@ -48,6 +48,8 @@ def metadata_on(
     The low end: all writes in flight share a page's write, and without parity bits may stay set, while the
     daemon sleeps. The high end: none share. Both within chance over the window.
     """
+    if bitmap is None:
+        return Metadata()
     writes, scale = measured.write.requests, 0.0
     if whole.write.requests:
         scale = writes / whole.write.requests
@@ -56,20 +58,23 @@ def metadata_on(
         return bits.page_writes(bits.grouped(sets, writes, depth, bitmap.pages))
 
     marks = _superblock_writes(layout, whole, context, pattern)
-    every = [
-        (sets, *(each * scale for each in of))
-        for period in bits.daemon_periods(layout)
-        for sets, of in zip(
-            sets_on(pattern, measured.write.bytes, scale, bitmap, period), marks, strict=True
-        )
-    ]
-    least = min(written(sets, whole.max_depth) + low for sets, low, _, _ in every)
+
+    def sets_every(period: float) -> list[float]:
+        return sets_on(pattern, measured.write.bytes, scale, bitmap, period)
+
+    sets = sets_every(bits.daemon_period(layout))
+    least = min(
+        written(each, whole.max_depth) + low * scale
+        for each, (low, _, _) in zip(sets, marks, strict=True)
+    )
     if bits.may_sleep(layout, pattern.burst_rate * scale):
         least = 0.0
-    most = max(written(sets, 1.0) + high for sets, _, _, high in every)
+    most = max(
+        written(each, 1.0) + high * scale
+        for each, (_, _, high) in zip(sets_every(bits.PERIOD), marks, strict=True)
+    )
     ends = count_range(least, whole.seconds)[0], count_range(most, whole.seconds)[1]
-    sets, _, now, _ = every[0]
-    likely = written(sets, whole.writes_sharing_a_page(layout)) + now
+    likely = written(sets[0], whole.writes_sharing_a_page(layout)) + marks[0][1] * scale
     pages = spanning(ends if writes else (), likely).scaled(layout.members)
     sent = context.requests_per_page
     carried = pages.scaled(bitmap.page_bytes)
@@ -97,10 +102,10 @@ def _superblock_writes(
     return [(each / 2, min(most, each * factor), min(most, each * 2)) for each in now]
 
 
-def present_metadata(measured: Measured, context: VolumeContext) -> Metadata | None:
-    """Return the measured writes of the present bitmap; None if they are not known."""
+def present_metadata(measured: Measured, context: VolumeContext) -> Metadata:
+    """Return the measured writes of the present bitmap."""
     if measured.metadata is None:
-        return None
+        return Metadata()
     sent, carried = exact(measured.metadata.requests), exact(measured.metadata.bytes)
     done = sent if context.flushes_counted else sent.scaled(1 / context.requests_per_page)
     return Metadata(Added(sent, carried), Added(done, carried))
@@ -118,7 +123,8 @@ def regions(
     first = bitmap_on(layout, context)
     bitmap = first
     while bitmap is not None and bitmap.region <= MAX_REGION:
-        added = metadata_on(bitmap, layout, whole, whole, context, pattern).disks.requests.likely
+        disks = metadata_on(bitmap, layout, whole, whole, context, pattern).disks
+        added = disks.requests.likely if disks else 0.0
         share = added / (added + data) if added + data else 0.0
         if share <= MIN_SHARE and bitmap is first:
             return

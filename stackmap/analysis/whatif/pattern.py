@@ -10,8 +10,7 @@ how often bits of the bitmap are set. What these leave open becomes several hypo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
-from math import log2, sqrt
+from math import log2
 from typing import NamedTuple
 
 from stackmap.analysis.parity import SKEW
@@ -94,9 +93,9 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     shares, evidence = _sequential_shares(measured, by_rows, journal, large, sets)
     hypotheses = dict.fromkeys(
         each
-        for share, period in product(shares, bits.daemon_periods(layout))
+        for share in shares
         for random in _random_rates(written.requests, share, journal, large)
-        for each in _hypotheses(measured, context, share, random, sets, period)
+        for each in _hypotheses(measured, context, share, random, sets)
     )
     evidence = [*run_evidence, *evidence]
     return Pattern(run, burst_rate, large, rows, journal, tuple(hypotheses), tuple(evidence))
@@ -202,11 +201,8 @@ def _shares_by_bits(
     writes, written = measured.write.requests, measured.write.bytes
     stream = written / sets.bitmap.covers
     regions = sets.bitmap.regions or bits.MAX_REGIONS
-    everywhere = bits.random_sets(writes, regions)
     if sets.counted <= stream <= sets.high:
         return [1.0], [BY_BITMAP.format("about as often as")]
-    if stream < sets.likely < sqrt(stream * everywhere):
-        return [1.0, 0.0], [BY_BITMAP.format("about as often as")]
     if sets.likely < stream:
         return [0.0, 1.0], [BY_BITMAP.format("less often than")]
     # The fewest random writes that set as many bits; the other bytes may be a stream.
@@ -235,7 +231,6 @@ def _hypotheses(
     share: float,
     random: float,
     sets: BitSets | None,
-    period: float,
 ) -> Iterator[Hypothesis]:
     """Yield the hypotheses with a sequential *share* and *random* writes, one for each estimate of the set bits."""
     whole = None if context.size is None else float(context.size)
@@ -243,17 +238,13 @@ def _hypotheses(
         yield Hypothesis(share, random, whole)
         return
     regions, covers = sets.bitmap.regions, sets.bitmap.covers
+    period = bits.daemon_period(context.present)
     stream = share * measured.write.bytes / covers
     estimates = [max(0.0, each - stream) for each in sets.estimates]
     for each in estimates:
         yield Hypothesis(share, random, bits.regions_for(random, each, regions, period) * covers)
     if context.present is not None and not context.present.parity:
         yield Hypothesis(share, random, whole)  # the daemon may sleep, so few sets show nothing
-    # A number within chance of the maximum does not show that fewer writes set bits.
-    if regions is None or sets.likely - stream <= bits.random_sets(random, regions, period):
-        return
-    for each in estimates:
-        yield Hypothesis(share, bits.rate_for(each, regions, random, period), regions * covers)
 
 
 def sets_on(

@@ -9,7 +9,7 @@ from stackmap.analysis.averages import Average
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif import capacity
-from stackmap.analysis.whatif.layout_model import LayoutModel, added_of, model_of
+from stackmap.analysis.whatif.layout_model import LayoutModel, model_of
 from stackmap.analysis.whatif.measured import Measured, measured
 from stackmap.analysis.whatif.metadata import present_metadata, regions
 from stackmap.analysis.whatif.projection import Added, DeviceLoad, LayoutLoad, Projection
@@ -163,7 +163,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
 
 
 def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
-    members, disks = added_of(present_metadata(load, context))
+    members, disks = present_metadata(load, context)
     return LayoutLoad(
         layout=context.present,
         members=_measured_load(

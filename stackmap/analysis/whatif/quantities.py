@@ -65,6 +65,11 @@ def spanning(values: Iterable[float], likely: float) -> Band:
     return Band(min(found), likely, max(found))
 
 
+def spanned(bands: Sequence[Band]) -> Band:
+    """Return the band of all *bands*, the first of which is likely."""
+    return spanning((end for each in bands for end in (each.low, each.high)), bands[0].likely)
+
+
 class Levels(NamedTuple):
     """The median, the 95th percentile and the peak of a quantity over the intervals."""
 

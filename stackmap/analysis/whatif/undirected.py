@@ -16,7 +16,7 @@ from stackmap.analysis.whatif.layout_model import model_of
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.projection import DeviceLoad, LayoutLoad
-from stackmap.analysis.whatif.quantities import Band, Stream, exact, spanning
+from stackmap.analysis.whatif.quantities import Band, Stream, exact, spanned
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.units import SECTOR
@@ -141,6 +141,4 @@ def _now(context: VolumeContext, ledger: Ledger, members: Share) -> LayoutLoad:
 def _spanned(bands: list[Band | None]) -> Band | None:
     """Return the band of all *bands*, the first of which is likely; None if one is unknown."""
     known = [band for band in bands if band is not None]
-    if len(known) < len(bands):
-        return None
-    return spanning((end for band in known for end in (band.low, band.high)), known[0].likely)
+    return None if len(known) < len(bands) else spanned(known)
