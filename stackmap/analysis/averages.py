@@ -17,7 +17,7 @@ from stackmap.model.load import IDLE, NONE, Flow, Load
 from stackmap.model.target_status import StatusReading
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
-MAX_HELD = 20_000  # loads not yet added up: some 20 MB
+MAX_HELD = 1_000  # loads not yet added up: some 1 MB
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Average:
         held = self._held.get(id(interval.loads))
         if held is None:
             held = self._held[id(interval.loads)] = Held(interval.loads)
-            self._size += len(interval.loads)
+            self._size += 1 + len(interval.loads)
         held.weight += weight
         if self._size > MAX_HELD:
             self._sums, self._held, self._size = self._summed(), {}, 0

@@ -22,7 +22,6 @@ from stackmap.analysis.traffic.rows import Cause, Row, cause_of_edge, cause_of_e
 from stackmap.analysis.traffic.sent import Sent
 from stackmap.model.device import Role
 from stackmap.model.load import ratio
-from stackmap.model.passthrough import passes_on
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
@@ -52,6 +51,9 @@ class StackRows:
         self._sent = sent
         self._top = top
         self._shares = shares
+        self._senders: dict[str, list[Edge]] = {}  # its own edges, by the device below
+        for edge in (edge for above in shares for edge in sent.topology.below(above)):
+            self._senders.setdefault(edge.below, []).append(edge)
         self._arrived: dict[tuple[str, str], ByCause] = {}
 
     def completed(self) -> Iterator[tuple[str, ByCause]]:
@@ -77,9 +79,8 @@ class StackRows:
             edge = Edge("", name, Role.DATA)
             yield Row(edge, name, direction, Cause.DATA, share.part(direction), reason=share.reason)
             return
-        senders = self._topology.above(name)
-        ours = [edge for edge in senders if edge.above in self._shares]
-        if not all(passes_on(self._topology, edge) for edge in senders):
+        ours = self._senders[name]
+        if not self._sent.only_from_passthrough(name):
             yield from self._made_above(ours[0], direction, share)
             return
         for edge in ours:
