@@ -62,6 +62,9 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the global options; print wrong usage in one line."""
+        if not args:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(WRONG_USAGE)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:

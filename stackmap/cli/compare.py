@@ -109,7 +109,9 @@ def command(
     if not (names or mapped):
         found = replace(found, stacks=tuple(each for each in found.stacks if not each.idle))
     if not found.stacks:
-        raise InputError("every volume was idle in both recordings")
+        raise InputError(
+            "no volume that both recordings have was busy; pair renamed ones with --map OLD=NEW"
+        )
     if as_json:
         click.echo(json.dumps(compare_json(found)))
     else:

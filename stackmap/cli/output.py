@@ -26,18 +26,30 @@ def tell(message: str) -> None:
 
 def width() -> int:
     """Return how many columns to fill: those of the terminal, in a pipe or a file ``COLUMNS`` or ``WIDTH``."""
-    if not (sys.stdout.isatty() or "COLUMNS" in os.environ):
+    if not _has_width():
         return WIDTH
     import shutil  # only a terminal pays for it
 
     return shutil.get_terminal_size((WIDTH, 0)).columns
 
 
+def _has_width() -> bool:
+    """Return whether output goes to a terminal, or to a pipe or a file of ``COLUMNS``."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
 def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
-    """Return *blocks* as text for standard output; a terminal gets the legends of tables, and colours."""
+    """Return *blocks* as text for standard output; a terminal gets legends and colours, a pipe whole rows."""
     from stackmap.render.terminal import Style, render_text  # every command imports this module
 
-    style = Style(width(), headings=heading, legend=sys.stdout.isatty(), colour=coloured())
+    terminal = sys.stdout.isatty()
+    style = Style(
+        width(),
+        whole_rows=not _has_width(),
+        headings=heading,
+        legend=terminal,
+        colour=coloured(),
+    )
     return render_text(blocks, style)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @layout_option
 @onto_option
 @click.option(
-    "--way", type=click.Choice(list(STRATEGIES)), help="Use this way [default: the safest]."
+    "--way", type=click.Choice(list(STRATEGIES)), help="Use this method [default: the safest]."
 )
 @json_option
 @click.pass_obj
@@ -43,7 +43,7 @@ def command(
     Print the commands that convert a volume.
 
     Nothing is run. Each command comes with its effect, its risk and how to undo
-    it. A way that is not known to be safe for this stack is refused, with the
+    it. A method that is not known to be safe for this stack is refused, with the
     reason.
     """
     request = parse(layout)
@@ -57,7 +57,9 @@ def command(
         click.echo(json.dumps(plan_json(context, found)))
     if not any(each.plan for each in found):
         raise PlanRefused(
-            plan.refusal(context, found) if found else f"{name} cannot be converted by {way}"
+            plan.refusal(context, found)
+            if found
+            else f"{name} cannot be converted by {way}: see the methods in `man stackmap-plan`"
         )
     if not as_json:
         click.echo(as_text(plan.document(context, found[0], found[1:])), nl=False)

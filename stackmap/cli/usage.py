@@ -16,6 +16,7 @@ QUESTIONS = {
     "AFTER": "which recording?",
 }
 EXTRA = r"Got unexpected extra arguments? \((.*)\)"
+NO_NUMBER = r"'(.*)' is not a valid (?:float|integer|int)\b"
 FORM = "stackmap.form"  # in click's meta: the option that chose the form of the output
 
 
@@ -49,6 +50,8 @@ def _message(error: click.UsageError) -> str:
         advice = f"; did you mean {similar[0]}?" if similar else ""
         return f"no option {error.option_name}{advice}"
     if isinstance(error, click.BadParameter) and error.param is not None:
+        if wrong := re.match(NO_NUMBER, error.message):
+            return f"{_option_or_word(error.param)} must be a number, not {wrong[1]}"
         return f"{error.param_hint or _option_or_word(error.param)}: {error.message}"
     if extra := re.match(EXTRA, error.message):
         return f"unexpected argument {extra[1]}"

@@ -53,9 +53,9 @@ class Arrangement(NamedTuple):
 
     def _chosen(self, table: Table) -> Table:
         found = [place for name in self.columns for place in self._places(table, name)]
-        if not found:
+        if self.columns and not found:
             return table
-        places = list(dict.fromkeys([0, *found]))
+        places = list(dict.fromkeys([0, *found])) if found else _filled(table)
         groups = (
             Rows(tuple(tuple(row[p] for p in places if p < len(row)) for row in g.rows), g.title)
             for g in table.groups
@@ -72,6 +72,16 @@ class Arrangement(NamedTuple):
         headings = [on_one_line(heading).casefold() for heading in table.headings]
         exact = [place for place, heading in enumerate(headings) if heading == wanted]
         return exact or [p for p, heading in enumerate(headings) if wanted in heading.split()]
+
+
+def _filled(table: Table) -> list[int]:
+    """Return the places of the columns, without those of words that no row has."""
+    rows = [row for group in table.groups for row in group.rows]
+    return [
+        place
+        for place in range(len(table.headings))
+        if not 0 < place < table.words or any("".join(row[place : place + 1]) for row in rows)
+    ]
 
 
 def _by_word(rows: Sequence[tuple[str, ...]], place: int) -> tuple[tuple[str, ...], ...]:

@@ -15,15 +15,20 @@ from stackmap.model.topology import Topology
 
 MOST_NAMED = 4  # disks by name in a sentence
 NO_DEVICE = "not from any device above"
+NOTHING = "No disk with I/O has figures here. To see the disks that a volume loads, run `stackmap blame VOLUME`."
 DISK_COLUMNS = ("SOURCE", "USED BY", "sent/s", "KiB/s", "% of\nrequests", "% of\nbytes")
 GROUP_COLUMNS = ("CONTROL GROUP", "DEVICE", "sent/s", "KiB/s")
 VOLUME_COLUMNS = ("DISK", "sent/s", "KiB/s", "% of the volume's\nrequests", "% of the disk's\nrequests")  # fmt: skip
+
+Owner = tuple[tuple[str, ...], str, bool]  # tops, what they share, whether the source is unknown
 
 
 def headline(
     topology: Topology, blamed: Sequence[Blame], loading: Sequence[tuple[str, Sequence[Target]]]
 ) -> list[Block]:
     """Return who loads the disks most; for volumes alone, which disk the busiest one loads most."""
+    if not blamed and not loading:
+        return [Paragraph(NOTHING)]
     said = _most_of_disks(topology, blamed) if blamed else _most_of_volumes(topology, loading)
     return [Paragraph(said, headline=True)] if said else []
 
@@ -41,25 +46,30 @@ def _most_of_disks(topology: Topology, blamed: Sequence[Blame]) -> str:
         return ""
     first = next(iter(known.values()))
     owner = max(first, key=lambda each: first[each])
-    tops, through = owner
+    tops, through, unknown = owner
     parts = listed([f"{percent(found[owner])} of the {what}" for what, found in known.items()])
     about = "about " * any(
         each.estimated for b in blamed for each in b.loaders if each.tops == tops
     )
+    if unknown:
+        return (
+            f"The source of {about}{parts} of {where} is unknown: there are no figures of some "
+            "devices above."
+        )
     if not tops:
         return sentence(f"{about}{parts} of {where} do not come from any device above")
     name = source_name(topology, Loader(tops, through, metadata=False, parts={}))
     return f"{name} {'send' if len(tops) > 1 else 'sends'} {about}{parts} of {where}."
 
 
-def _shares(blamed: Sequence[Blame], figure: str) -> dict[tuple[tuple[str, ...], str], float]:
+def _shares(blamed: Sequence[Blame], figure: str) -> dict[Owner, float]:
     """Return the share of each owner, metadata included, in all disks' *figure*; {} if one is unknown."""
-    found: dict[tuple[tuple[str, ...], str], float] = {}
-    for loader in (loader for each in blamed for loader in each.loaders):
+    found: dict[Owner, float] = {}
+    for disk, loader in ((b, each) for b in blamed for each in b.loaders):
         value = getattr(loader, figure)
         if value is None:
             return {}
-        key = (loader.tops, loader.through)
+        key = (loader.tops, loader.through, bool(disk.unseen) and not loader.tops)
         found[key] = found.get(key, 0.0) + value
     total = sum(found.values())
     return {key: value / total for key, value in found.items()} if total else {}
@@ -142,11 +152,16 @@ def group_blocks(
 def source_name(topology: Topology, loader: Loader, unseen: Sequence[Loader] = ()) -> str:
     """Return a source's name: "vg/lv", "metadata of vg/lv", "vg/a, vg/b through md0"."""
     if not loader.tops:
-        others = [source_name(topology, each) for each in unseen]
-        return ", or ".join([*others, NO_DEVICE])
+        others = dict.fromkeys(_owner(topology, each) for each in unseen)
+        return f"unknown: {', '.join(others)} or no device above" if others else NO_DEVICE
+    return f"{'metadata of ' if loader.metadata else ''}{_owner(topology, loader)}"
+
+
+def _owner(topology: Topology, loader: Loader) -> str:
+    """Return the volumes of a source, and the device that they share: "vg/a, vg/b through md0"."""
     names = ", ".join(topology[top].title for top in loader.tops)
     through = f" through {topology[loader.through].title}" if loader.through else ""
-    return f"{'metadata of ' if loader.metadata else ''}{names}{through}"
+    return f"{names}{through}"
 
 
 def users(topology: Topology, loader: Loader) -> list[str]:

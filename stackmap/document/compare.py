@@ -62,7 +62,8 @@ def document(found: Comparison) -> Iterator[Block]:
         yield Headline(_title(stack))
         first, *others = conclusions(stack)
         yield Paragraph(first, headline=True)
-        yield Listing(tuple(others))
+        if others:
+            yield Listing(tuple(others))
         yield _table(stack)
         yield Listing(tuple(caveats(stack)))
     if found.unmatched:

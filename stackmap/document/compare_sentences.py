@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from stackmap.analysis.compare.bootstrap import DRAWS
-from stackmap.analysis.compare.comparison import FigureComparison, StackComparison
+from stackmap.analysis.compare.comparison import FigureComparison, StackComparison, StackRecord
 from stackmap.analysis.compare.estimate import Change, Estimate
 from stackmap.analysis.compare.load_matching import is_similar
 from stackmap.analysis.compare.sums import LAST, TOP
@@ -51,8 +51,10 @@ def conclusions(stack: StackComparison) -> list[str]:
     """
     Return the cost of a write and of a request before and after, then await and how the load differs.
 
-    The load comes first where no cost changed.
+    Where no cost changed, this comes first.
     """
+    if absent := [name for name, side in _sides(stack) if TOP in side.sums.reasons]:
+        return [f"Nothing to compare: the volume has no figures {' and '.join(absent)}."]
     known = {
         key: each
         for key in HEADLINES
@@ -62,7 +64,7 @@ def conclusions(stack: StackComparison) -> list[str]:
     found = [_figure(key, each) for key, each in named.items()]
     load = [*_limited_by_volume(stack), _load(stack)]
     if not any(map(_is_changed, named.values())):
-        return [*load, *found]
+        return [*(["No change of cost or await."] if found else []), *load, *found]
     if not any(map(_is_tested, named.values())):
         found.append("Too few intervals to prove these changes.")
     return [*found, *load]
@@ -70,7 +72,7 @@ def conclusions(stack: StackComparison) -> list[str]:
 
 def caveats(stack: StackComparison) -> list[str]:
     """Return what was not compared and why, the warnings and the method."""
-    found = [f"Not compared: {words}." for words in _not_compared(stack)]
+    found = [sentence(words) for words in _not_compared(stack)]
     found += [f"Warning: {each}." for each in stack.warnings]
     return [*found, _method(stack)] if any(map(_is_tested, stack.judged)) else found
 
@@ -100,11 +102,11 @@ def _load(stack: StackComparison) -> str:
         f"{LOAD[each.figure.key, each.direction]} {factor(each.change.ratio)}"
         for each in stack.load
         if each.change is not None and each.change.ratio
-        if (each.figure.key, each.direction) in LOAD
+        if (each.figure.key, each.direction) in LOAD and _is_changed(each)
     ]
+    load = f"Change of the load: {', '.join(changes) or 'none'}."
     return (
-        f"Load, after against before: {', '.join(changes) or 'unknown'}. Ratios are per request or "
-        "byte at the top; await is compared only at similar load."
+        f"{load} Ratios are per request or byte at the top; await is compared only at similar load."
     )
 
 
@@ -119,15 +121,15 @@ def _limited_by_volume(stack: StackComparison) -> Iterator[str]:
         return
     if is_similar(deeper) and not is_similar(times):
         yield (
-            f"At a similar queue depth, {times:.2f} times as many requests completed{_awaits(stack)}: "
-            "the volume limits the rate, not the load."
+            f"At a similar queue depth, requests/s {factor(times)}{_awaits(stack)}: the volume limits "
+            "the rate, not the load."
         )
 
 
 def _awaits(stack: StackComparison) -> str:
-    """Return the await at the top on both sides, at the load of each: ", and read await went from 9 to 5 ms"."""
+    """Return the await at the top on both sides, at the load of each: ", read await 9.00 → 5.00 ms"."""
     parts = [
-        f"{HEADLINES['await', TOP, each.direction]} went from {value_of(each, each.before)} to "
+        f"{HEADLINES['await', TOP, each.direction]} {value_of(each, each.before)} → "
         f"{value_of(each, each.after)} ms"
         for each in stack.waits
         if each.layer == TOP and each.before is not None and each.after is not None
@@ -140,10 +142,16 @@ def _not_compared(stack: StackComparison) -> Iterator[str]:
     waits = [e for e in stack.waits if e.layer == TOP and e.reason]
     for reason, several in groupby(waits, key=lambda each: each.reason):
         names = " and ".join(HEADLINES["await", TOP, each.direction] for each in several)
-        yield f"{names}: {reason}"
-    for name, side in (("before", stack.before), ("after", stack.after)):
+        yield f"{names} not compared: {reason}"
+    for name, side in _sides(stack):
         for layer, reason in side.sums.reasons.items():
-            yield f"{layer} {name}: {reason}"
+            yield f"{layer} not compared, {name}: {reason}"
+            if layer == TOP:
+                break
+
+
+def _sides(stack: StackComparison) -> tuple[tuple[str, StackRecord], ...]:
+    return ("before", stack.before), ("after", stack.after)
 
 
 def _method(stack: StackComparison) -> str:

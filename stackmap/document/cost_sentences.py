@@ -29,7 +29,7 @@ def costs(stack: StackFigures) -> list[str]:
     found = [_cost_per_request(stack, direction) for direction in _directions(stack)]
     found.append(_at_disks(stack))
     if stack.parity is not None and stack.raid is not None and stack.raid.layout is not None:
-        found.append(_parity(stack.parity, stack.raid.title, stack.raid.layout))
+        found.append(_parity(stack, stack.parity, stack.raid.title, stack.raid.layout))
     return [sentence for sentence in found if sentence]
 
 
@@ -94,7 +94,10 @@ def _cost_per_request(stack: StackFigures, direction: str) -> str:
         else _step(layer, direction, done)
         for layer in stack.layers[1:]
     )
-    text = ", ".join(filter(None, steps))
+    known = list(filter(None, steps))
+    if len(known) > 1 and all(each.startswith("1.00 at ") and "(" not in each for each in known):
+        known = ["1.00 at each layer"]
+    text = ", ".join(known).replace(" at ", " requests at ", 1)
     return f"one {SINGULAR[direction]} causes {text}" if text else ""
 
 
@@ -113,7 +116,13 @@ def _last_step(stack: StackFigures, disks: LayerFigures, direction: str, done: f
     merged = (disks.coalescing[direction] or 1.0) >= MERGED
     mark = " (estimate)" if merged or disks.share.estimated else ""
     which = f", of which {', '.join(parts)}" if parts else ""
-    return f"{everything:.2f} requests at the {disks.layer.word} after merging{mark}{which}"
+    return f"{everything:.2f} at the {_one(disks)} after merging{mark}{which}"
+
+
+def _one(layer: LayerFigures) -> str:
+    """Return the word for a layer, in the singular for one device."""
+    word: str = layer.layer.word
+    return word.removesuffix("s") if len(layer.layer.devices) == 1 else word
 
 
 def _step(layer: LayerFigures, direction: str, done: float) -> str:
@@ -121,7 +130,7 @@ def _step(layer: LayerFigures, direction: str, done: float) -> str:
     if arrivals is None or layer.background:
         return ""
     caused = layer.parity_reads if direction == "write" else None
-    where = f"requests at the {layer.layer.word}"
+    where = f"at the {_one(layer)}"
     coalescing, completed = layer.coalescing[direction], layer.share.part(direction).ios
     if coalescing is not None and coalescing >= MERGED and completed is not None:
         after = (completed + (0.0 if caused is None else caused.ios or 0.0)) / done
@@ -141,20 +150,25 @@ def _two_digits(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _parity(cost: Parity, title: str, layout: Layout) -> str:
+def _parity(stack: StackFigures, cost: Parity, title: str, layout: Layout) -> str:
+    """Return what data and parity cost, unless that is all the disks do, and with full stripes."""
     if cost.reason:
         return f"parity cost of {title} is unknown: {cost.reason}"
     paid = (
-        f"data and parity of {title} alone: {_cost(cost)} "
+        f"data and parity of {title} alone: {_cost(cost)} disk bytes per byte written "
         f"({number(cost.write_amplification, 2)} written + "
         f"{number(cost.extra_read_bytes_per_byte, 2)} read)"
     )
     if cost.pages_per_row is None:
         return f"{paid}; its rows are unknown while a member is missing"
-    return (
-        f"{paid}; full-stripe writes of "
-        f"{size(layout.stripe)} would cost {cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
+    ideal = (
+        f"full-stripe writes of {size(layout.stripe)} would cost "
+        f"{cost.ideal_bytes_per_byte or 0.0:.2f}{_saving(cost)}"
     )
+    per, moved, _ = at_disks(stack)
+    whole = per == "byte written" and stack.cost.written_causes.keys() <= DATA_AND_PARITY
+    same = moved is not None and number(moved, 2) == _cost(cost)
+    return ideal if whole and same else f"{paid}; {ideal}"
 
 
 def _cost(cost: Parity) -> str:

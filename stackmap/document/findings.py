@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
-JUDGED = "{what} on {disks}: no warning."
-LONGEST = (
-    " The longest queue has {queue} requests ({device}), await {await}[, service time {service}]."
-)
+JUDGED = "No warning for {what} ({disks})."
+LONGEST = " Longest queue: {queue} requests ({device}), await {await}[, service time {service}]."
 HIGH_AWAIT = (slow_member.id, slow_transfer.id)
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 CHECK_LABELS = {
@@ -52,7 +50,7 @@ def explain_document(
     """
     topology, interval = context.topology, context.interval
     questions = [
-        *(doc.Paragraph(sentence(note), "Warning:") for note in interval.notes if _is_mixed(note)),
+        *(doc.Paragraph(sentence(note), "Caution:") for note in interval.notes if _is_mixed(note)),
         *(open_question(topology, each) for each in open_questions),
         *_evidence_of_health(context, found, open_questions),
     ]
@@ -96,9 +94,8 @@ def not_judged(open_questions: Sequence[Unjudged]) -> str:
 def open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
     """Return why a question is open, and what would answer it."""
     question, words = unjudged.question, words_of(topology, unjudged.observed)
-    return doc.Paragraph(
-        f"{filled(question.reason, words)} {question.advice}", f"{question.subject}:"
-    )
+    lead = f"{question.subject[:1].upper()}{question.subject[1:]} not judged:"
+    return doc.Paragraph(f"{filled(question.reason, words)} {question.advice}", lead)
 
 
 def _evidence_of_health(
@@ -114,9 +111,10 @@ def _evidence_of_health(
         return []
     queue, name = max(known)
     load = context.load(name)
+    all_disks = all(not context.topology.below(disk) for _, disk in known)
     words = {
-        "what": "Slow disks" if OVERLOAD in asked else "Overload and slow disks",
-        "disks": plural(len(known), "disk"),
+        "what": "slow disks" if OVERLOAD in asked else "overload and slow disks",
+        "disks": plural(len(known), "disk" if all_disks else "device"),
         "queue": shown(queue, "requests"),
         "device": title(context.topology, name),
         "await": shown(load.total.await_ms or 0.0, "ms"),
@@ -126,7 +124,7 @@ def _evidence_of_health(
     if service and (load.total.await_ms or 0.0) > expected_ms(device, load.total.size or 0.0):
         words["service"] = shown(service, "ms")
     longest = "" if OVERLOAD in asked else LONGEST
-    return [doc.Paragraph(filled(JUDGED + longest, words), "judged:")]
+    return [doc.Paragraph(filled(JUDGED + longest, words))]
 
 
 def _foreign(context: Context, doubt: str) -> list[doc.Block]:
@@ -134,12 +132,12 @@ def _foreign(context: Context, doubt: str) -> list[doc.Block]:
     ours = context.topology.machine
     difference = of_another(ours, context.interval.machine)
     if not difference:
-        return [doc.Paragraph(sentence(doubt), "Warning:")] if doubt else []
+        return [doc.Paragraph(sentence(doubt), "Caution:")] if doubt else []
     return [
         doc.Paragraph(
             f"The figures are from {difference}. The findings use the devices of "
             f"{ours.host or 'this machine'}: check that the names mean the same disks.",
-            "Warning:",
+            "Caution:",
         )
     ]
 
@@ -240,7 +238,11 @@ def _texts(
 
 def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
     rows = tuple(
-        (evidence_label(name), title(topology, it.device), _figure(it.value, it.unit))
+        (
+            evidence_label(name, finding.rule.id),
+            title(topology, it.device),
+            _figure(it.value, it.unit),
+        )
         for name, it in finding.observed.evidence.items()
     )
     return doc.Table(
@@ -253,4 +255,4 @@ def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
 
 
 def _figure(value: float, unit: str) -> str:
-    return f"{shown(value, unit)} times" if unit == "times" else shown(value, unit)
+    return f"{shown(value, unit)}×" if unit == "times" else shown(value, unit)

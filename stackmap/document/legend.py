@@ -30,7 +30,7 @@ COMPARE = {
     "arrived per": "Requests arriving at a layer per request of the top, before merging.",
     "completed per": "Requests that the disks completed after merging, per request of the top.",
     "with reads": "With the reads that writes cause.",
-    "change": "After ÷ before, in per cent, or as a factor from 3 on.",
+    "change": "Increase or decrease in percent; from three times on, after ÷ before (×3.55).",
     "95 % interval": "The change lies in this range with 95 % confidence.",
     "*": "The change is significant.",
 }
@@ -54,8 +54,12 @@ WORDS = {
     "stripe cache": "md's memory for rows: a page in it need not be read again.",
     "bitmap": "One bit per region that md writes before the first write to the region.",
 }
-DEVICES = {metric.heading: metric.help for metric in METRICS}
-LAYERS = {metric.title: metric.help for metric in LAYER_METRICS}
+UNITS = {"bytes/s": ", in KiB per second", "bytes": ", in KiB", "ms": ", in milliseconds"}
+DEVICES = {
+    metric.heading: f"{metric.help.removesuffix('.')}{UNITS.get(metric.unit, '')}."
+    for metric in METRICS
+}
+LAYERS = {metric.title: metric.help for metric in LAYER_METRICS if metric.title}
 COLUMNS = {
     "iostat": (("Columns per device", DEVICES), ("Columns per layer (-l)", LAYERS)),
     "blame": (("Columns", BLAME),),

@@ -1,4 +1,4 @@
-"""What a plan says: the way, what it risks, and the commands one by one."""
+"""What a plan says: the method, what it risks, and the commands one by one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def blocks(
     if plan is None:
         return
     yield Paragraph(_headline(plan, context))
-    yield Paragraph(f"{chosen.strategy.summary}.", f"Way {chosen.strategy.name}:")
+    yield Paragraph(f"{chosen.strategy.summary}.", f"Method {chosen.strategy.name}:")
     yield Listing(
         (
             *(f"Checked: {each}." for each in plan.checked),
@@ -53,7 +53,7 @@ def blocks(
             else f"{each.strategy.name}: {_way(each, each.plan, context)}"
             for each in others
         )
-        yield Folded("Other ways", (Listing(tuple(ways)),))
+        yield Folded("Other methods", (Listing(tuple(ways)),))
 
 
 def unchanged(context: PlanContext) -> str:

@@ -34,7 +34,7 @@ def sentences(stack: StackFigures) -> list[str]:
         f"accounted is not 1 for {REQUESTS[direction]} at the {f.layer.word}: {why}": None
         for f in stack.layers
         for direction, why in f.diagnoses.items()
-        if why
+        if why and f.share.part(direction).arrivals != 0
     }
     return [sentence for sentence in found if sentence] + list(doubts)
 

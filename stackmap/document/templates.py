@@ -14,7 +14,7 @@ UNITS: dict[str, Callable[[float], str]] = {
     "ms": lambda value: f"{number(value, 0 if value >= 100 else 1 if value >= 1 else 2)} ms",
     "bytes": size,
     "bytes/s": lambda value: f"{size(value)}/s",
-    "requests/s": lambda value: f"{rate(value)}/s",
+    "requests/s": lambda value: f"{rate(value)} requests/s",
     "requests": lambda value: number(value, 1 if value < 100 else 0),
     "share": percent,
     "times": lambda value: number(value, 2 if value < 10 else 1),
@@ -34,16 +34,36 @@ LABELS = {
     "explained": "explained reads",
     "usual": "usual at most",
 }
+# Keys that mean something else in one rule.
+WRITE_COST = {
+    "cost": "disk bytes per byte written",
+    "ideal": "the same with full stripes",
+    "extra": "more than with full stripes",
+    "extra_read": "bytes read per byte written",
+    "pages": "data pages per row update",
+    "done": "moved at the members",
+}
+RULE_LABELS = {
+    "SM101": WRITE_COST,
+    "SM112": WRITE_COST,
+    "SM401": {
+        "before": "await before",
+        "before_queue": "queue before",
+        "before_rate": "rate before",
+    },
+    "SM503": {"slow": "read from the origin", "asked": "read from the volume"},
+}
 
 
-def label(key: str) -> str:
+def label(key: str, rule: str = "") -> str:
     """
-    Return how a table of evidence shows *key*.
+    Return how a table of evidence shows *key* of a rule.
 
-    >>> label("took"), label("disk_rate")
-    ('await', 'disk rate')
+    >>> label("took"), label("disk_rate"), label("slow", "SM503")
+    ('await', 'disk rate', 'read from the origin')
     """
-    return LABELS.get(key) or key.replace("_", " ")
+    of_rule = RULE_LABELS.get(rule, {}).get(key)
+    return of_rule or LABELS.get(key) or key.replace("_", " ")
 
 
 def shown(value: float, unit: str) -> str:

@@ -32,7 +32,7 @@ def _short(device: Device, above: Iterable[Device]) -> str:
     if device.kind is Kind.MEMBER:
         for owner in above:
             rest = device.title.removeprefix(owner.title)
-            if rest not in ("", device.title):
+            if rest.startswith("_"):
                 return rest
     group, _, volume = device.label.partition("/")
     same = volume and any(owner.label.startswith(f"{group}/") for owner in above)

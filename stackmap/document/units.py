@@ -65,10 +65,11 @@ def change_percent(ratio: float, digits: int = 1) -> str:
     """
     Return after ÷ before as a signed percentage.
 
-    >>> change_percent(0.304), change_percent(1.5, 0)
-    ('-69.6 %', '+50 %')
+    >>> change_percent(0.304), change_percent(1.5, 0), change_percent(0.9999)
+    ('-69.6 %', '+50 %', '0.0 %')
     """
-    return f"{(ratio - 1) * 100:+.{digits}f} %"
+    changed = round((ratio - 1) * 100, digits)
+    return f"{changed:+.{digits}f} %" if changed else f"{0:.{digits}f} %"
 
 
 def rate(value: float | None) -> str:

@@ -40,6 +40,7 @@ class Row(NamedTuple):
     the tree. ``role``: of the edge from the row above, None at the root.
     ``again``: its devices were drawn before. ``above``: the devices one row up.
     ``write_mostly``: the devices above read them only if they cannot read others.
+    ``inverse``: these are below in the stack; ``role`` is that of the disk in these devices.
     """
 
     devices: tuple[Device, ...]
@@ -48,6 +49,7 @@ class Row(NamedTuple):
     again: bool = False
     above: tuple[Device, ...] = ()
     write_mostly: bool = False
+    inverse: bool = False
 
     @property
     def device(self) -> Device:
@@ -70,7 +72,7 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
         row = todo.pop()
         # It may have been drawn meanwhile, deeper down.
         again = row.again or drawn.issuperset([device.name for device in row.devices])
-        yield row if again == row.again else row._replace(again=again)
+        yield row._replace(again=again, inverse=inverse)
         if not again:
             drawn.update([device.name for device in row.devices])
             todo.extend(reversed(_children(topology, row, following, drawn, expand=expand)))

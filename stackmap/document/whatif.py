@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.whatif.projection import DeviceLoad, Projection
+from stackmap.analysis.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.analysis.whatif.quantities import Band, Stream, exact
 from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table, Terms
 from stackmap.document.describe import layout as described
 from stackmap.document.units import KIB, UNKNOWN, change_percent, percent, rate, size
 from stackmap.document.whatif_sentences import NARROW, conclusions, headline
-from stackmap.document.wording import listed, plural, sentence
-from stackmap.model.raid import Layout
+from stackmap.document.wording import listed, sentence
 
 HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
 CHECK_HEADINGS = ("Per second", "measured", "model", "low", "high", "error")
@@ -20,8 +19,9 @@ PERCENTILE_HEADINGS = ("Requests/s", "p50", "p95", "peak")
 
 def document(projection: Projection) -> Iterator[Block]:
     """Yield what ``whatif`` prints for one volume."""
-    seconds = f"{projection.seconds:.1f} s in " if projection.seconds else ""
-    measured = f"{seconds}{plural(projection.intervals, 'interval')}"
+    several = f"average of {projection.intervals} intervals" if projection.intervals > 1 else ""
+    seconds = f"{projection.seconds:.1f} s" if projection.seconds else ""
+    measured = ", ".join(filter(None, (several, seconds)))
     yield Headline((projection.device.full_title, measured))
     yield from blocks(projection, "projection")
 
@@ -32,8 +32,8 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
     yield from (Paragraph(sentence(note), "Warning:") for note in projection.notes)
     yield Terms(
         (
-            ("now", _layout(projection.now.layout)),
-            ("projected", _layout(projection.projected.layout)),
+            ("now", _layout(projection.now)),
+            ("projected", _layout(projection.projected)),
             ("load", _load(projection)),
         )
     )
@@ -45,8 +45,10 @@ def blocks(projection: Projection, key: str) -> Iterator[Block]:
         yield Listing(tuple(_caveats(projection)))
 
 
-def _layout(layout: Layout | None) -> str:
-    return "on one device" if layout is None else described(layout)
+def _layout(load: LayoutLoad) -> str:
+    if load.layout is not None:
+        return described(load.layout)
+    return "on one device" if load.disks.count <= 1 else "no RAID"
 
 
 def _load(projection: Projection) -> str:
@@ -155,6 +157,11 @@ def _sequential(projection: Projection) -> str:
     pattern = projection.pattern
     shares = sorted({each.sequential for each in pattern.hypotheses})
     known = percent(pattern.likely.sequential)
+    if not pattern.evidence and shares[-1] - shares[0] > 0.05:
+        return (
+            f"Sequential writes: unknown; no counter shows them. Projected: {known} of the bytes "
+            f"written, with the range for {percent(shares[0])} to {percent(shares[-1])}."
+        )
     if shares[-1] - shares[0] > 0.05:
         known += f" (range {percent(shares[0])} to {percent(shares[-1])})"
     evidence = (

@@ -7,7 +7,7 @@ from math import ceil
 
 from stackmap.analysis.whatif.projection import DeviceLoad, Projection
 from stackmap.analysis.whatif.quantities import Band
-from stackmap.document.units import change_percent, size
+from stackmap.document.units import KIB, change_percent, size
 from stackmap.document.wording import change, paragraph, plural, short
 
 WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
@@ -35,10 +35,9 @@ def headline(projection: Projection) -> str:
     costs = projection.costs
     if costs is None:
         return f"{rates}."
-    return (
-        f"{rates}; with {level}, each byte written costs {between(costs[1], two_digits)} disk bytes "
-        f"instead of {two_digits(costs[0])}."
-    )
+    before, after = two_digits(costs[0]), between(costs[1], two_digits)
+    change = ", as now" if before == after else f" instead of {before}"
+    return f"{rates}; with {level}, each byte written costs {after} disk bytes{change}."
 
 
 def requests_change(now: Band, then: Band) -> str:
@@ -48,7 +47,7 @@ def requests_change(now: Band, then: Band) -> str:
     >>> requests_change(Band(774, 774, 774), Band(307, 334, 384))
     '774 → 334'
     >>> requests_change(Band(147, 147, 147), Band(216, 900, 24071))
-    '147 → 216 to 24,071'
+    '147 → 216 to 24071'
     """
     ends = f"{short(then.low)} to {short(then.high)}"
     return f"{short(now.likely)} → {ends if _is_wide(then) else short(then.likely)}"
@@ -107,17 +106,18 @@ def details(projection: Projection) -> str:
         f"{plural(then.count, where)} instead of "
         f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
     )
-    return paragraph((each, _throughput(now, then)))
+    return paragraph((each, _throughput(where, now, then)))
 
 
-def _throughput(now: DeviceLoad, then: DeviceLoad) -> str:
+def _throughput(where: str, now: DeviceLoad, then: DeviceLoad) -> str:
     if not now.bytes or then.moved is None:
         return ""
+    before, after = size(now.bytes), between(then.moved, size)
+    if before == after:
+        return f"Throughput at the {where}s: {after}/s, as now."
     narrow = then.moved.high - then.moved.low <= VISIBLE * then.moved.high
     changed = f", {change(now.bytes, then.moved.likely)}" if narrow else ""
-    return (
-        f"Throughput below: {between(then.moved, size)}/s instead of {size(now.bytes)}/s{changed}."
-    )
+    return f"Throughput at the {where}s: {after}/s instead of {before}/s{changed}."
 
 
 def capacity(projection: Projection) -> str:
@@ -153,15 +153,27 @@ def room(projection: Projection) -> str:
         return ""
     least, most = size(min(found.free)), size(max(found.free))
     free = least if least == most else f"{least} to {most}"
+    each = " each" if len(found.free) > 1 else ""
     short_of = "" if found.suffices else " That is too little."
-    layout = projection.projected.layout
-    wanted = "LAYOUT" if layout is None else layout.level
+    where = "1 PV" if found.members == 1 else f"each of {found.members} PVs"
     return (
-        f"A copy on the new layout needs {size(found.member_bytes)} on each of "
-        f"{plural(found.members, 'PV')}; by their sizes, the {plural(len(found.free), 'PV')} below have "
-        f"at most {free} free each.{short_of} For LVM's free space, run `stackmap plan "
-        f"{projection.device.title} --to {wanted}` as root."
+        f"A copy on the new layout needs {size(found.member_bytes)} on {where}. By their sizes, the "
+        f"{plural(len(found.free), 'PV')} below have at most {free} free{each}.{short_of} For LVM's free "
+        f"space, run `stackmap plan {projection.device.title} --to {_request(projection)}` as root."
     )
+
+
+def _request(projection: Projection) -> str:
+    """Return the projected layout as --to takes it, with what differs from the present one."""
+    now, then = projection.now.layout, projection.projected.layout
+    if then is None:
+        return "LAYOUT"
+    settings = []
+    if then.members > 1 and (now is None or now.members != then.members):
+        settings.append(f"members={then.members}")
+    if then.chunk and (now is None or now.chunk != then.chunk):
+        settings.append(f"chunk={then.chunk // KIB}k")
+    return then.level + ":" * bool(settings) + ",".join(settings)
 
 
 def conclusions(projection: Projection) -> tuple[str, ...]:

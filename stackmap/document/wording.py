@@ -50,10 +50,8 @@ def short(value: float) -> str:
     Return a rate or a ratio with about three significant digits.
 
     >>> short(173.61), short(5.4183), short(0.0651), short(18841.6)
-    ('174', '5.42', '0.07', '18,842')
+    ('174', '5.42', '0.07', '18842')
     """
-    if value >= 1000:
-        return f"{value:,.0f}"
     return number(value, 0 if value >= 100 else 1 if value >= 10 else 2)
 
 

@@ -84,6 +84,8 @@ class Layout:
         return self.parity + self.copies - 1
 
     def __str__(self) -> str:
+        if self.level == "linear" and self.members == 1:
+            return self.level
         shape = {
             "raid1": f"×{self.copies}",
             "mirror": f"×{self.copies}",

@@ -79,8 +79,8 @@ def choose(wanted: str, *, everything: bool = False) -> list[Column]:
 
 
 def what(row: Row) -> str:
-    """Return the cell of WHAT, with a role other than data."""
-    role = "" if row.role is None or row.role is Role.DATA else str(row.role)
+    """Return the cell of WHAT, with a role other than data: "cache: linear", from below "as cache"."""
+    role = "" if row.role is None or row.role is Role.DATA else "as " * row.inverse + row.role
     role = WRITE_MOSTLY if row.write_mostly else role
     if row.again:
         return role

@@ -21,6 +21,7 @@ def aligned(
     words: int,
     columns: int,
     width: int,
+    whole: bool = False,
     colours: Mapping[str, str] | None = None,
 ) -> list[str]:
     """
@@ -29,15 +30,15 @@ def aligned(
     The first *words* columns are aligned to the left, the others to the right.
     Leading spaces of a cell are kept: they indent it. A row of one cell is a
     title, which widens no column. Where a line would exceed *width*, columns are
-    one space apart instead of two, then texts are shortened in the middle, and
-    at last the columns are divided over several tables. *colours*: by tone, for
-    figures that have one.
+    one space apart instead of two; then, unless *whole*, texts are shortened in
+    the middle, and at last the columns are divided over several tables.
+    *colours*: by tone, for figures that have one.
     """
     widths = _widths([row for row in rows if len(row) > 1], columns)
     widest_title = max((columns_of(row[0]) for row in rows if len(row) == 1), default=0)
     for gap in (GAP, NARROW_GAP):
         needed = max(sum(widths) + len(gap) * (len(widths) - 1), widest_title)
-        if needed <= width or columns == 1:
+        if needed <= width or columns == 1 or (whole and gap == NARROW_GAP):
             return _coloured(_aligned(rows, words, columns, gap), rows, colours or {})
     return _narrowed(rows, words, widths, width, colours or {})
 

@@ -25,11 +25,13 @@ class Style(NamedTuple):
     """
     How to write text. ``width``: columns to fill; a command line may be wider.
 
-    ``headings``: with headlines and the headings of tables. ``legend``: with the
+    ``whole_rows``: a wide table is neither shortened nor divided, for programs
+    that read a line per row. ``headings``: with headlines and the headings of tables. ``legend``: with the
     legends of tables, for people on a terminal. ``colour``: severities in colour.
     """
 
     width: int = WIDTH
+    whole_rows: bool = False
     headings: bool = True
     legend: bool = False
     colour: bool = False
@@ -148,7 +150,12 @@ def _table(block: doc.Table, style: Style) -> list[str]:
     legend = _wrapped(block.legend, style) if block.legend and style.legend else []
     colours = COLOURS if style.colour else {}
     text = aligned(
-        rows, words=block.words, columns=len(headings), width=style.width, colours=colours
+        rows,
+        words=block.words,
+        columns=len(headings),
+        width=style.width,
+        whole=style.whole_rows,
+        colours=colours,
     )
     return [*caption, *text, *legend]
 

@@ -14,9 +14,7 @@ from stackmap.sources import diskstats, uptime
 
 T = TypeVar("T")
 
-NEED_TWO = (
-    "no interval: need two samples to compute a rate (--since-boot shows averages of one sample)"
-)
+NEED_TWO = "no interval: need two samples to compute a rate; --since-boot shows averages since boot"
 
 
 def since_boot(host: Host) -> Interval:

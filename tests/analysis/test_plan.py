@@ -424,7 +424,7 @@ def test_a_pv_that_lvm_cannot_use_gets_no_member():
     context = replace(context, groups={"vg": group_of(pvs)})
 
     assert [pv.device for pv in place(context, 1, 10, avoiding=["sda"])] == ["sdd"]
-    with pytest.raises(PlanRefused, match="only 1 qualify"):
+    with pytest.raises(PlanRefused, match="only 1 qualifies"):
         place(context, 2, 10, avoiding=["sda"])
 
 

@@ -110,7 +110,7 @@ def test_a_text_of_another_host_is_judged_by_its_own_names(tmp_path):
 
     assert told.startswith("Could not judge: layout.")
     assert "judged by the names in the text" in told
-    assert "on 2 disks: no warning" in told  # sdy is in the second report only
+    assert "(2 disks)" in told  # sdy is in the second report only
 
 
 def running(captured):
@@ -143,7 +143,7 @@ def test_names_that_happen_to_be_this_machines_are_doubted_first(
         .stdout
     )
 
-    assert told.startswith("Warning: The text does not name its host") == doubted
+    assert told.startswith("Caution: The text does not name its host") == doubted
 
 
 def test_a_text_with_names_this_machine_lacks_is_of_another(tmp_path, monkeypatch):

@@ -75,7 +75,7 @@ def test_a_disk_that_is_read_directly():
 def test_plan_says_what_it_risks_first():
     """Its length, the time offline, which steps have a risk; and each of these steps is marked."""
     text = said("plan", "vm-disk1", "--to", "raid10:members=4")
-    first = " ".join(text.split("\nWay copy:")[0].split())
+    first = " ".join(text.split("\nMethod copy:")[0].split())
 
     assert first.endswith(
         "11 steps. The volume is OFFLINE in steps 3 to 10 and as redundant as before throughout. "

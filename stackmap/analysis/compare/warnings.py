@@ -28,6 +28,7 @@ def warnings_of(
     found = [
         *_of_one("before", before),
         *_of_one("after", after),
+        *_too_few(before, after),
         *_machines(before, after),
         *_sizes(*(side.top for side in sides)),
         *_settings(*sides),
@@ -45,10 +46,13 @@ def _of_one(name: str, recording: Recording) -> Iterator[str]:
             yield f"{name}: {recording.at_work} intervals are left out: {work}"
     if recording.changed:
         yield f"{name}: {recording.changed} intervals are left out: the stack was different"
-    if recording.count < MIN_INTERVALS:
+
+
+def _too_few(before: Recording, after: Recording) -> Iterator[str]:
+    if min(before.count, after.count) < MIN_INTERVALS:
         yield (
-            f"too few intervals {name} to test significance: {recording.count}, and {MIN_INTERVALS} are "
-            "needed; ranges are not known either"
+            f"too few intervals to test significance or to compute ranges: {before.count} before, "
+            f"{after.count} after; each side needs {MIN_INTERVALS}"
         )
 
 

@@ -80,7 +80,7 @@ class CacheUse(NamedTuple):
     thresholds={"missed": (0.7, "share"), "requests": (100, "count"), **LIGHT},
 )
 def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield caches that miss most reads: by their counters, else at least so many by bytes."""
+    """Yield caches that miss most reads, by their counters or, without these, by bytes."""
     for use in _caches(context):
         read, slow = use.load.read, context.load(use.slow).read
         if not read.bytes or not context.enough(read.ios, limits["requests"]):
@@ -181,7 +181,7 @@ def cache_passthrough(context: Context, _: Limits) -> Iterator[Observation]:
 @Rule(
     "SM514",
     Severity.GOOD,
-    sentence="The cache of {device} serves {hit_ratio} of its reads; {promotions} promotions.",
+    sentence="The cache of {device} serves {hit_ratio} of its reads; promotions: {promotions}.",
     caveat="Its counters count requests, not bytes.",
     advice="",
     source=SOURCE,

@@ -69,7 +69,7 @@ def ms_per_request(load: Load) -> float | None:
 @Rule(
     "SM201",
     Severity.CRITICAL,
-    sentence="{device} is slow, not overloaded: await is {await} at queue depth {queue}. {measure} is "
+    sentence="{device} is slow, not overloaded: {what} await is {await} at queue depth {queue}. {measure} is "
     "{needed} per {size} request; {medium} needs at most {usual}.",
     caveat="Standby, a USB bridge, a bad cable or an IOPS limit of a hypervisor or cloud looks the same. An "
     "average hides whether all requests were slow or only a few.",
@@ -97,7 +97,11 @@ def sick_disk(context: Context, limits: Limits) -> Iterator[Observation]:
                 "size": (size, "bytes"),
                 "rate": (load.total.ios, "requests/s"),
             }
-            words = {"medium": medium(device).name, "measure": _measure(load, needed)}
+            words = {
+                "medium": medium(device).name,
+                "measure": _measure(load, needed),
+                "what": "mean" if len(context.series) < 2 else "median",
+            }
             yield observe(device.name, figures, words, weight=needed / expected)
 
 

@@ -23,7 +23,7 @@ SNAPSHOTS = ("snapshot", "snapshot-merge")
 _rule = partial(
     Rule,
     severity=Severity.WARNING,
-    caveat="The time assumes that usage grows at the measured rate. It needs two readings.",
+    caveat="The time needs two readings and assumes steady growth.",
     thresholds={
         "warning": (0.8, "share"),
         "critical": (0.95, "share"),
@@ -105,5 +105,8 @@ def _full(
     }
     severity = Severity.CRITICAL if share >= limits["critical"] else None
     # LVM calls the pool by the name of the device above, without this ending.
-    words = {"lv": device.title.removesuffix("-tpool")}
+    words = {
+        "lv": device.title.removesuffix("-tpool"),
+        "to_full": "unknown" if growth is None else "never at the measured growth",
+    }
     yield observe(device.name, figures, words, weight=share, severity=severity)

@@ -57,8 +57,8 @@ def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
 @Rule(
     "SM502",
     Severity.WARNING,
-    sentence="{device} spends {share} of its time on flushes: {flushes} with an await of {took}, for "
-    "{writes} of writes.",
+    sentence="{device} spends {share} of its time on flushes: {flushes} are flushes with an await of "
+    "{took}, {writes} are writes.",
     caveat="A flush waits for earlier writes, so slow writes also slow it.",
     advice="Commit (fsync) less often, or use a disk with a power-loss-protected cache.",
     source="Linux admin-guide/iostats.rst, fields 16 and 17",

@@ -60,9 +60,9 @@ def _at_members(context: Context, stack: StackFigures, name: str) -> float | Non
 
 
 def _others_on_disks(context: Context, name: str) -> str:
-    """Return the other tops with I/O on the disks of *name*, or "none"."""
+    """Return the other tops with I/O on the disks of *name*, "none", or "unknown" without their figures."""
     topology = context.topology
     disks = (each for each in topology.with_all_below(name) if not topology.below(each))
     tops = {top for disk in disks for top in topology.tops_of(disk)} - set(topology.tops_of(name))
     titles = ", ".join(sorted(topology[top].title for top in tops if context.load(top).total.bytes))
-    return titles or "none"
+    return titles or ("none" if tops <= context.loads.keys() else "unknown")

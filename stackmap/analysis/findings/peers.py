@@ -95,7 +95,7 @@ class PeerGroup(NamedTuple):
     superseded_by=("SM201",),
 )
 def slow_member(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield the slowest of some peers if the others are clearly faster."""
+    """Yield a member of an array that is clearly slower than its peers."""
     reported: set[str] = set()
     for raid, names in context.peers:
         if reported & set(context.topology.with_all_below(raid.name)):

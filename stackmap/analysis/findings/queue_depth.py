@@ -15,8 +15,8 @@ from stackmap.model.load import ratio
 @Rule(
     "SM402",
     Severity.INFO,
-    sentence="{device} was busy {busy} of the time, which does not mean that it is full: await is only "
-    "{await} at queue depth {queue} ({rate}).",
+    sentence="{device} was busy {busy} of the time, which does not mean that it is full: await is "
+    "{await} at queue depth {queue} ({rate}), no more than one request may need.",
     caveat="A single spinning disk serves one request at a time, so for it busy is nearly full.",
     advice="Compare its await with that at a low queue depth (`--baseline`). Check whether more "
     "requests in flight raise throughput.",
@@ -26,7 +26,7 @@ from stackmap.model.load import ratio
     joins_peers=True,
 )
 def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield the lowest devices that are busy nearly all the time, with an await that needs no queue."""
+    """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
     found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
     for name in sorted(found):
         load = context.load(name)
@@ -51,7 +51,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
     Severity.INFO,
     sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
     "at most {usual} on {medium}, so requests wait in the queue.",
-    caveat="Writeback fills a queue at will; programs do not wait for it.",
+    caveat="Writeback fills a queue too, and programs do not wait for it.",
     advice="Compare with a quiet time (`--baseline`) to judge overload. Run `stackmap blame {device}` to "
     "find the source.",
     source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",

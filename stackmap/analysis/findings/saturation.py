@@ -42,9 +42,9 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
     joins_peers=True,
 )
 def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
-    """Yield the lowest disks or tops with far more await than at a low queue depth."""
+    """Yield disks, or top-level devices, whose await is far longer than at a low queue depth."""
     found: dict[str, Observation] = {}
-    # Writeback fills a volume's queue at will, so a top is judged only against a baseline.
+    # Writeback fills a volume's queue, so a top is judged only against a baseline.
     tops = counted_tops(context.topology, context.loads) if context.baseline is not None else []
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
         device = context.topology[name]

@@ -10,13 +10,13 @@ from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity,
 from stackmap.model.io_limit import IoLimit
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
-DIRECTIONS = {"read": "reads", "write": "writes"}
+DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
 
 
 @Rule(
     "SM701",
     Severity.WARNING,
-    sentence="A cap limits {device}, not the disks: {user} may do {cap} of {what} and does {done}.",
+    sentence="A cap limits {device}, not the disks: {user} may do {cap}{what} and does {done}.",
     caveat="A load that equals the cap by chance looks the same. Others may use the device too.",
     advice="Raise the cap in {file} if needed. It counts requests to {device}, not those at the disks.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
@@ -49,6 +49,6 @@ def _at_cap(
         "cap": (cap, UNITS[unit]),
         "disks": (disks, "requests/s"),
     }
-    what = DIRECTIONS.get(direction, "requests")
+    what = DIRECTIONS.get(direction, "")
     words = {"user": limit.owner, "file": limit.source, "what": what}
     return observe(limit.device, figures, words, weight=done / cap)

@@ -125,7 +125,7 @@ def require_synced(context: PlanContext) -> None:
     if context.volume.attributes.startswith(UNSYNCED):
         raise PlanRefused(
             f"{context.target.label} was created with --nosync, and LVM adds no members to it: "
-            "unmount it and run lvchange --resync first"
+            "unmount it and run `lvchange --resync` first"
         )
 
 

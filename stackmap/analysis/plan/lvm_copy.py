@@ -29,7 +29,7 @@ from stackmap.model.raid import RAID_LEVELS, Layout
 from stackmap.model.volume_group import PhysicalVolume
 
 NEW_SUFFIX, OLD_SUFFIX = "_new", "_old"
-SYNC = "the first sync competes for I/O on these disks; lvchange --maxrecoveryrate limits it"
+SYNC = "the first sync competes for I/O on these disks; `lvchange --maxrecoveryrate` limits it"
 MAX_NAME = 127  # characters of an LV's name, without the VG's and a hyphen (lvm(8))
 
 

@@ -65,13 +65,15 @@ def _add(
         roomiest = max(images[0], key=lambda path: free.get(path, 0))
         require_room(context, {roomiest: metadata}, "the first copy's metadata")
     paths = tuple(pv.path for pv in pvs)
+    more = count - len(images)
     convert = Step(
         ("lvconvert", "--yes", "--type", "raid1", "--mirrors", str(count - 1), name, *paths),
-        f"adds {count - len(images)} mirrors on {', '.join(paths)} and starts their sync",
+        f"adds {more} mirror{'s' * (more > 1)} on {', '.join(paths)} and starts the sync",
         SYNC_LOAD,
         (("lvconvert", "--yes", "--mirrors", str(len(images) - 1), name, *paths),),
     )
-    room = f"{extents + metadata} free extents on each of {', '.join(paths)}, on separate disks"
+    each, separate = ("each of ", ", on separate disks") if len(paths) > 1 else ("", "")
+    room = f"{extents + metadata} free extents on {each}{', '.join(paths)}{separate}"
     return [convert, waiting(name, "raid1")], (room,)
 
 

@@ -56,7 +56,7 @@ def removal(name: str, what: str) -> Step:
     """Return the last step, days later: remove the LV *name*."""
     return Step(
         ("lvremove", "--yes", name),
-        f"frees {what}; run it days later, when the new layout has proved itself",
+        f"frees {what}; run it when the new layout has worked for some days",
         NO_WAY_BACK,
         later=True,
         final=True,

@@ -69,7 +69,7 @@ def place(
         room = ", ".join(f"{pv.path} {pv.free if pv.usable else 'none'}" for pv in among)
         raise PlanRefused(
             f"needs {count} PVs on separate disks with {extents} free extents each; only "
-            f"{len(chosen)} qualify (free: {room}; extents of {extent_words(group)})"
+            f"{len(chosen)} {'qualifies' if len(chosen) == 1 else 'qualify'} (free: {room}; extents of {extent_words(group)})"
         )
     return tuple(chosen)
 

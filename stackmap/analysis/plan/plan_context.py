@@ -122,7 +122,9 @@ def target(topology: Topology, names: list[str]) -> Device:
             break
         device = topology[next(iter(below))]
     if lowest is None:
-        raise PlanRefused(f"{topology[tops[0]].title} uses neither an LV nor an md array")
+        raise PlanRefused(
+            f"{topology[tops[0]].title} is neither an LV nor an md array, and uses none"
+        )
     return lowest
 
 

@@ -18,7 +18,7 @@ FEWER_FAILURES = "survives one disk failure less"
 
 # Applies to every strategy that changes how data is spread.
 GEOMETRY = (
-    "a file system keeps the stripe geometry it was made with; stackmap check shows the right one"
+    "a file system keeps the stripe geometry it was made with; `stackmap check` shows the right one"
 )
 
 

@@ -23,7 +23,7 @@ TOLERANCE = 0.01  # of what was sent, or of all arrivals
 LABEL_SCAN = 128 * 1024  # bytes that LVM reads of a PV at a time when it looks for its label
 
 IN_FLIGHT = "{requests} in flight when the counters were read explain the difference"
-SPLIT = "more {requests} arrived than were sent, with no more bytes: they are split on the way"
+SPLIT = "more {requests} arrived than were sent, but no more bytes, so they are split on the way"
 SCANS = "more reads arrived than were sent, 128 KiB each: LVM scans its labels there"
 OTHERS = "more {requests} arrived than were sent: something else reads or writes there"
 FLUSHES = (

@@ -184,7 +184,7 @@ class TableLayout:
         """Return the caveats of these columns."""
         notes = []
         if any(flow_columns.unit == SECTOR for flow_columns in self.spots.values()):
-            notes.append("sizes were printed in 512-byte sectors")
+            notes.append("the input has sizes in 512-byte sectors; here they are in KiB")
         if any("_w+d" in name for name in self.names):
             notes.append("bytes written include discards: the text has one column for both")
         return tuple(notes)

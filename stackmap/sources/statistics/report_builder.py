@@ -20,7 +20,7 @@ from stackmap.sources.statistics.headings import Heading, Row
 from stackmap.sources.statistics.line_types import instant
 from stackmap.sources.statistics.numbers import is_rounded
 
-APPROXIMATE = "approximate: printed with --human, rounded to one decimal"
+APPROXIMATE = "the input was printed with --human: figures are rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
 EXTREMES = "extremes of each column separately, not of one instant"
 

@@ -52,7 +52,7 @@ def test_sar():
         Interval(
             {"dev253-89": load},
             stamp="07:10:11",
-            notes=("sizes were printed in 512-byte sectors",),
+            notes=("the input has sizes in 512-byte sectors; here they are in KiB",),
         )
     ]
 

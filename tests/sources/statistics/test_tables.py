@@ -222,7 +222,9 @@ def test_rounded_figures_are_said_to_be():
     """--human has one decimal and a unit of its own, whatever the heading says."""
     (interval,) = read("Device r/s rkB/s r_await %util\nsda 2.00 3.5M 5.00 7.0%\n")
     assert interval.loads == {"sda": Load(Flow(2, None, 3.5 * 1024**2, 10), busy=0.07)}
-    assert interval.notes == ("approximate: printed with --human, rounded to one decimal",)
+    assert interval.notes == (
+        "the input was printed with --human: figures are rounded to one decimal",
+    )
 
 
 def test_cut_row():
