@@ -26,6 +26,7 @@ PHRASES = {
     r"a rate takes": "need two samples to compute a rate",
     r"a second each": "one second per …",
     r"and no year": "between 0 and 366 days",
+    r"after against before": "change of …, before → after",
     r"anybody": "any user, any program",
     r"apart by": "separated by",
     r"are not among the figures": "is not in the input",
@@ -33,6 +34,7 @@ PHRASES = {
     r"at like load": "at similar load",
     r"at most it is": "it is at most",
     r"at the most": "at most",
+    r"at will": "freely, too",
     r"bears?|borne by|bore": "has, is known",
     r"carried \S+ of": "wrote … of",
     r"that turns?": "spinning disk",
@@ -59,6 +61,7 @@ PHRASES = {
     r"of whom": "whose, which",
     r"only what is not": "start at, end at",
     r"proves? nothing": "is normal",
+    r"proved itself": "has worked",
     r"proves that": "deactivates, checks",
     r"put right": "corrected",
     r"(?:requests|reads|writes|bytes|KiB|MiB|IOPS|samples|times|figures|\d) a second": "per second",
@@ -136,6 +139,34 @@ def help_of(name):
 
 
 TEXTS = texts()
+
+# What must not appear in a printed output, and what is wrong with it.
+BLEMISHES = {
+    r"(?<![\d.,])1 (?:array|check|device|disk|finding|interval|member|mirror|request|step|volume|warning|PV)s\b": "plural of one",
+    r"\beach of (?:1\b|/dev/\w+(?:[;.]|, on))": "each of one",
+    r"[-+]0(?:\.0+)? %": "a change of nothing has no sign",
+    r"[ \t]$": "space at the end of a line",
+    r"\n\n\n": "two blank lines",
+    r"\b(\w+) (\1)\b(?! \|)": "a word twice",
+}
+PRINTED = sorted(
+    path
+    for path in (ROOT / "tests" / "expected").rglob("*")
+    if path.is_file() and path.suffix != ".json"
+)
+
+
+@pytest.mark.parametrize("path", PRINTED, ids=lambda path: "/".join(path.parts[-2:]))
+def test_printed_outputs_have_no_blemish(path):
+    """Plurals, signs and blank lines are right in the output of each command."""
+    text = path.read_text()
+    found = {
+        match[0]: why
+        for blemish, why in BLEMISHES.items()
+        for match in re.finditer(blemish, text, re.MULTILINE)
+    }
+
+    assert found == {}
 
 
 def phrases_in(text):

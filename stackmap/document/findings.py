@@ -178,7 +178,7 @@ def _counted(count: int, severity: Severity) -> str:
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
-    """Return a part per rule: what it detects, its thresholds and its source."""
+    """Return a part per rule, by id: what it detects, its thresholds and its source."""
     return [
         doc.Part(
             f"{rule.id} {rule.name}: {rule.severity}",
@@ -191,7 +191,7 @@ def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
                 doc.Paragraph(rule.source, "source:"),
             ),
         )
-        for rule in rules
+        for rule in sorted(rules, key=lambda each: each.id)
     ]
 
 

@@ -9,6 +9,7 @@ from stackmap.document.blocks import Block, Paragraph
 from stackmap.model.interval import Interval
 
 LAST_INSTANT = 253402300800.0  # 10000-01-01, beyond which there is no datetime
+TOTALS = "totals since boot, not rates"  # how a note on them begins
 
 
 def is_instant(time: float | None) -> bool:
@@ -30,8 +31,10 @@ def instant(time: float | None) -> str | None:
 
 def span(interval: Interval) -> str:
     """Return the interval's stamp and length, "" if it has neither."""
-    parts = [interval.stamp] if interval.stamp else []
-    if interval.since_boot:
+    parts = [interval.stamp.removesuffix(":")] if interval.stamp else []
+    if any(note.startswith(TOTALS) for note in interval.notes):
+        parts.append(TOTALS)
+    elif interval.since_boot:
         parts.append("averages since boot, not a current rate")
     if interval.seconds:
         parts.append(f"{interval.seconds:.1f} s")

@@ -72,7 +72,7 @@ def _command(block: doc.Command, level: int) -> list[str]:
 @_written.register(doc.Paragraph)
 def _paragraph(block: doc.Paragraph, _: int) -> list[str]:
     lead = f"**{_text(block.lead)}** " if block.lead else ""
-    return [lead + _prose(block.text)]
+    return [(lead + _prose(block.text)).rstrip()]
 
 
 @_written.register(doc.Listing)

@@ -12,6 +12,7 @@ from stackmap.cli import stackmap
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
 SAMPLE = str(SAMPLES / "vghdd")
 LAPTOP = SAMPLES / "laptop-luks-lvm"
+MEDUSA = SAMPLES / "raid5-raid10-medusa"
 
 
 def said(*words, sample=SAMPLE):
@@ -88,3 +89,36 @@ def test_plan_says_what_it_risks_first():
         "10. OFFLINE, RISK",
         "11. DAYS LATER, RISK",
     ]
+
+
+def test_blame_without_figures_says_so():
+    """A text without rows of disks has an answer too."""
+    text = said("blame", "--input", str(MEDUSA / "input" / "sar-0710.txt"), sample=str(MEDUSA))
+
+    assert text.startswith("No disk with I/O has figures here.")
+
+
+def test_an_unknown_source_is_called_unknown():
+    """Where the text lacks the devices above, nothing says that the load is not theirs."""
+    text = said("blame", "--input", str(MEDUSA / "input" / "iostat-1.txt"), sample=str(MEDUSA))
+
+    assert text.startswith("The source of 100 % of the requests")
+    assert "not from any device above" not in text
+    assert "USED BY" not in text  # nothing uses them
+
+
+def test_compare_names_a_side_without_figures():
+    """The first sentence says that there is nothing to compare."""
+    texts = [str(MEDUSA / "input" / name) for name in ("iostat-2.txt", "iostat-3.txt")]
+
+    assert "Nothing to compare: the volume has no figures after." in said(
+        "compare", *texts, "vm-disk1", sample=str(MEDUSA)
+    )
+
+
+def test_no_command_prints_the_help():
+    """As wrong usage, on stderr, with its line breaks."""
+    result = CliRunner().invoke(stackmap, [])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "\nCommands:\n" in result.stderr

@@ -56,3 +56,11 @@ def test_titles_widen_nothing():
 
     assert table(40, rows)[1] == "READS AND WRITES OF ALL KINDS"
     assert len(table(40, rows)[2]) < 25
+
+
+def test_whole_rows_are_neither_shortened_nor_divided():
+    """For programs that read a line per row: a line per row, with every name and figure."""
+    lines = aligned(ROWS, words=1, columns=len(ROWS[0]), width=40, whole=True)
+
+    assert [line.split("  ")[0].strip().startswith(name.strip()) for line, name in zip(lines[1:], NAMES, strict=True)] == [True] * 3  # fmt: skip
+    assert [line.count("123.4") for line in lines] == [0, 9, 9, 9]

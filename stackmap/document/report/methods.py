@@ -24,7 +24,7 @@ UNITS = (
     "KiB, MiB and GiB are powers of 1024 bytes; rates are per second; await is in milliseconds. "
     "A dash means unknown, never 0; ~ marks an estimate."
 )
-BUSY = "Utilisation is used for no verdict: a device that is busy 100 % of the time may be far from its limit."
+BUSY = "Utilisation is no sign of overload: a device that is busy 100 % of the time may be far from its limit."
 
 WORDS = (
     ("request", "one read or write of any size; IOPS are requests per second"),

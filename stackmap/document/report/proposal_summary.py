@@ -16,7 +16,6 @@ from stackmap.document.blocks import (
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
 from stackmap.document.report.proposals import proposed_layout
-from stackmap.document.templates import title
 from stackmap.document.units import size
 from stackmap.document.whatif_sentences import (
     capacity,
@@ -53,7 +52,7 @@ def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]
         way = "There is no plan for it: see How to get there."
         if each.chosen is not None and each.plan is not None:
             count = plural(len(each.plan.steps), "step")
-            way = f"The plan has {count}: {each.chosen.strategy.summary}."
+            way = f"Plan of {count}: {each.chosen.strategy.summary}."
         yield Paragraph(f"{name} as {proposed_layout(each)}. {way}", f"Proposal{mark}")
         effects = f"No projection: {each.unprojected}."
         if each.projection is not None:
@@ -120,11 +119,11 @@ def _load_per_disk(proposal: Proposal) -> str:
         return "Look at these findings first."
     before = now.requests.likely / max(1, now.count)
     after = then.requests.likely / max(1, then.count)
-    return f"Requests per disk: {change(before, after, 'fewer')}; measure again afterwards."
+    return f"Requests of this volume per disk: {change(before, after, 'fewer')}; measure again afterwards."
 
 
 def _short(report: Report, finding: Finding) -> str:
-    return f"{finding.rule.name} ({title(report.topology, finding.device)})"
+    return f"{finding.rule.name} ({report.topology[finding.device].title})"
 
 
 def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:

@@ -48,7 +48,9 @@ def _array_below(topology: Topology, stack: StackFigures) -> Device | None:
 
 
 def _what(device: Device) -> str:
-    return describe.what(device) if device.layout is None else layout_in_words(device.layout)
+    if device.layout is not None:
+        return layout_in_words(device.layout)
+    return f"of type {describe.what(device)}"
 
 
 def layout_in_words(layout: Layout) -> str:

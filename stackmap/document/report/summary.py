@@ -86,7 +86,9 @@ def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
         )
     worst = next((each for each in report.findings if each.is_grave), None)
     if worst is not None:
-        return filled(worst.rule.advice, words_of(report.topology, worst.observed))
+        where = report.topology[worst.device].title
+        advice = filled(worst.rule.advice, words_of(report.topology, worst.observed))
+        return f"{where}: {advice}"
     if proposals:
         return f"Nothing yet: {_why_not(proposals)}."
     first = next(iter(report.open_questions), None)
@@ -135,7 +137,9 @@ def _tiles(stack: StackFigures) -> Iterator[Tile]:
 
 
 def _per_request(stack: StackFigures) -> str:
-    direction = known_directions(stack.layers[0])[-1]
+    head = stack.layers[0]
+    busy = [each for each in known_directions(head) if head.share.part(each).ios]
+    direction = busy[-1] if busy else "total"
     many = at_disks(stack, direction)
     mark = "about " if stack.layers[-1].share.estimated else ""
     word = REQUESTS[direction].removesuffix("s")
