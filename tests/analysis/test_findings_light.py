@@ -43,7 +43,7 @@ def severities(writes, *, size=PAGE, await_ms=2.0, reads=0.0, bitmap=0.0):
         (20, {"bitmap": 20}, "info"),
         (12, {"size": 2 * PAGE, "reads": 28}, "info"),
         (40, {}, "info"),
-        (60, {}, "warning"),
+        (120, {}, "warning"),
         (300, {}, "warning"),
         # A slow disk has enough to do: more than one request waits.
         (40, {"await_ms": 30.0}, "warning"),
