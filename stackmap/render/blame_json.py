@@ -10,7 +10,7 @@ from stackmap.document.blame import source_name, users
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
-from stackmap.render.json_parts import interval_json, range_json
+from stackmap.render.json import interval_json, range_json
 
 SCHEMA = "stackmap.blame/1"
 

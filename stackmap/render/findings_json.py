@@ -9,7 +9,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.document.templates import filled, words_of
 from stackmap.model.topology import Topology
-from stackmap.render.json_parts import interval_json
+from stackmap.render.json import interval_json
 from stackmap.render.text import safe
 
 if TYPE_CHECKING:

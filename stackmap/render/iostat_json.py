@@ -9,7 +9,7 @@ from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
 from stackmap.model.metrics import METRICS
-from stackmap.render.json_parts import interval_json
+from stackmap.render.json import interval_json
 
 SCHEMA = "stackmap.iostat/1"
 

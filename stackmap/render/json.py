@@ -1,11 +1,18 @@
-"""The topology as JSON: ``stackmap.tree/1``."""
+"""The topology as JSON: ``stackmap.tree/1``; and parts that several JSON objects share."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from stackmap.document.interval import end_time
 from stackmap.document.walk import WRITE_MOSTLY, write_mostly
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:
+    from stackmap.analysis.traffic.amounts import Traffic
+    from stackmap.model.interval import Interval
 
 SCHEMA = "stackmap.tree/1"
 
@@ -67,3 +74,23 @@ def _progress(state: str | None) -> tuple[str | None, float | None]:
     if state is None or not state.endswith(" %"):
         return state, None
     return words, round(float(figure) / 100, 3)
+
+
+def interval_json(interval: Interval) -> dict[str, object]:
+    """Return the keys that describe *interval*."""
+    return {
+        "time": end_time(interval),
+        "seconds": interval.seconds,
+        "since_boot": interval.since_boot,
+        "summary": interval.summary,
+        "events": list(interval.events),
+        "notes": list(interval.notes),
+    }
+
+
+def range_json(part: Traffic) -> dict[str, list[float | None]] | None:
+    """Return the lower and upper ends of an estimate; None for an exact figure."""
+    if not part.is_range:
+        return None
+    low, high = part.bounds
+    return {"arrivals": [low.arrivals, high.arrivals], "bytes": [low.bytes, high.bytes]}

@@ -12,8 +12,7 @@ from stackmap.analysis.layer_metrics import LAYER_METRICS
 from stackmap.document.stack_sentences import sentences
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
-from stackmap.render.json import layout_json
-from stackmap.render.json_parts import interval_json, range_json
+from stackmap.render.json import interval_json, layout_json, range_json
 
 if TYPE_CHECKING:
     from stackmap.analysis.parity import Parity

@@ -9,25 +9,13 @@ from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
 from stackmap.analysis.whatif.volume_context import volume_context
-from stackmap.document.blocks import (
-    Block,
-    Paragraph,
-)
+from stackmap.document.blocks import Block, Paragraph
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
 from stackmap.document.report.proposals import proposed_layout
 from stackmap.document.units import size
-from stackmap.document.whatif_sentences import (
-    capacity,
-    effect,
-)
-from stackmap.document.wording import (
-    change,
-    listed,
-    paragraph,
-    plural,
-    short,
-)
+from stackmap.document.whatif_sentences import capacity, effect
+from stackmap.document.wording import change, listed, paragraph, plural, short
 from stackmap.model.load import Load
 
 OTHERS = 1.05  # a disk that serves this many times the stack's requests has other users

@@ -33,12 +33,7 @@ from stackmap.document.report.stack_summary import (
 )
 from stackmap.document.templates import filled, shown, words_of
 from stackmap.document.units import number, rate
-from stackmap.document.whatif_sentences import (
-    between,
-    compared,
-    requests_change,
-    two_digits,
-)
+from stackmap.document.whatif_sentences import between, compared, requests_change, two_digits
 from stackmap.document.wording import (
     REQUESTS,
     change,
