@@ -3,7 +3,7 @@
 . /lab/guest.sh
 set -e
 modprobe -a raid456 raid1 dm_raid dm_thin_pool
-echo 'size=256M' | sfdisk -q /dev/sdf
+sgdisk -n 1:1M:256M /dev/sdf > /dev/null
 mdadm --create /dev/md/data --run --quiet --level=5 --raid-devices=3 --assume-clean /dev/sda /dev/sdb /dev/sdc
 vgcreate -q vg /dev/md/data /dev/sdd /dev/sde > /dev/null
 lvcreate -q -y -Wn -L 100M --type raid1 -m 1 --nosync -n mirror vg /dev/sdd /dev/sde > /dev/null
