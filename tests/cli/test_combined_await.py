@@ -62,7 +62,7 @@ def test_compare_has_it():
     row = next(line.split() for line in out.splitlines() if "await, ms" in line)
 
     assert row[2:4] == ["7.83", "108.7"]
-    assert "Not compared: await: the loads differ" in " ".join(out.split())
+    assert "Await not compared: the loads differ" in " ".join(out.split())
 
 
 def test_the_report_has_it():

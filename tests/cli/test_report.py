@@ -197,7 +197,9 @@ def test_without_a_proposal_the_worst_finding_says_what_to_do():
     """Its advice, and the two warnings."""
     first = page("vghdd").partition("<details>")[0]
 
-    assert "<strong>Do:</strong> Compare <code>smartctl -a</code> and the cable of sda" in first
+    assert (
+        "<strong>Do:</strong> sda: Compare <code>smartctl -a</code> and the cable of sda" in first
+    )
     assert first.count("<li>Warning: ") == 2
 
 
@@ -392,7 +394,7 @@ def test_the_plan_is_that_of_plan():
 
     assert len(steps) > 10
     assert [command for command in commands if command in steps] == steps
-    assert all(step["risks"] in told for step in way["steps"] if step["risks"])
+    assert all(step["risks"].replace("`", "") in told for step in way["steps"] if step["risks"])
     assert "OFFLINE in steps" in told
 
 
@@ -413,7 +415,7 @@ def test_what_a_layout_does_not_mend_is_said(wish, mended):
     told = words_of(proposed(tuple(VGHDD), wish)).partition("Fixes:")[2]
     told = told.partition("Risks:")[0]
 
-    assert ("It fixes partial-stripe (vghdd/vm-disk1 (dm-8))." in told) == mended
+    assert ("It fixes partial-stripe (vghdd/vm-disk1)." in told) == mended
     assert ("It fixes none of the findings." in told) != mended
     assert "slow-member (sda)" in told.partition("It fixes")[2].partition(".")[2]
 
@@ -425,13 +427,13 @@ def test_a_proposal_for_what_a_text_says():
     told = words_of(Read(result.stdout))
 
     assert result.exit_code == 0
-    assert "1,440 → 534 member requests/s (-63 %, range 377 to 749)" in told
-    assert "It fixes partial-stripe (vghdd/vm-disk1 (dm-89))." in told
+    assert "1440 → 534 member requests/s (-63 %, range 377 to 749)" in told
+    assert "It fixes partial-stripe (vghdd/vm-disk1)." in told
     assert (
-        "One request causes 3.84 requests at the members, 3.84 requests at the disks (before merging)."
+        "One request causes 3.84 requests at the members, 3.84 at the disks (before merging)."
         in told
     )
-    assert "Data and parity of vghdd/vm-disk1 alone: 3.12 (" in told
+    assert "Data and parity of vghdd/vm-disk1 alone: 3.12 disk bytes per byte written (" in told
 
 
 def test_what_cannot_be_planned_says_why(tmp_path):

@@ -98,7 +98,7 @@ def test_a_text_without_separate_reads_and_writes_gives_a_range():
     then = found["projected"]["members"]
     assert then["iops"] == pytest.approx(534, abs=1)
     assert then["low"] < then["iops"] < then["high"]
-    assert "1,440 → 534 member requests/s (-63 %, range 377 to 749)" in said
+    assert "1440 → 534 member requests/s (-63 %, range 377 to 749)" in said
     assert "each byte written costs 2.00 disk bytes instead of 3.12" in said
     assert "`iostat -dxy 1 60`" in said
     assert "at most 2.8 TiB free each" in said

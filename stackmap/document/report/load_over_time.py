@@ -137,7 +137,7 @@ def _extent(
 
 
 def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) -> str:
-    low, high, middle = (shown(value, unit) for value in (*ends, mean))
+    low, high, middle = (shown(value, unit).replace(" requests/s", "/s") for value in (*ends, mean))
     return f"{REQUESTS[direction]} {low} to {high}, mean {middle}"
 
 
