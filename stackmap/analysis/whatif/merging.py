@@ -18,13 +18,15 @@ from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.load import ratio
 from stackmap.model.raid import Layout
 
-# How far fragments differ between parity layouts: of pages that each are a request, of several, and where some merge.
-ONE_PAGE, PAGES, MERGED = 0.06, 0.25, 0.6
+# How far fragments differ between parity layouts: of pages that each are a request, of
+# several (more with several requests in flight), and where some merge.
+ONE_PAGE, PAGES, MIXED, MERGED = 0.06, 0.2, 1.7, 0.6
 # From none to parity. Of a stream md takes several small requests at a time: so these fragments, if any merge.
 BATCHED = 0.5
 UNLIKE = (0.8, 1.2)
-# Of the second to the fourth page of a request, how many stay separate although few requests are in flight.
-STRAYS, LIKELY_STRAY, STRAY = 3, 0.05, 0.2
+# Of the further pages of a request, at most STRAYS, how many stay separate although few requests are in flight.
+STRAYS, STRAY = 15, 0.25
+LIKELY_STRAYS, LIKELY_STRAY = 3, 0.05
 READS = (0.94, 1.37)
 # Of what arrives together, fragments without parity ÷ those with it, at least and likely: pages hinder merging.
 LEAST, TOGETHER = 0.4, 0.6
@@ -83,11 +85,21 @@ class Merging(NamedTuple):
         if not self.layout.parity:
             found = self._plugged(now, from_parity=parity > 0)
         elif parity:
-            share = max(MERGED * (1 - now), PAGES if sent.pages > 1 else ONE_PAGE)
-            found = Band(now * (1 - share), now, max(now, min(sent.pages, now * (1 + share))))
+            found = self._again(now, sent.pages)
         else:
             found = self._batched(now, sent.pages)
         return found.scaled(whole).widened(SKEW)
+
+    def _again(self, now: float, pages: float) -> Band:
+        """Return the fragments from parity to parity: pages of several requests in flight come in any order."""
+        if pages == 1:
+            low, high = 1 - ONE_PAGE, 1.0
+        else:
+            mixed = MIXED * (1 - 1 / self.whole.queue) * min(1.0, (pages - 1) / STRAYS)
+            low, high = 1 / (1 + PAGES + mixed), 1 + PAGES + mixed
+        merged = MERGED * (1 - now)
+        most = min(pages, now * max(high, 1 + merged))
+        return Band(now * min(low, 1 - merged), now, max(now, most))
 
     def _plugged(self, now: float, *, from_parity: bool) -> Band:
         """
@@ -116,7 +128,10 @@ class Merging(NamedTuple):
         stream = max(map(pattern.requests_in_sequence, pattern.hypotheses))
         least = 1 - stream * (1 - min(BATCHED, alone))
         likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, alone))
-        more = min(pages - 1, STRAYS)
-        likely *= 1 + LIKELY_STRAY * more
-        most = max(1 + STRAY * more, 1 + (pages - 1) * (1 - 1 / self.whole.queue), UNLIKE[1])
+        likely *= 1 + LIKELY_STRAY * min(pages - 1, LIKELY_STRAYS)
+        most = max(
+            1 + STRAY * min(pages - 1, STRAYS),
+            1 + (pages - 1) * (1 - 1 / self.whole.queue),
+            UNLIKE[1],
+        )
         return Band(now * min(UNLIKE[0], least), now * likely, max(now, min(pages, now * most)))
