@@ -31,7 +31,7 @@ class Step:
     undo this step alone, once every later step is undone. ``online``: users of
     the volume may keep running. ``redundant``: False while one disk failure
     loses data that it would not lose now. ``later``: to run days later, when
-    the new layout has proved itself. ``final``: it cannot be undone.
+    the new layout has worked for some days. ``final``: it cannot be undone.
     """
 
     command: Command
