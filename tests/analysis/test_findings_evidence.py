@@ -90,8 +90,21 @@ class Recalculated:
         parts = [part for part in self.context.series if self.device in part.loads]
         loads = [part.loads[self.device] for part in parts]
         many = [x for x in loads if both(x, "ios") * parts[0].seconds >= 10]
-        self.quiet = min(many, key=lambda x: x.aqu)
         self.load = max(many, key=lambda x: x.aqu)
+        self.quiet = min((x for x in many if self._is_like_the_load(x)), key=lambda x: x.aqu)
+
+    def _is_like_the_load(self, other):
+        """A tenth of the rate or more, at most twice or half the size, at most 20 % more or fewer reads."""
+        rates, sizes, reads = (
+            [each(x) for x in (other, self.load)]
+            for each in (
+                lambda x: both(x, "ios"),
+                lambda x: both(x, "bytes") / both(x, "ios"),
+                lambda x: (x.read.ios or 0) / both(x, "ios"),
+            )
+        )
+        similar = max(sizes) <= 2 * min(sizes) and abs(reads[0] - reads[1]) <= 0.2
+        return similar and min(rates) >= 0.1 * max(rates)
 
     def _median_interval(self):
         """The interval with the median await; of two, that with the shorter one."""

@@ -41,6 +41,12 @@ def reported(parts, tree=TREE, **more):
     return [(each.rule.id, each.device, str(each.severity)) for each in findings(context)]
 
 
+def _context(parts, tree):
+    """Intervals of a second; the whole is like the last."""
+    series = tuple(Interval(each, seconds=1.0) for each in parts)
+    return Context(tree, series[-1], series)
+
+
 def _mean(loads):
     ios = sum(x.write.ios for x in loads) / len(loads)
     wait = sum(x.write.wait for x in loads) / len(loads)
@@ -183,6 +189,18 @@ def test_one_busy_interval_of_ten_is_no_overload(loaded, expected):
     assert (("SM401", "sda", "warning") in found) == expected
 
 
+@pytest.mark.parametrize(("first", "expected"), [(20, True), (12, True), (11, False)])
+def test_an_interval_in_which_the_load_starts_hides_no_overload(first, expected):
+    """11/s in the first interval is too little to compare with 120/s; 20/s in the next is not."""
+    tree = Topology([disk("sda")], [])
+    starting = {"sda": moved(did(11, 4096, wait=11 * 4), aqu=0.01, busy=0.02)}
+    low = {"sda": moved(did(first, 4096, wait=first * 9), aqu=0.2, busy=0.2)}
+    high = {"sda": moved(did(120, 4096, wait=120 * 90), aqu=10.0, busy=0.9)}
+    found = findings(_context([starting, low, high, high], tree))
+
+    assert ("SM401" in [each.rule.id for each in found]) == expected
+
+
 @pytest.mark.parametrize(("scale", "expected"), [(1.0, True), (0.02, False), (0.001, False)])
 def test_a_disk_without_a_queue_has_no_knee(scale, expected):
     """Below two requests in flight nothing waits for another."""
@@ -204,8 +222,7 @@ def test_requests_of_another_size_show_no_knee():
     small = {"sda": moved(write=did(2700, 4096, wait=1500), aqu=1.5, busy=0.9)}
     large = {"sda": moved(write=did(130, 65536, wait=4900), aqu=4.9, busy=0.9)}
     trickle = {"sda": moved(write=did(30, 4096, wait=30), aqu=0.03, busy=0.1)}
-    series = tuple(Interval(each, seconds=1.0) for each in [trickle, small, small, *[large] * 4])
-    context = Context(Topology([disk("sda")], []), series[-1], series)
+    context = _context([trickle, small, small, *[large] * 4], Topology([disk("sda")], []))
 
     assert "SM403" not in [each.rule.id for each in findings(context)]
 
@@ -215,8 +232,7 @@ def test_a_disk_that_is_idle_half_of_the_time_has_no_knee(queue, expected):
     """63/s with half a request in flight: it could have served more."""
     points = [(0.1, 20), (0.2, 30), (queue, 63), (2.3, 62), (2.4, 59), (2.4, 60)]
     parts = [{"sda": moved(did(rate, 4096, wait=1000 * aqu), aqu=aqu)} for aqu, rate in points]
-    series = tuple(Interval(each, seconds=1.0) for each in parts)
-    found = findings(Context(Topology([disk("sda")], []), series[-1], series))
+    found = findings(_context(parts, Topology([disk("sda")], [])))
 
     assert ("SM403" in [each.rule.id for each in found]) == expected
 

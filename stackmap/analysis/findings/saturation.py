@@ -82,9 +82,10 @@ def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[
     judged = [x for x in parts if x.aqu is not None and (x.total.ios or 0.0) * seconds >= least]
     if len(judged) < 2:
         return None
-    quiet = min(judged, key=lambda load: load.aqu or 0.0)
     loaded = max(judged, key=lambda load: load.aqu or 0.0)
-    if (quiet.aqu or 0.0) > limits["low_queue"] or not _comparable(quiet, loaded, limits):
+    alike = [load for load in judged if _comparable(load, loaded, limits)]
+    quiet = min(alike, key=lambda load: load.aqu or 0.0, default=loaded)
+    if (quiet.aqu or 0.0) > limits["low_queue"]:
         return None
     # One busy interval among many is no overload: judge the load that at least a share of them has.
     busiest = sorted(judged, key=lambda load: -(load.aqu or 0.0))

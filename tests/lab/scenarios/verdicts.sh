@@ -41,5 +41,5 @@ reads() { each --rw=randread --bs=4k --direct=1 --rate_iops=20; later each --rw=
 writes() { each --rw=randwrite --bs=4k --direct=1 --rate_iops=20; later each --rw=randwrite --bs=4k --direct=1 --iodepth=32; }
 
 dump stacks
-for name in idle trickle light mixed sequential fsync; do recorded $name 10 $name; done
-for name in reads writes; do recorded $name 14 $name; done
+for name in idle trickle light mixed sequential fsync; do recorded $name 8 $name; done
+for name in reads writes; do recorded $name 11 $name; done
