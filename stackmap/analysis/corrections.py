@@ -118,7 +118,20 @@ def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) ->
     honoured = device.merges or _release(topology.machine.kernel) >= since
     # Below other targets, copies, resyncs and write-backs move data without any I/O above.
     passes = device.target in PASSING and _moved_below(topology, device.name, loads)
-    return UNKNOWN if honoured or passes else None
+    moved = passes or _moved_above(topology, device, loads)
+    return UNKNOWN if honoured or moved else None
+
+
+def _moved_above(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
+    """Whether an array wrote above *device*, a disk: every member would be written to."""
+    arrays = (
+        edge.above
+        for edge in topology.above(device.name)
+        if edge.role is Role.DATA and topology[edge.above].layout is not None
+    )
+    return device.kind is Kind.DISK and any(
+        (loads[name].write.ios or 0.0) > 0 for name in arrays if name in loads
+    )
 
 
 def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bool:

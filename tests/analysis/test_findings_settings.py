@@ -138,14 +138,23 @@ def test_what_others_send_to_a_disk_is_not_the_arrays():
 
 @pytest.mark.parametrize(
     ("merges", "size", "name"),
-    [(1500, 4096, "merged"), (0, 4096, "not-merged"), (0, 131072, None)],
+    [
+        (1500, 262144, "merged"),
+        (1500, 4096, None),
+        (0, 4096, "not-merged"),
+        (0, 131072, None),
+    ],
 )
 def test_large_requests_that_were_cut(merges, size, name):
-    """Requests of 128 KiB merge again, reach the disk as 4 KiB, or were never split."""
+    """
+    Requests of 128 KiB merge into larger ones, reach the disk as 4 KiB, or were never split.
+
+    Pieces of 4 KiB that merged are as many as the requests, and smaller: nothing was gained.
+    """
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     loads = {
         "lv": moved(write=did(101, 131072)),
-        "sda": moved(write=did(101 if merges else 3232 * 4096 / size, size, merges=merges)),
+        "sda": moved(write=did(50 if merges else 3232 * 4096 / size, size, merges=merges)),
     }
     expected = {n for n, _ in found([parts], loads)} & {"merged", "not-merged"}
 

@@ -14,29 +14,34 @@ pytestmark = pytest.mark.lab("all")
 KERNELS = ("6.1", "6.12")
 LOUD = ("critical", "warning")
 QUIET = ("idle", "trickle", "light", "mixed", "sequential", "fsync")
-SATURATED = ("reads", "writes")
 
-# The first finding of each staged cause, by its recording.
-STAGED = {
-    "degraded": "broken",
-    "failed": "broken",
-    "narrow": "request-limit",
-    "nosync": "never-synced",
-    "md-bound": "md-bound",
+# What may be said of saturated stacks: on RAID5, small writes are what saturates it.
+CAUSES = {
+    "reads": {"overloaded"},
+    "writes": {"overloaded", "partial-stripe", "write-cost"},
 }
-TARGETS = {"pool": "thin-pool-data", "cold": "cache-misses"}
+
+# The first finding on each volume with a staged cause.
+STAGED = {
+    "lost": "broken",
+    "broke": "broken",
+    "narrow": "request-limit",
+    "lab/unsynced": "never-synced",
+    "lab/thin": "thin-pool-data",
+}
 
 
-def explained(out, name, *words):
-    """Return what ``explain`` says of the recording *name*, as its JSON document."""
-    asked = ["--from", str(out / f"{name}.tar"), "explain", "-J", *words]
-    return json.loads(CliRunner().invoke(stackmap, asked, catch_exceptions=False).stdout)
-
-
-def loud(out, name, *words):
+def explained(words):
     """Return the findings above info, the worst first."""
-    found = explained(out, name, *words)["findings"]
+    result = CliRunner().invoke(stackmap, words, catch_exceptions=False)
+    found = json.loads(result.stdout)["findings"]
     return [each["name"] for each in found if each["severity"] in LOUD]
+
+
+def sampled(out, name, *words):
+    """The same of the samples *name* on the stacks of a scenario."""
+    text = str(out / f"{name}.diskstats")
+    return explained(["--from", str(out / "stacks.tar"), "explain", "-J", "--input", text, *words])
 
 
 @pytest.fixture(params=KERNELS)
@@ -51,40 +56,32 @@ def healthy(lab, kernel):
 
 @pytest.fixture
 def staged(lab, kernel):
-    return lab("verdicts-staged", disks=5, size="300M", iops=400, timeout=1500, kernel=kernel)
-
-
-@pytest.fixture
-def targets(lab, kernel):
-    return lab("targets", disks=6, size="600M", timeout=1200, kernel=kernel)
+    return lab("verdicts-staged", disks=16, size="200M", iops=400, timeout=1500, kernel=kernel)
 
 
 @pytest.mark.parametrize("load", QUIET)
 def test_a_healthy_stack_needs_no_action(healthy, load):
     """Five stacks at once at a load that they can serve."""
-    assert loud(healthy, load) == []
+    assert sampled(healthy, load) == []
 
 
-@pytest.mark.parametrize("load", SATURATED)
-def test_a_saturated_stack_is_at_most_overloaded(healthy, load):
-    """The queue grows from one request to 32 while it is recorded."""
-    found = loud(healthy, load)
+@pytest.mark.parametrize("load", CAUSES)
+def test_a_saturated_stack_is_overloaded(healthy, load):
+    """The queue grows from one request to 32 on each stack while it is sampled."""
+    found = sampled(healthy, load)
 
-    assert found
-    assert set(found) == {"overloaded"}
-
-
-@pytest.mark.parametrize("name", STAGED)
-def test_what_was_staged_comes_first(staged, name):
-    assert loud(staged, name)[0] == STAGED[name]
+    assert "overloaded" in found
+    assert set(found) <= CAUSES[load]
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_what_a_target_says_comes_first(targets, name):
-    device = {"pool": "lab/thin", "cold": "lab/slow"}[name]
+@pytest.mark.parametrize("volume", STAGED)
+def test_what_was_staged_comes_first(staged, volume):
+    """All at once, each asked for by its name."""
+    assert sampled(staged, "staged", volume)[0] == STAGED[volume]
 
-    assert loud(targets, name, device)[0] == TARGETS[name]
 
+def test_the_thread_of_an_array(staged):
+    """Its members are in memory and idle."""
+    words = ["--from", str(staged / "md-bound.tar"), "explain", "-J", "bound"]
 
-def test_a_warm_cache_is_no_problem(targets):
-    assert "cache-misses" not in loud(targets, "warm", "lab/slow")
+    assert explained(words)[0] == "md-bound"

@@ -34,16 +34,16 @@ def md_bound(context: Context, limits: Limits) -> Iterator[Observation]:
         threads = _threads(raid, usage)
         queue = context.load(raid.name).aqu
         disk_queue = _longest_queue(context, raid)
-        if not threads or queue is None or disk_queue is None:
+        if not threads or queue is None:
             continue
         busiest = max(threads, key=lambda thread: threads[thread])
         if (
             threads[busiest] >= limits["cpu"]
             and queue >= limits["queue"]
-            and disk_queue <= limits["disk_queue"]
+            and (disk_queue or 0.0) <= limits["disk_queue"]
         ):
             figures: dict[str, Figure] = {
-                "cpu": (threads[busiest], "share"),
+                "cpu": (min(1.0, threads[busiest]), "share"),  # ticks of 10 ms round up
                 "queue": (queue, "requests"),
                 "disk_queue": (disk_queue, "requests"),
             }
@@ -63,12 +63,11 @@ def _threads(raid: Device, usage: Mapping[RaidThread, float]) -> dict[RaidThread
 
 
 def _longest_queue(context: Context, raid: Device) -> float | None:
-    """Return the longest queue of the disks below *raid*; None if one is unknown."""
+    """Return the longest queue of the disks below *raid* that the kernel counts; None if none is."""
     topology = context.topology
     below = (name for name in topology.with_all_below(raid.name) if name != raid.name)
-    queues = [context.load(name).aqu for name in below if not topology.below(name)]
-    known = [queue for queue in queues if queue is not None]
-    return max(known) if known and len(known) == len(queues) else None
+    queues = (context.load(name).aqu for name in below if not topology.below(name))
+    return max((queue for queue in queues if queue is not None), default=None)
 
 
 def _name(busiest: RaidThread, number: int) -> str:
@@ -85,5 +84,5 @@ def _remedy(raid: Device) -> str:
     if raid.layout is None or not raid.layout.parity:
         return "Divide the load among several arrays."
     if raid.kind is not Kind.ARRAY:
-        return "LVM cannot give it more threads: use md (`mdadm`), RAID10, or several volumes."
-    return f"Use more threads: `echo 4 > /sys/block/{raid.name}/md/group_thread_cnt`."
+        return "LVM cannot give it more threads: use md (mdadm), RAID10, or several volumes."
+    return f"Use more threads: echo 4 > /sys/block/{raid.name}/md/group_thread_cnt"

@@ -13,7 +13,7 @@ from stackmap.model.units import KIB
 @Rule(
     "SM111",
     Severity.INFO,
-    sentence="No single request fills a stripe of {device}: {limiting} sends at most {limit} per "
+    sentence="No single request fills a stripe of {device}: {limiting} allows at most {limit} per "
     "request (max_sectors_kb), and a stripe has {stripe} of data.",
     caveat="md's stripe cache can still combine requests that arrive together.",
     advice="`echo {wanted} > /sys/block/{kernel_name}/queue/max_sectors_kb`, up to its "

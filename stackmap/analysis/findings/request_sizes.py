@@ -96,11 +96,13 @@ def not_merged(context: Context, limits: Limits) -> Iterator[Observation]:
 def merged(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
-        ratio = disks.coalescing.get("total")
-        moved, by_all = disks.share.total.bytes, disks.own["total"].bytes
+        ratio, top = disks.coalescing.get("total"), stack.layers[0].share.total
+        below, moved = disks.own["total"], disks.share.total.bytes
         # What the disks merge must be mostly this top's.
-        most = moved is not None and moved >= limits["share"] * (by_all or 0.0)
-        if most and ratio is not None and ratio >= limits["merged"]:
+        most = moved is not None and moved >= limits["share"] * (below.bytes or 0.0)
+        # md splits requests to RAID5 into pages, which merge again: the disks gain nothing by that.
+        fewer = (below.ios or 0.0) < (top.ios or 0.0) and (below.size or 0.0) > (top.size or 0.0)
+        if ratio is not None and ratio >= limits["merged"] and most and fewer:
             yield _sizes(stack, disks, ratio, weight=ratio)
 
 

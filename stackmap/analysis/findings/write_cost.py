@@ -28,9 +28,9 @@ METADATA = {
     Cause.METADATA: "metadata of thin pools and caches",
 }
 REMEDIES = {
-    Cause.INTEGRITY: "Use a bitmap instead of a journal: `lvconvert --raidintegrity y "
-    "--raidintegritymode bitmap` or `integritysetup --integrity-bitmap-mode`.",
-    Cause.BITMAP: "Use larger bitmap regions: `lvchange --regionsize` or `mdadm --bitmap-chunk`.",
+    Cause.INTEGRITY: "Use a bitmap instead of a journal: lvconvert --raidintegrity y "
+    "--raidintegritymode bitmap or integritysetup --integrity-bitmap-mode.",
+    Cause.BITMAP: "Use larger bitmap regions: lvchange --regionsize or mdadm --bitmap-chunk.",
     Cause.JOURNAL: "Put the journal on another, faster device.",
     Cause.METADATA: "Flush less often, or put the metadata on flash.",
 }
