@@ -171,6 +171,19 @@ def test_a_volume_whose_own_disk_moved_was_not_counted():
     assert loads["lv"] == Load()
 
 
+@pytest.mark.parametrize(
+    ("above", "expected"), [(moved(write=did(3, 4096)), Load()), (moved(did(3, 4096)), IDLE)]
+)
+def test_a_disk_in_memory_below_an_array_that_writes_was_not_counted(above, expected):
+    """brd counts nothing before 6.5: an array writes to all members, but may read only the other one."""
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2))
+    ram = replace(disk("ram0"), merges=False, queue={"iostats": "0"})
+    parts = ([array, ram], [Edge("md0", "ram0", Role.DATA)])
+    loads, _ = mended(topology(parts, kernel="6.1.0"), {"md0": above, "ram0": IDLE})
+
+    assert loads["ram0"] == expected
+
+
 def test_texts_that_do_not_tell_merges_have_none_where_none_can_be():
     """sar has no merges: bio-based devices never merge, a disk's merges are unknown; no correction is reported."""
     said = Load(whole=Flow(ios=37.0, bytes=1.0))
