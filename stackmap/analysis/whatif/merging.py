@@ -20,7 +20,7 @@ from stackmap.model.raid import Layout
 
 # How far fragments differ between parity layouts: of pages that each are a request, of
 # several (more with several requests in flight), and where some merge.
-ONE_PAGE, PAGES, MIXED, MERGED = 0.06, 0.2, 1.7, 0.6
+ONE_PAGE, PAGES, MIXED, MERGED = 0.06, 0.18, 2.0, 0.6
 # From none to parity. Of a stream md takes several small requests at a time: so these fragments, if any merge.
 BATCHED = 0.5
 UNLIKE = (0.8, 1.2)
