@@ -79,7 +79,7 @@ class Merging(NamedTuple):
         return self._made(sent.write_whole, self.fragments.write, sent)
 
     def _made(self, whole: float, measured: float | None, sent: MemberRequests) -> Band:
-        """Return the completed requests of *whole* ones that md makes of writes."""
+        """Return the completed requests of *whole* ones that writes cause."""
         now, present = 1.0 if measured is None else measured, self.context.present
         parity = 0 if present is None else present.parity
         if not self.layout.parity:
