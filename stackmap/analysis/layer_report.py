@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from stackmap.analysis.amplification import figures_of, with_shared
+from stackmap.analysis.amplification import StackFigures, figures_of, with_shared
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.interval import Interval
@@ -18,8 +19,7 @@ class LayerReport:
     *chosen*: the devices whose stacks are shown; without them all busy tops, or the
     first. *skip_idle*: without idle stacks, unless all are idle: then the first is shown.
 
-    ``interval``: with its counters corrected. ``stacks``: the figures of each stack
-    shown, followed by those of the devices that it shares.
+    ``interval``: with its counters corrected.
     """
 
     def __init__(
@@ -27,6 +27,26 @@ class LayerReport:
     ) -> None:
         self.interval = corrected(topology, measured)
         ledger = Ledger(topology, self.interval.loads, self.interval.seconds)
-        stacks = with_shared(figures_of(ledger, chosen or ledger.busy_tops or ledger.tops[:1]))
-        busy = [stack for stack in stacks if not (skip_idle and stack.idle)]
-        self.stacks = busy or stacks[:1]
+        self._stacks = with_shared(
+            figures_of(ledger, chosen or ledger.busy_tops or ledger.tops[:1])
+        )
+        self._skip_idle = skip_idle
+
+    @property
+    def stacks(self) -> Iterator[StackFigures]:
+        """
+        The figures of each stack shown, followed by those of the devices that it shares.
+
+        They are computed as they are read: those of 16,000 stacks need 200 MB.
+        """
+        idle: list[StackFigures] = []
+        found = False
+        for each in self._stacks:
+            stack = replace(each)
+            if self._skip_idle and stack.idle:
+                idle = idle or [stack]
+                continue
+            found = True
+            yield stack
+        if not found:
+            yield from idle

@@ -27,8 +27,10 @@ class Arrangement(NamedTuple):
         """Whether anything is asked for."""
         return bool(self.columns or self.sort)
 
-    def of(self, blocks: Iterable[Block]) -> list[Block]:
+    def of(self, blocks: Iterable[Block]) -> Iterable[Block]:
         """Return *blocks* with arranged tables; ``UsageError`` for a column that no table has."""
+        if not self:
+            return blocks
         blocks = list(blocks)
         tables = [block for block in blocks if isinstance(block, Table)]
         for name in filter(None, (*self.columns, self.sort)):

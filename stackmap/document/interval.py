@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 
 from stackmap.document.blocks import Block, Paragraph
 from stackmap.model.interval import Interval
@@ -50,10 +51,10 @@ def end_time(interval: Interval) -> str | None:
 
 def dated(
     tables: Iterable[Block], interval: Interval, *, time: bool = False, why: bool = False
-) -> list[Block]:
-    """Return *tables* between the end of *interval*, if *time*, and its corrections, events and notes."""
+) -> Iterator[Block]:
+    """Yield *tables* between the end of *interval*, if *time*, and its corrections, events and notes."""
     above = [Paragraph(end_time(interval) or "-")] if time else []
-    return [*above, *tables, *corrections(interval, why=why), *notes(interval)]
+    return chain(above, tables, corrections(interval, why=why), notes(interval))
 
 
 def corrections(interval: Interval, *, why: bool = False) -> list[Paragraph]:

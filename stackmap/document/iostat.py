@@ -51,7 +51,7 @@ def iostat_document(
     table = Table("devices", ("DEVICE", *(m.heading for m in metrics)), groups)
     when = span(interval)
     blocks: list[Block] = [Paragraph(when), table] if when else [table]
-    return dated(blocks, interval, time=time, why=why)
+    return list(dated(blocks, interval, time=time, why=why))
 
 
 def _rows(

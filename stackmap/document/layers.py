@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.layer_metrics import COLUMNS, LayerMetric
@@ -27,18 +27,26 @@ IDLE = "no I/O in this interval"
 
 
 def layers_document(
-    stacks: Sequence[StackFigures], interval: Interval, *, time: bool = False, why: bool = False
-) -> list[Block]:
+    stacks: Iterable[StackFigures], interval: Interval, *, time: bool = False, why: bool = False
+) -> Iterator[Block]:
     """
-    Return the table and the sentences of each stack; the last table has the legend.
+    Yield the table and the sentences of each stack; the last table has the legend.
 
     *time*: with the end of the interval. *why*: with the reasons of corrections.
     """
-    blocks = [block for stack in stacks for block in _stack(stack, span(interval))]
-    last = max((n for n, each in enumerate(blocks) if isinstance(each, Table)), default=None)
-    if last is not None and isinstance(table := blocks[last], Table):
-        blocks[last] = table._replace(legend=LEGEND)
-    return dated(blocks, interval, time=time, why=why)
+    blocks = (block for stack in stacks for block in _stack(stack, span(interval)))
+    return dated(_with_legend(blocks), interval, time=time, why=why)
+
+
+def _with_legend(blocks: Iterable[Block]) -> Iterator[Block]:
+    held: list[Block] = []  # the newest table, and the blocks after it
+    for block in blocks:
+        if isinstance(block, Table):
+            yield from held
+            held = []
+        held.append(block)
+    for block in held:
+        yield block._replace(legend=LEGEND) if isinstance(block, Table) else block
 
 
 def _stack(stack: StackFigures, when: str) -> list[Block]:
