@@ -7,8 +7,8 @@ sgdisk -n 1:1M:256M /dev/sdf > /dev/null
 mdadm --create /dev/md/data --run --quiet --level=5 --raid-devices=3 --assume-clean /dev/sda /dev/sdb /dev/sdc
 vgcreate -q vg /dev/md/data /dev/sdd /dev/sde > /dev/null
 lvcreate -q -y -Wn -L 100M --type raid1 -m 1 --nosync -n mirror vg /dev/sdd /dev/sde > /dev/null
-lvcreate -q -y -Wn -L 128M --type thin-pool -n pool vg /dev/md/data > /dev/null
-lvcreate -q -y -Wn -V 256M --thinpool vg/pool -n thin > /dev/null
+lvcreate -q -y -L 128M --type thin-pool -n pool vg /dev/md/data > /dev/null
+lvcreate -q -y -V 256M --thinpool vg/pool -n thin > /dev/null
 mkfs.ext4 -q /dev/vg/mirror
 mkdir -p /tmp/srv
 mount /dev/vg/mirror /tmp/srv
