@@ -188,6 +188,10 @@ def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
                     ", ".join(threshold(rule, name) for name in rule.thresholds) or "none",
                     "thresholds:",
                 ),
+                *(
+                    doc.Paragraph(f"{other} reports the same device", "omitted if:")
+                    for other in filter(None, [" or ".join(rule.superseded_by)])
+                ),
                 doc.Paragraph(rule.source, "source:"),
             ),
         )
