@@ -145,7 +145,7 @@ def test_reads_that_wait_for_writes_by_a_fixed_mix(tmp_path):
     words = ["--from", str(SAMPLES / "ceph-nvme"), "explain", "--input", str(text)]
     told = " ".join(CliRunner().invoke(stackmap, words, catch_exceptions=False).stdout.split())
 
-    assert "the mix limits them to 57300/s, not the device" in told
+    assert "the mix limits them to 57300 requests/s, not the device" in told
     assert "0.43 writes per read" in told
     assert "fio `rate_iops`, not `rwmixread`" in told
 

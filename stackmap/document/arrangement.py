@@ -29,8 +29,8 @@ class Arrangement(NamedTuple):
 
     def of(self, blocks: Iterable[Block]) -> Iterable[Block]:
         """Return *blocks* with arranged tables; ``UsageError`` for a column that no table has."""
-        if not self:
-            return blocks
+        if not self:  # one at a time: a report of many stacks is not held in memory
+            return (self._chosen(each) if isinstance(each, Table) else each for each in blocks)
         blocks = list(blocks)
         tables = [block for block in blocks if isinstance(block, Table)]
         for name in filter(None, (*self.columns, self.sort)):
@@ -58,6 +58,8 @@ class Arrangement(NamedTuple):
         if self.columns and not found:
             return table
         places = list(dict.fromkeys([0, *found])) if found else _filled(table)
+        if not found and len(places) == len(table.headings):
+            return table
         groups = (
             Rows(tuple(tuple(row[p] for p in places if p < len(row)) for row in g.rows), g.title)
             for g in table.groups

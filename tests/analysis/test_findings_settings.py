@@ -137,15 +137,15 @@ def test_what_others_send_to_a_disk_is_not_the_arrays():
 
 
 @pytest.mark.parametrize(
-    ("merges", "size", "name"),
+    ("done", "merges", "size", "name"),
     [
-        (1500, 262144, "merged"),
-        (1500, 4096, None),
-        (0, 4096, "not-merged"),
-        (0, 131072, None),
+        (25, 76, 131072, "merged"),
+        (50, 1500, 4096, None),
+        (3232, 0, 4096, "not-merged"),
+        (101, 0, 131072, None),
     ],
 )
-def test_large_requests_that_were_cut(merges, size, name):
+def test_large_requests_that_were_cut(done, merges, size, name):
     """
     Requests of 128 KiB merge into larger ones, reach the disk as 4 KiB, or were never split.
 
@@ -154,7 +154,7 @@ def test_large_requests_that_were_cut(merges, size, name):
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     loads = {
         "lv": moved(write=did(101, 131072)),
-        "sda": moved(write=did(50 if merges else 3232 * 4096 / size, size, merges=merges)),
+        "sda": moved(write=did(done, size, merges=merges)),
     }
     expected = {n for n, _ in found([parts], loads)} & {"merged", "not-merged"}
 

@@ -68,4 +68,6 @@ def test_what_could_not_be_judged_is_kept():
     assert question.question.subject == "overload"
     page = render_markdown(page_of(report, (), ()))
     assert page.count("Could not judge: overload.") == 2  # what to do, and the summary
-    assert "**overload:** sda has 66.0 requests in flight with an await of 109 ms" in page
+    assert (
+        "**Overload not judged:** sda has 66.0 requests in flight with an await of 109 ms" in page
+    )
