@@ -2,8 +2,10 @@
 
 import pytest
 
+from stackmap.errors import NoInterval
+from stackmap.host.capture import CapturedHost
 from stackmap.model.interval import Interval
-from stackmap.sampling import select_intervals
+from stackmap.sampling import select_intervals, since_boot
 
 
 @pytest.mark.parametrize("which", ["last", "all", "1"])
@@ -13,3 +15,11 @@ def test_a_texts_own_averages_are_reports_only_where_it_has_no_others(which):
 
     assert [interval] == list(select_intervals([own, interval, own], which, "text"))
     assert [own] == list(select_intervals([own], which, "text"))
+
+
+def test_no_averages_since_boot_without_a_readable_sample(tmp_path):
+    """A recording whose log is gone."""
+    (tmp_path / "capture.json").write_text('{"format": 3}')
+
+    with pytest.raises(NoInterval, match="no readable sample"):
+        since_boot(CapturedHost(str(tmp_path)))

@@ -18,8 +18,15 @@ NEED_TWO = "no interval: need two samples to compute a rate; --since-boot shows 
 
 
 def since_boot(host: Host) -> Interval:
-    """Return the averages since boot; they are not a current rate and are marked so."""
-    sample = diskstats.read(host, next(host.ticks(0, 1)))
+    """
+    Return the averages since boot; they are not a current rate and are marked so.
+
+    ``NoInterval`` if a capture has no readable sample.
+    """
+    instant = next(host.ticks(0, 1), None)
+    if instant is None:
+        raise NoInterval("no readable sample, so no averages since boot")
+    sample = diskstats.read(host, instant)
     return diskstats.since_boot(sample, uptime.read(host))
 
 
