@@ -6,30 +6,27 @@ Which tests run is said by STACKMAP_LAB, as ``./run lab`` sets it: "short" (or
 without it none runs. Where STACKMAP_LAB_OUT names a folder, what scenarios
 leave is kept there, and one that left something is not booted again. Several
 workers (``-n 2 --dist loadfile``) share what each of them boots.
+``./run lab all`` (``everything.py``) boots first and tests then: STACKMAP_LAB_BOOTS
+is "list" while it asks which boots the tests need, and "none" while they run.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from tabulate import tabulate
 
+from tests.lab.boots import BOOT, Boot
 from tests.lab.judged import Figure, Verdict
 from tests.lab.predicted import PREDICTED, PREDICTION
 
 pytest.register_assert_rewrite("tests.lab.followed")  # so that a law that fails says what was there
-
-HERE = Path(__file__).parent
-BOOT = HERE / "boot"
-SCENARIOS = HERE / "scenarios"
 
 Lab = Callable[..., Path]
 
@@ -53,6 +50,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="boots a kernel once more: ./run lab all"))
 
 
+@pytest.fixture(scope="session", params=["6.1", "6.12"])
+def kernel(request) -> str:
+    """Each kernel that the lab boots."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory) -> Lab:
     """
@@ -63,22 +66,22 @@ def lab(tmp_path_factory) -> Lab:
     that failed is not tried again. Of a scenario of many cases, each a boot of
     its own, ``case`` names the one.
     """
-    done: dict[tuple[str, ...], Path | str] = {}
+    booting = os.environ.get("STACKMAP_LAB_BOOTS", "")
+    done: dict[Boot, Path | str] = {}
 
-    def run(scenario: str, case: str = "", **options: object) -> Path:
-        script = SCENARIOS / f"{scenario}.sh"
-        arguments = [f(x) for k, v in options.items() for f, x in ((_option, k), (str, v))]
-        if case:
-            arguments += ["--env", f"CASE={case}"]
-        key = (scenario, *arguments)
-        if key not in done:
-            kernel = str(options.get("kernel", "6.1"))
+    def run(scenario: str, case: str = "", *, kernel: str = "6.1", **options: object) -> Path:
+        boot = Boot.of(scenario, kernel, case, options)
+        if booting == "list":
+            boot.append_to(Path(os.environ["STACKMAP_LAB_LIST"]))
+            pytest.skip("lists which boots the tests need")
+        if boot not in done:
             require_lab(kernel)
-            names = [scenario, kernel, case] if case else [scenario, kernel]
-            out = _outputs(tmp_path_factory) / "-".join(names)
-            with _alone(out):
-                done[key] = out if _is_done(out) else _boot(script, out, arguments)
-        outcome = done[key]
+            out = _outputs(tmp_path_factory) / boot.name
+            if booting == "none" and not boot.has_ended(out):
+                pytest.skip(f"{boot.name} was not booted yet: ./run lab all")
+            with boot.alone(out):
+                done[boot] = boot.run(out) if booting != "none" else boot.outcome(out)
+        outcome = done[boot]
         if isinstance(outcome, str):
             pytest.fail(outcome, pytrace=False)
         return outcome
@@ -152,36 +155,3 @@ def _outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(kept)
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """Wait while another worker boots what leaves *out*."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.with_name(f"{out.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _option(name: str) -> str:
-    return f"--{name}"
-
-
-def _is_done(out: Path) -> bool:
-    status = out / ".lab" / "status"
-    return status.exists() and status.read_text() == "0\n"
-
-
-def _boot(script: Path, out: Path, arguments: list[str]) -> Path | str:
-    """Return *out*, or why there is nothing to look at in it."""
-    command = [BOOT, "run", script, "--out", out, *arguments]
-    boot = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if boot.returncode == 0:
-        return out
-    said = [f"{script.name} ended with {boot.returncode}: {boot.stderr.strip()}"]
-    for log in (out / "console.log", out / "script.log"):
-        text = log.read_text(errors="replace") if log.exists() else "(not there)"
-        said += [f"--- the end of {log.name}", *text.splitlines()[-20:]]
-    return "\n".join(said)

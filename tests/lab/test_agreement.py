@@ -33,11 +33,6 @@ SCENARIOS = {
 }
 
 
-@pytest.fixture(params=["6.1", "6.12"])
-def kernel(request):
-    return request.param
-
-
 @pytest.fixture(params=SCENARIOS)
 def machines(request, kernel, lab, tmp_path):
     """Each machine of a scenario, unpacked, by name."""

@@ -48,9 +48,9 @@ LOADERS = {
 SPREAD = {"striped": "lab/striped", "bent": "lab/bent"}
 
 
-@pytest.fixture(params=["6.1", "6.12"])
-def out(lab, request):
-    return lab("sharing", kernel=request.param, disks=7, timeout=1800)
+@pytest.fixture
+def out(lab, kernel):
+    return lab("sharing", kernel=kernel, disks=7, timeout=1800)
 
 
 @cache

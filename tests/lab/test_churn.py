@@ -26,8 +26,8 @@ class Volume(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def out(lab):
-    return lab("churn", disks=2, timeout=1200)
+def out(lab, kernel):
+    return lab("churn", kernel=kernel, disks=2, timeout=1200)
 
 
 @pytest.fixture(scope="module")

@@ -31,11 +31,6 @@ STAGED = {
 UNSEEN = {("6.12", "delayed")}
 
 
-@pytest.fixture(params=["6.1", "6.12"])
-def kernel(request):
-    return request.param
-
-
 @pytest.fixture
 def workloads(lab, kernel):
     return judged.measured(lab("sharing", kernel=kernel, disks=7, timeout=1800))

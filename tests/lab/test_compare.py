@@ -17,8 +17,8 @@ COSTS = {"completed": "total", "write_cost": "write", "bytes": "total"}
 
 
 @pytest.fixture
-def recorded(lab):
-    folder = lab("compare", disks=4, timeout=900)
+def recorded(lab, kernel):
+    folder = lab("compare", kernel=kernel, disks=4, timeout=900)
     for name, workload in measured(folder).items():
         assert workload.status == 0, name
     return folder

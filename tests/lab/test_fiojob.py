@@ -34,8 +34,8 @@ LOADS = {
 
 
 @pytest.fixture
-def recorded(lab):
-    folder = lab("fiojob", disks=4, timeout=1500)
+def recorded(lab, kernel):
+    folder = lab("fiojob", kernel=kernel, disks=4, timeout=1500)
     for name, workload in measured(folder).items():
         assert workload.status == 0, name
     return folder

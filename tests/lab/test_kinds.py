@@ -33,9 +33,9 @@ from tests.test_zoo import (  # noqa: F401 - pytest runs them here too, on this 
 pytestmark = pytest.mark.lab("all")
 
 
-@pytest.fixture(scope="module", params=["6.1", "6.12"])
-def out(lab, request):
-    return lab("kinds", kernel=request.param, disks=13, timeout=900)
+@pytest.fixture(scope="module")
+def out(lab, kernel):
+    return lab("kinds", kernel=kernel, disks=13, timeout=900)
 
 
 @pytest.fixture(scope="module")

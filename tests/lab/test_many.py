@@ -10,8 +10,8 @@ pytestmark = pytest.mark.lab("all")
 
 
 @pytest.fixture
-def out(lab):
-    return lab("many", disks=1, icount=0, timeout=2400)
+def out(lab, kernel):
+    return lab("many", kernel=kernel, disks=1, icount=0, timeout=2400)
 
 
 def seconds(out, command):

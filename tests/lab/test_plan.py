@@ -96,8 +96,8 @@ REFUSED = {
 
 
 @pytest.fixture
-def followed(lab, scenario, case) -> Followed:
-    return followed_in(lab(scenario, case, **BOOT))
+def followed(lab, scenario, case, kernel) -> Followed:
+    return followed_in(lab(scenario, case, kernel=kernel, **BOOT))
 
 
 each = parametrized(EACH)
@@ -197,8 +197,8 @@ def test_the_way_back_leads_back(followed, case):
 
 
 @parametrized(MEASURED)
-def test_the_change_is_significant(lab, scenario, case):
-    changed_the_cost_of_a_write(lab(scenario, case, **BOOT), CASES[scenario][case])
+def test_the_change_is_significant(lab, scenario, case, kernel):
+    changed_the_cost_of_a_write(lab(scenario, case, kernel=kernel, **BOOT), CASES[scenario][case])
 
 
 @each
@@ -218,9 +218,9 @@ def test_no_two_members_share_a_disk(followed):
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_must_be_refused_is(lab, case):
+def test_what_must_be_refused_is(lab, case, kernel):
     """By status 3 and one line that says why; nothing is printed that could be pasted."""
-    out = lab("plan-refused", **BOOT)
+    out = lab("plan-refused", kernel=kernel, **BOOT)
     told = {}
     for line in (out / "refusals.txt").read_text().splitlines():
         name, status, lines, printed, why = [*line.split(" ", 4), ""][:5]
@@ -233,19 +233,19 @@ def test_what_must_be_refused_is(lab, case):
 
 
 @pytest.mark.parametrize("pair", sorted(TAKEOVERS | RESHAPES), ids=" ".join)
-def test_lvconvert_does_what_the_table_says(lab, pair):
+def test_lvconvert_does_what_the_table_says(lab, pair, kernel):
     """Each pair of types, tried: LVM makes that type and no other, and every byte is where it was."""
     half = "striped" if STRIPED & {*pair} else "raid5_ls"
-    out = lab("plan-table", half, **{**BOOT, "timeout": 2400})
+    out = lab("plan-table", half, kernel=kernel, **{**BOOT, "timeout": 2400})
     lines = [line.split(" ", 2) for line in (out / "pairs.txt").read_text().splitlines()]
     told = {(before, after): says for before, after, says in lines}
 
     assert "ok" == told[pair]
 
 
-def test_a_new_volume_is_what_was_promised(lab):
+def test_a_new_volume_is_what_was_promised(lab, kernel):
     """LVM makes each layout of the words of a copy's plan, by its own report; and what takes it back works."""
-    told = made_in(lab("plan-new-lvm", **BOOT))
+    told = made_in(lab("plan-new-lvm", kernel=kernel, **BOOT))
     assert len(told) > 10
 
     for each in told:

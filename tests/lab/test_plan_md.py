@@ -96,8 +96,8 @@ FROM_RAID0 = {"md-raid0-raid5", "md-raid0-raid10"}
 
 
 @pytest.fixture
-def followed(lab, case) -> Followed:
-    return followed_in(lab("plan-md", case, **BOOT))
+def followed(lab, case, kernel) -> Followed:
+    return followed_in(lab("plan-md", case, kernel=kernel, **BOOT))
 
 
 each = pytest.mark.parametrize("case", CASES)
@@ -189,14 +189,16 @@ def test_the_way_back_leads_back(followed):
 
 
 @each
-def test_the_change_is_significant(lab, case):
-    changed_the_cost_of_a_write(lab("plan-md", case, **BOOT), CASES[case])
+def test_the_change_is_significant(lab, case, kernel):
+    changed_the_cost_of_a_write(lab("plan-md", case, kernel=kernel, **BOOT), CASES[case])
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_must_be_refused_is(lab, case):
+def test_what_must_be_refused_is(lab, case, kernel):
     """By status 3 and one line that says why; nothing is printed that could be pasted."""
-    lines = (lab("plan-md-refused", **BOOT) / "refusals.txt").read_text().splitlines()
+    lines = (
+        (lab("plan-md-refused", kernel=kernel, **BOOT) / "refusals.txt").read_text().splitlines()
+    )
     told = {name: rest for name, *rest in (line.split(" ", 4) for line in lines)}
     status, said, printed, why = told[case]
 
@@ -211,9 +213,9 @@ ALGORITHMS = {
 }  # fmt: skip
 
 
-def test_a_new_array_is_what_was_promised(lab):
+def test_a_new_array_is_what_was_promised(lab, kernel):
     """md makes each layout of the words of a copy's plan, by its own word; and what takes it back works."""
-    told = made_in(lab("plan-new-md", **BOOT))
+    told = made_in(lab("plan-new-md", kernel=kernel, **BOOT))
     assert len(told) > 10
 
     for each in told:

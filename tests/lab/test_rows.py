@@ -29,9 +29,9 @@ PAGE = 4096
 ROWS = 6 * 16  # of each case: stripes written, pages in a chunk
 
 
-@pytest.fixture(params=["6.1", "6.12"])
-def workloads(lab, request):
-    return judged.measured(lab("rows", kernel=request.param, disks=8, timeout=1200))
+@pytest.fixture
+def workloads(lab, kernel):
+    return judged.measured(lab("rows", kernel=kernel, disks=8, timeout=1200))
 
 
 def parity_of(workload):

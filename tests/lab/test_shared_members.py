@@ -25,9 +25,9 @@ VOLUMES = (
 )
 
 
-@pytest.fixture(params=["6.1", "6.12"])
-def out(lab, request):
-    return lab("sharing", kernel=request.param, disks=7, timeout=1800)
+@pytest.fixture
+def out(lab, kernel):
+    return lab("sharing", kernel=kernel, disks=7, timeout=1800)
 
 
 @pytest.mark.parametrize(("name", "volume", "disks", "told"), VOLUMES, ids=str)

@@ -17,9 +17,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=["6.1", "6.12"])
-def out(lab, request):
-    return lab("sosreport", kernel=request.param, timeout=900)
+@pytest.fixture(scope="module")
+def out(lab, kernel):
+    return lab("sosreport", kernel=kernel, timeout=900)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.lab("all")
 
 
 @pytest.fixture(scope="module")
-def out(lab):
-    return lab("targets", disks=6, size="600M", timeout=1200)
+def out(lab, kernel):
+    return lab("targets", kernel=kernel, disks=6, size="600M", timeout=1200)
 
 
 def explained(out, name):

@@ -20,8 +20,8 @@ FEW = 3  # of 32 at least are on the disk that died: of five disks' 64 KiB chunk
 
 
 @pytest.fixture
-def left(lab):
-    return lab("unsynced", disks=5, size="64M", timeout=400)
+def left(lab, kernel):
+    return lab("unsynced", kernel=kernel, disks=5, size="64M", timeout=400)
 
 
 def lost(folder, name, when):

@@ -12,9 +12,9 @@ GROUPS = "/sys/fs/cgroup/system.slice"
 DOCKER = f"{GROUPS}/docker-{'0123456789abcdef' * 4}.scope/io.stat"
 
 
-@pytest.fixture(scope="module", params=["6.1", "6.12"])
-def out(lab, request):
-    return lab("users", kernel=request.param, disks=2, timeout=400)
+@pytest.fixture(scope="module")
+def out(lab, kernel):
+    return lab("users", kernel=kernel, disks=2, timeout=400)
 
 
 def users(out, name):

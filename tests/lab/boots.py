@@ -1,0 +1,153 @@
+"""
+One boot of the lab: a scenario on a kernel, and what it left in its folder.
+
+A boot is *current* if its folder was left by today's code: the digest of
+stackmap, of the lab's programs and of the kernel's release is kept beside the
+outputs, with the seconds that it took.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+BOOT = HERE / "boot"
+SCENARIOS = HERE / "scenarios"
+PACKAGE = HERE.parents[1] / "stackmap"
+IN_GUEST = ("follow.py", "convert_all.py", "make_all.py")  # programs that scenarios run
+LAST_LINES = 20  # of each log of a boot that failed
+
+
+class Boot(NamedTuple):
+    """A scenario, the kernel, the case where a scenario has many, and the options of ``boot run``."""
+
+    scenario: str
+    kernel: str
+    case: str
+    options: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, scenario: str, kernel: str, case: str, options: Mapping[str, object]) -> Boot:
+        return cls(scenario, kernel, case, tuple(sorted((k, str(v)) for k, v in options.items())))
+
+    @property
+    def name(self) -> str:
+        return "-".join(filter(None, (self.scenario, self.kernel, self.case)))
+
+    @property
+    def timeout(self) -> int:
+        """Seconds after which it is ended."""
+        return int(dict(self.options).get("timeout", "300"))
+
+    def append_to(self, path: Path) -> None:
+        """Add a line to a list that :func:`listed` reads."""
+        with path.open("a", encoding="utf-8") as file:
+            print(json.dumps(self), file=file)
+
+    @property
+    def digest(self) -> str:
+        """What its outputs depend on: the code, the lab's programs, the scenario and the kernel."""
+        scenario = (SCENARIOS / f"{self.scenario}.sh").read_bytes()
+        return hashlib.sha256(
+            b"\0".join((_code().encode(), scenario, _release(self.kernel), repr(self).encode()))
+        ).hexdigest()
+
+    @contextmanager
+    def alone(self, out: Path) -> Iterator[None]:
+        """Wait while another process boots what leaves *out*."""
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.with_name(f"{out.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def has_ended(self, out: Path) -> bool:
+        """Whether today's code booted it, well or not."""
+        return _text(out / ".lab" / "digest") == self.digest
+
+    def outcome(self, out: Path) -> Path | str:
+        """Return *out*, or why there is nothing to look at in it."""
+        if _text(out / ".lab" / "status") == "0\n":
+            return out
+        said = [f"{self.name} failed: {_text(out / '.lab' / 'said').strip()}"]
+        for log in (out / "console.log", out / "script.log"):
+            said += [f"--- the end of {log.name}", *_text(log).splitlines()[-LAST_LINES:]]
+        return "\n".join(said)
+
+    def run(self, out: Path) -> Path | str:
+        """Boot, unless *out* holds what a boot left that went well; return the outcome."""
+        if _text(out / ".lab" / "status") != "0\n":
+            self.run_again(out)
+        return self.outcome(out)
+
+    def run_again(self, out: Path) -> None:
+        """Boot; what was in *out* is removed."""
+        shutil.rmtree(out, ignore_errors=True)
+        words = [word for name, value in self.options for word in (f"--{name}", value)]
+        if self.case:
+            words += ["--env", f"CASE={self.case}"]
+        command = [
+            BOOT,
+            "run",
+            SCENARIOS / f"{self.scenario}.sh",
+            "--out",
+            out,
+            "--kernel",
+            self.kernel,
+        ]
+        digest, began = self.digest, time.monotonic()
+        ended = subprocess.run(
+            [*command, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lab = out / ".lab"
+        lab.mkdir(parents=True, exist_ok=True)
+        (lab / "said").write_text(f"status {ended.returncode}: {ended.stderr}")
+        (lab / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
+        (lab / "digest").write_text(digest)
+
+
+def listed(path: Path) -> list[Boot]:
+    """Return each boot of a list once, in its order."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found = (json.loads(line) for line in lines)
+    return list(dict.fromkeys(Boot(a, b, c, tuple(map(tuple, d))) for a, b, c, d in found))
+
+
+def seconds_of(out: Path) -> int | None:
+    """Return how long the last boot that left *out* took; None if it is not known."""
+    text = _text(out / ".lab" / "seconds").strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+@cache
+def _code() -> str:
+    """Return the digest of stackmap and of the lab's programs that every scenario may use."""
+    programs = (HERE / name for name in ("boot", "init", "guest", *IN_GUEST))
+    digest = hashlib.sha256()
+    for path in sorted([*PACKAGE.rglob("*.py"), *HERE.glob("*.sh"), *programs]):
+        digest.update(f"{path.relative_to(HERE.parents[1])}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _release(kernel: str) -> bytes:
+    """Return the release of the kernel that ``boot`` takes, and its folder."""
+    return subprocess.run([BOOT, "kernel", kernel], capture_output=True, check=False).stdout
