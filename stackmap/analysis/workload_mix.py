@@ -9,6 +9,7 @@ from stackmap.model.load import ratio
 
 MIXED = "the average mixes different workloads"
 FEW = 20  # reports; a text with more is a time series, in which the load varies
+ENDS = 3  # reports; in a longer text, a load may begin in the first and end in the last
 # The read share differs by this much; size and rate by these factors.
 READ_SHARE, SIZE, RATE = 0.3, 4.0, 4.0
 
@@ -18,12 +19,29 @@ def mixed(reports: Sequence[Interval]) -> tuple[str, ...]:
     rates = [report for report in reports if not report.since_boot and not report.summary]
     if not 1 < len(rates) <= FEW or any(report.seconds for report in rates):
         return ()
-    differences = list(_differences(rates))
+    differences = list(_differences(_whole(rates)))
     if not differences:
         return ()
     return (
         f"{MIXED}: {', '.join(differences)}; use --report 1 to --report {len(rates)} for one of them",
     )
+
+
+def _whole(reports: Sequence[Interval]) -> Sequence[Interval]:
+    """Return *reports* without a first or last one that only a part of the load was in, of four or more."""
+    if len(reports) <= ENDS:
+        return reports
+    first = 1 if _less(reports[0], reports[1]) else 0
+    last = -1 if _less(reports[-1], reports[-2]) else None
+    return reports[first:last]
+
+
+def _less(end: Interval, neighbour: Interval) -> bool:
+    """Whether *end* has both fewer requests and fewer bytes than its *neighbour*."""
+    totals = [[load.total for load in report.loads.values()] for report in (end, neighbour)]
+    requests = [_sum(flow.ios for flow in each) or 0.0 for each in totals]
+    moved = [_sum(flow.bytes for flow in each) or 0.0 for each in totals]
+    return requests[0] < requests[1] and moved[0] < moved[1]
 
 
 def _differences(reports: Sequence[Interval]) -> Iterator[str]:

@@ -53,3 +53,26 @@ def test_a_time_series_varies():
 
 def test_an_idle_report_is_no_workload():
     assert noted(report(50, 50), Interval({"sda": IDLE})) == []
+
+
+@pytest.mark.parametrize(
+    "ends", [(report(5, 9), None), (None, report(11, 2)), (report(0, 1), report(3, 3, 512))]
+)
+def test_a_load_that_begins_or_ends_within_a_second_is_one_workload(ends):
+    """The first and the last second of a text have less of it, of whatever kind."""
+    first, last = ends
+    steady = [report(50, 50), report(55, 47), report(52, 51)]
+
+    assert noted(*filter(None, [first, *steady, last])) == []
+
+
+def test_a_last_report_with_more_is_another_workload():
+    """Few large reads after many small writes: fewer requests, more bytes."""
+    steady = [report(2, 100), report(2, 97), report(2, 101)]
+
+    assert noted(*steady, report(40, 0, 262144)) != []
+    assert noted(report(2, 400), *steady) != []
+
+
+def test_of_three_reports_each_counts():
+    assert noted(report(50, 50), report(50, 50), report(10, 0)) != []
