@@ -21,7 +21,7 @@ from stackmap.model.device import Role
     "SM501",
     Severity.WARNING,
     sentence="{device} causes {ratio} metadata writes per write: {metadata_rate} to {metadata} for "
-    "{writes} of {size}. Each write waits {took} for its metadata.",
+    "{writes} of {size}. A metadata write takes {took}; the writes that need it wait.",
     caveat="A burst of writes to new areas does this only briefly.",
     advice="RAID: use larger bitmap regions (`lvchange --regionsize`, `mdadm --bitmap-chunk`) or "
     "other disks for the bitmap. Thin pool: flush less often, or put its metadata on flash.",
