@@ -141,6 +141,7 @@ def test_what_others_send_to_a_disk_is_not_the_arrays():
     [
         (25, 76, 131072, "merged"),
         (50, 1500, 4096, None),
+        (76, 2090, 174080, None),
         (3232, 0, 4096, "not-merged"),
         (101, 0, 131072, None),
     ],
@@ -150,6 +151,7 @@ def test_large_requests_that_were_cut(done, merges, size, name):
     Requests of 128 KiB merge into larger ones, reach the disk as 4 KiB, or were never split.
 
     Pieces of 4 KiB that merged are as many as the requests, and smaller: nothing was gained.
+    On a RAID5 in the lab, 28 pieces merged into one, but 36.9 requests became 28.
     """
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
     loads = {

@@ -101,7 +101,10 @@ def merged(context: Context, limits: Limits) -> Iterator[Observation]:
         # What the disks merge must be mostly this top's.
         most = moved is not None and moved >= limits["share"] * (below.bytes or 0.0)
         # md splits requests to RAID5 into pages, which merge again: the disks gain nothing by that.
-        fewer = (below.ios or 0.0) < (top.ios or 0.0) and (below.size or 0.0) > (top.size or 0.0)
+        much = limits["merged"]
+        fewer = (top.ios or 0.0) >= much * (below.ios or 0.0) and (below.size or 0.0) > (
+            top.size or 0.0
+        )
         if ratio is not None and ratio >= limits["merged"] and most and fewer:
             yield _sizes(stack, disks, ratio, weight=ratio)
 
