@@ -208,7 +208,9 @@ def test_a_disk_without_a_queue_has_no_knee(scale, expected):
     parts = [
         {
             "sda": moved(
-                write=did(rate * scale, 4096, wait=1000 * aqu * scale), aqu=aqu * scale, busy=0.1
+                write=did(rate * scale, 4096, wait=1000 * aqu * scale),
+                aqu=aqu * scale,
+                busy=min(1.0, aqu * scale),
             )
         }
         for aqu, rate in points
@@ -235,6 +237,24 @@ def test_a_disk_that_is_idle_half_of_the_time_has_no_knee(queue, expected):
     found = findings(_context(parts, Topology([disk("sda")], [])))
 
     assert ("SM403" in [each.rule.id for each in found]) == expected
+
+
+@pytest.mark.parametrize("bursts", [True, False])
+def test_bursts_have_no_knee(bursts):
+    """In the lab, a disk that serves 150/s had 90/s at a queue depth of 1.1, busy 27 % of the time."""
+    points = [(0.11, 8, 0.1), (0.12, 9, 0.1), (0.57, 42, 0.15), (1.12, 90, 0.27),
+              (2.2, 92, 0.44), (3.06, 98, 0.41), (5.16, 80, 0.7)]  # fmt: skip
+    parts = [
+        {
+            "sda": moved(
+                did(rate, 4096, wait=1000 * aqu), aqu=aqu, busy=busy if bursts else min(1.0, aqu)
+            )
+        }
+        for aqu, rate, busy in points
+    ]
+    found = findings(_context(parts, Topology([disk("sda")], [])))
+
+    assert ("SM403" in [each.rule.id for each in found]) == (not bursts)
 
 
 def test_a_burst_is_not_a_slow_disk():

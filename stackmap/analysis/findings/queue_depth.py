@@ -98,6 +98,7 @@ def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
         "size_ratio": (2.0, "times"),
         "mix_difference": (0.2, "share"),
         "trickle": (0.5, "share"),
+        "busy": (0.9, "share"),
     },
     joins_peers=True,
 )
@@ -110,9 +111,11 @@ def knee(context: Context, limits: Limits) -> Iterator[Observation]:
             continue
         if points[-1][0] < limits["spread"] * points[0][0]:
             continue
-        highest = max(rate for _, rate in points)
-        queue, rate = next(point for point in points if point[1] >= limits["flat_share"] * highest)
-        deepest, deepest_rate = points[-1]
+        least = limits["flat_share"] * max(rate for _, rate, _ in points)
+        queue, rate, busy = next(point for point in points if point[1] >= least)
+        deepest, deepest_rate, busiest = points[-1]
+        if min(busy, busiest) < limits["busy"]:
+            continue  # bursts: between them the disk could have served more
         same_load = deepest_rate >= limits["trickle"] * rate
         if same_load and queue >= limits["knee"] and deepest >= limits["beyond"] * queue:
             figures = {
@@ -124,8 +127,12 @@ def knee(context: Context, limits: Limits) -> Iterator[Observation]:
             yield observe(name, figures, weight=deepest / queue)
 
 
-def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, float]]:
-    """Return queue depth and rate of *name* in each interval with a load like that of the deepest queue."""
+def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, float, float]]:
+    """
+    Return queue depth, rate and busy of *name* in each interval with a load like that of the deepest queue.
+
+    Where busy is unknown it is 1.
+    """
     loads = [
         (load.aqu, load.total.ios, load)
         for part in context.series
@@ -138,7 +145,8 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     if not loads:
         return []
     deepest = max(loads, key=lambda each: each[0])[2]
-    return sorted((aqu, rate) for aqu, rate, load in loads if same_kind(load, deepest, limits))
+    alike = (each for each in loads if same_kind(each[2], deepest, limits))
+    return sorted((aqu, rate, 1.0 if load.busy is None else load.busy) for aqu, rate, load in alike)
 
 
 @Rule(
