@@ -89,6 +89,21 @@ def test_a_disk_that_is_slow_only_with_a_queue_may_be_saturated():
     assert severities(loaded, loaded) == {"warning"}
 
 
+LIGHT_READS = (  # ms of four healthy disks at 14 random reads per second each
+    [11.0, 14.8, 11.8, 13.5], [19.8, 26.1, 11.0, 14.3], [17.8, 29.3, 11.2, 8.8], [16.0, 18.8, 19.9, 13.3],
+    [32.2, 54.0, 27.3, 28.2], [26.2, 78.0, 45.2, 45.4], [12.3, 19.0, 15.0, 10.1], [43.1, 29.9, 38.2, 25.6],
+)  # fmt: skip
+
+
+def test_chance_is_no_slow_disk():
+    """In the lab, a healthy disk had 1.5 times the await of its peers in five of eight intervals."""
+    parts = [disks(awaits, 14.0) for awaits in LIGHT_READS]
+    slow = [disks([a, 2 * b, c, d], 14.0) for a, b, c, d in LIGHT_READS]
+
+    assert ("SM202", "sdb", "info") in reported(parts)
+    assert ("SM202", "sdb", "warning") in reported(slow)
+
+
 def test_of_two_disks_that_are_as_slow_none_is_the_slow_member():
     """sda and sdd have 15 ms each."""
     parts = [disks([15, 3, 5, 15.2], rate) for rate in (300, 310)]

@@ -85,6 +85,7 @@ class PeerGroup(NamedTuple):
         "rate_difference": (0.25, "share"),
         "requests": (50, "count"),
         "slow_intervals": (0.6, "share"),
+        "steady": (0.75, "share"),
         "cap_difference": (0.03, "share"),
         "saturated": (0.95, "share"),
         "next_slowest": (1.1, "times"),
@@ -122,7 +123,7 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     if judged and slow / judged < limits["slow_intervals"]:
         return None
     queues = _overloaded(group)
-    doubt = _doubt(group, slowest, slow, len(queues), limits)
+    doubt = _doubt(group, slowest, slow, judged, len(queues), limits)
     # Of a disk that only queues, the overload is the finding.
     if doubt and (not judged or slowest.name in queues):
         return None
@@ -130,11 +131,14 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     return observed._replace(severity=Severity.INFO if doubt else None)
 
 
-def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: Limits) -> str:
+def _doubt(
+    group: PeerGroup, slowest: Outlier, slow: int, judged: int, queues: int, limits: Limits
+) -> str:
     """
-    Return why the queue may explain the await better than a slow disk; "" if it does not.
+    Return why the queue or chance may explain the await better than a slow disk; "" if they do not.
 
-    *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
+    *slow*: in how many of the *judged* intervals it was slower, 0 if there is only one.
+    *queues*: overloaded peers.
     """
     if queues > 1 or _all_saturated(group, limits["saturated"]):
         return "This is only a remark, because several peers are saturated."
@@ -142,6 +146,8 @@ def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: L
         return "This is only a remark, because another peer is as slow."
     if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
         return "This is only a remark, because it was much slower only with a long queue."
+    if slow < limits["steady"] * judged:
+        return f"This is only a remark, because it was slower in {slow} of {judged} intervals."
     return ""
 
 
