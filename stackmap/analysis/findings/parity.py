@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import LIGHT, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.saturation import queue_doubt
 from stackmap.model.device import Role
 
 
@@ -16,7 +17,8 @@ from stackmap.model.device import Role
     sentence="{device} writes partial stripes[: {rate} become {member_rate} at its members]. Each "
     "byte written costs {cost} disk bytes of data and parity ({ideal} with full stripes). Old data and parity are read and parity is written again: {extra} more at "
     "the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
-    caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads.",
+    caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads. "
+    "{doubt}",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
     thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **LIGHT},
@@ -35,6 +37,7 @@ def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
         if cost < limits["cost"] * ideal or written < limits["bytes"]:
             continue
         extra = (cost - ideal) * written
+        doubt = queue_doubt(context, name)
         figures = {
             "rate": (context.load(name).total.ios, "requests/s"),
             "member_rate": (_at_members(context, stack, name), "requests/s"),
@@ -45,8 +48,9 @@ def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
             "pages": (parity.pages_per_row, "times"),
             "extra_read": (parity.extra_read_bytes_per_byte, "times"),
         }
-        words = {"other_volumes": _others_on_disks(context, name)}
-        yield observe(name, figures, words, weight=extra)
+        words = {"other_volumes": _others_on_disks(context, name), "doubt": doubt}
+        severity = Severity.INFO if doubt else None
+        yield observe(name, figures, words, weight=extra, severity=severity)
 
 
 def _at_members(context: Context, stack: StackFigures, name: str) -> float | None:

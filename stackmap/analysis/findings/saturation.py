@@ -95,6 +95,15 @@ def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[
     return quiet, loaded
 
 
+def queue_doubt(context: Context, name: str) -> str:
+    """Return that the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
+    device, limits = context.topology[name], overloaded.limits
+    pair = quiet_and_loaded(context, device, limits)
+    if pair is None or _slower(device, *pair, limits, SERIES) is None:
+        return ""
+    return "This is only a remark, because requests wait far less while the queue is short."
+
+
 def _comparable(quiet: Load, loaded: Load, limits: Limits) -> bool:
     """Whether two loads are of one kind, and neither is a trickle."""
     lower, higher = sorted(load.total.ios or 0.0 for load in (quiet, loaded))

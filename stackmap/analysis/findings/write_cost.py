@@ -14,6 +14,7 @@ from stackmap.analysis.findings.rule import (
     Severity,
     observe,
 )
+from stackmap.analysis.findings.saturation import queue_doubt
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
@@ -41,7 +42,7 @@ REMEDIES = {
     Severity.WARNING,
     sentence="Each byte written to {device} costs {cost} disk bytes ({ideal} with full stripes): "
     "{written} written become {done} at its members.",
-    caveat="The counters do not show how much partial stripes cost: {reason}.",
+    caveat="The counters do not show how much partial stripes cost: {reason}. {doubt}",
     advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
     "disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths and Bitmap",
@@ -58,13 +59,16 @@ def write_cost(context: Context, limits: Limits) -> Iterator[Observation]:
             continue
         cost = done / written
         if raid.state == "active" and cost >= limits["cost"] * ideal and written >= limits["bytes"]:
+            doubt = queue_doubt(context, name)
             figures: dict[str, Figure] = {
                 "cost": (cost, "times"),
                 "ideal": (ideal, "times"),
                 "written": (written, "bytes/s"),
                 "done": (done, "bytes/s"),
             }
-            yield observe(name, figures, {"reason": parity.reason}, weight=done)
+            severity = Severity.INFO if doubt else None
+            words = {"reason": parity.reason, "doubt": doubt}
+            yield observe(name, figures, words, weight=done, severity=severity)
 
 
 def _caused_by_writes(context: Context, raid: Device) -> float | None:
