@@ -108,12 +108,12 @@ def test_a_sick_disk_is_an_answer():
 
 
 def test_names_alone_leave_the_layout_open():
-    """A text of an unknown host: its disks are judged, its volumes only where no disk is named."""
+    """A text of an unknown host: its disks are judged; where none is named, only overload is."""
     named = topology_from_names(["sda", "dm-0"], UNKNOWN_MACHINE)
     assert questions(named, {"sda": busy(130, 7.8), "dm-0": busy(600, 110)}) == [LAYOUT]
 
     volumes = topology_from_names(["dm-0"], UNKNOWN_MACHINE)
-    assert questions(volumes, {"dm-0": busy(600, 110)}) == [OVERLOAD, LAYOUT]
+    assert questions(volumes, {"dm-0": busy(600, 110)}) == [DISKS, OVERLOAD, LAYOUT]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class Question(NamedTuple):
 LOAD = Question("the load", "{why}.", "Measure while the load runs: `stackmap explain 10 6`.")
 DISKS = Question(
     "slow disks",
-    "The figures have no await or no queue depth of {devices}.",
+    "{why} {devices}.",
     "Use `iostat -x` with all disks, or run `stackmap explain` on the host.",
 )
 OVERLOAD = Question(
@@ -50,6 +50,8 @@ class Unjudged(NamedTuple):
 
 IDLE = "No device had I/O in the interval"
 NO_COUNTERS = "No interval was measured, or no device has figures"
+BLIND = "The figures have no await or no queue depth of"
+NO_DISK = "No topology tells which of these are disks:"
 SINCE_BOOT = "Averages since boot hide the present load"
 TOO_FEW = (
     "No disk had {least:g} requests, or one per second where the length of the interval is unknown"
@@ -92,7 +94,7 @@ def _load(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
 
 
 def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
-    """Yield the disks below a load whose await or queue depth is unknown."""
+    """Yield the disks below a load whose await or queue depth is unknown; all names if no disk is known."""
     topology = context.topology
     judged = {
         below
@@ -110,8 +112,11 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
         and context.is_disk(device)
         and not context.load(device.name).idle
     ]
+    why = BLIND
+    if not blind and not any(context.is_disk(topology[name]) for name in loaded):
+        why, blind = NO_DISK, [device.title for device in topology if device.name in loaded]
     if blind:
-        yield Unjudged(DISKS, observe("", words={"devices": ", ".join(blind)}))
+        yield Unjudged(DISKS, observe("", words={"why": why, "devices": ", ".join(blind)}))
 
 
 def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
