@@ -45,14 +45,19 @@ def loud(found):
     return [each["name"] for each in found if each["severity"] in LOUD]
 
 
-@pytest.fixture
-def out(lab):
-    return lab("explain", disks=4, timeout=1500)
+@pytest.fixture(params=["6.1", "6.12"])
+def kernel(request):
+    return request.param
 
 
 @pytest.fixture
-def slow(lab):
-    return lab("explain-slow", disks=4, iops=500, slow="2:100", timeout=600)
+def out(lab, kernel):
+    return lab("explain", disks=4, timeout=3000, kernel=kernel)
+
+
+@pytest.fixture
+def slow(lab, kernel):
+    return lab("explain-slow", disks=4, iops=500, slow="2:100", timeout=1200, kernel=kernel)
 
 
 @pytest.mark.parametrize("turn", TURNS)
