@@ -394,6 +394,16 @@ def test_reads_and_writes_in_lockstep():
     assert ("coupled", "lv") in found([parts], series[2].loads, series=series)
 
 
+@pytest.mark.parametrize(("rate", "expected"), [(9.4, False), (94.0, True)])
+def test_a_mix_at_its_own_pace_waits_for_nothing(rate, expected):
+    """In the lab, two fixed rates: 9.4 reads of 5.1 ms and 9.4 writes of 24 ms per second."""
+    parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])
+    load = moved(did(rate, 16384, wait=rate * 5.1), did(rate, 16384, wait=rate * 24.0))
+    series = (Interval({"lv": load, "sda": load}, seconds=3.6),) * 6
+
+    assert (("coupled", "lv") in found([parts], series[0].loads, series=series)) == expected
+
+
 def test_the_knee_of_a_disk():
     """No more than 400 per second from a queue depth of 4."""
     parts = ([passing("lv")], [Edge("lv", "sda", Role.DATA)])

@@ -158,7 +158,12 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
     caveat="A steady load from many programs can have a constant mix too.",
     advice="In a benchmark, set separate read and write rates (fio `rate_iops`, not `rwmixread`).",
     source="Mixups with rwmixread (2023): 57 k reads/s in a fixed mix, 515 k without",
-    thresholds={"intervals": (5, "count"), "spread": (0.02, "share"), "slower": (2.0, "times")},
+    thresholds={
+        "intervals": (5, "count"),
+        "spread": (0.02, "share"),
+        "slower": (2.0, "times"),
+        "queue": (0.9, "requests"),
+    },
 )
 def coupled(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
@@ -171,6 +176,10 @@ def coupled(context: Context, limits: Limits) -> Iterator[Observation]:
         if len(mixes) < max(len(loads), limits["intervals"]) or not read or not write:
             continue
         spread = pstdev(mixes) / mean(mixes)
+        # With no request in flight, nothing waits: the load has its own pace.
+        queue = ((load.read.ios or 0.0) * read + (load.write.ios or 0.0) * write) / 1000
+        if queue < limits["queue"]:
+            continue
         if spread <= limits["spread"] and write >= limits["slower"] * read:
             figures = {
                 "mix": (mean(mixes), "times"),

@@ -17,7 +17,7 @@ DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)
     "SM411",
     Severity.WARNING,
     sentence="{device} waits for its kernel thread, not for its disks: {thread} uses {cpu} of one "
-    "CPU. {queue} requests are in flight at {device}, at most {disk_queue} on a disk.",
+    "CPU. {queue} requests are in flight at {device}[, at most {disk_queue} on a disk].",
     caveat="The thread also does resyncs and checks.",
     advice="{remedy}",
     source="Linux admin-guide/md.rst, group_thread_cnt; Linux drivers/md/raid5.c, raid5d",
