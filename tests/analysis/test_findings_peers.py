@@ -193,6 +193,18 @@ def test_a_queue_beside_a_slower_peer_is_no_overload():
     assert not [f for f in found if f[:2] == ("SM402", "sda")]
 
 
+@pytest.mark.parametrize(("peer", "expected"), [(46.5, True), (90.0, False)])
+def test_equal_peers_hide_no_overload(peer, expected):
+    """In the lab, sdd had 45.5 ms at a queue depth of 5.3; its peers had about as much, at up to 4."""
+    quiet, loaded = disks([4.4, 3.5, 5.6, 4.8], 14), disks([peer, 40, 38, 45.5], 116)
+    short = {"sda": moved(write=did(40, 4096, wait=40 * peer), aqu=1.8, busy=0.3)}
+    parts = [quiet, loaded | short, loaded | short, quiet | short]
+
+    overloaded = {device for rule, device, _ in reported(parts) if rule == "SM401"}
+    assert bool(overloaded) == expected
+    assert "sda" not in overloaded
+
+
 @pytest.mark.parametrize(("loaded", "expected"), [(1, False), (5, True)])
 def test_one_busy_interval_of_ten_is_no_overload(loaded, expected):
     """A single disk: 4 ms at low load, 60 ms at a queue depth of 12."""

@@ -13,6 +13,7 @@ from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 
 ROSE = 1.1  # a rate this many times as high as before has risen
+CLEARLY = 1.5  # an await this many times as long as a peer's is not chance
 # How the sentences name the two loads that are compared.
 SERIES = {"loaded": "in the busiest interval", "quiet": "in the interval with the shortest queue"}
 BASELINE = {"loaded": "now", "quiet": "in the baseline"}
@@ -61,10 +62,10 @@ def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
 
 
 def _slower_peer(context: Context, name: str, found: Iterable[str]) -> bool:
-    """Whether a peer of *name* that is not among *found* has a longer await."""
+    """Whether a peer of *name* that is not among *found* has a clearly longer await."""
     own = context.load(name).total.await_ms or 0.0
     return any(
-        (context.load(peer).total.await_ms or 0.0) > own
+        (context.load(peer).total.await_ms or 0.0) > CLEARLY * own
         for _, names in context.peers
         if name in names
         for peer in set(names).difference(found)
