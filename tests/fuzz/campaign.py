@@ -1,7 +1,7 @@
 """
 The campaign: hostile input to every command, with limits, and a table of what failed.
 
-``python -m tests.fuzz.campaign [--seconds N] [--seed N] [--kills N] [--dir DIR] [PART...]``. A case
+``python -m tests.fuzz.campaign [--seconds N] [--cases N] [--seed N] [--kills N] [PART...]``. A case
 is found again by its part, seed and number: ``--only PART:NUMBER`` runs that one.
 """
 
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.fuzz import hostile_captures, hostile_texts, large, processes, rates
+from tests.fuzz import hostile_captures, hostile_texts, large, outputs, processes, rates
 from tests.fuzz.running import Tally, prepare
 
 Case = Callable[[Tally, random.Random, Path], None]
@@ -34,6 +34,8 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
     "rates": (rates.true_rates, 1),
     "stubs": (processes.stubs, 3),
     "signals": (processes.signals, 2),
+    "planted": (outputs.planted, 3),
+    "full disks": (outputs.full, 2),
 }
 # Parts that run once, as long as they take.
 WHOLE: Mapping[str, Whole] = {
@@ -46,9 +48,16 @@ ONCE = 300.0  # seconds that the parts of ``WHOLE`` and the kills take together
 
 
 def campaign(
-    seconds: float, seed: int, kills: int, folder: Path, parts: list[str], *, whole: bool = True
+    seconds: float,
+    seed: int,
+    kills: int,
+    folder: Path,
+    parts: list[str],
+    *,
+    whole: bool = True,
+    cases: int | None = None,
 ) -> list[Tally]:
-    """Run *parts* (none: all) for about *seconds*; return what each of them found."""
+    """Run *parts* (none: all) for about *seconds*, or *cases* of each; return what each of them found."""
     prepare()
     tallies = []
     chosen = {name: part for name, part in RANDOM.items() if not parts or name in parts}
@@ -60,7 +69,7 @@ def campaign(
         tally = Tally(name)
         end = time.monotonic() + left * share / shares
         number = 0
-        while time.monotonic() < end or number == 0:
+        while number < cases if cases else time.monotonic() < end or number == 0:
             case(tally, random.Random(f"{seed} {name} {number}"), folder)
             number += 1
         tallies.append(tally)
@@ -98,6 +107,7 @@ def main() -> int:
     """Run the campaign; return 1 if a case failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--cases", type=int, help="of each part, however long they take")
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--short", action="store_true", help="without the parts that run once")
@@ -121,6 +131,7 @@ def main() -> int:
                 Path(folder),
                 options.parts,
                 whole=not options.short,
+                cases=options.cases,
             )
     finally:
         shutil.rmtree(folder)
