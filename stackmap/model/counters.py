@@ -54,6 +54,10 @@ class Counters:
             or self.write_bytes < earlier.write_bytes
             or self.read_merges < earlier.read_merges
             or self.write_merges < earlier.write_merges
+            or (self.discards or 0) < (earlier.discards or 0)
+            or (self.discard_merges or 0) < (earlier.discard_merges or 0)
+            or (self.discard_bytes or 0) < (earlier.discard_bytes or 0)
+            or (self.flushes or 0) < (earlier.flushes or 0)
         )
 
     def load_since(self, earlier: Counters, seconds: float) -> Load:

@@ -9,7 +9,7 @@ number, never by kernel version; unknown ones are ignored.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, starmap
 from operator import ne
@@ -18,7 +18,7 @@ from stackmap.errors import ParseError
 from stackmap.host import Host
 from stackmap.model.counters import Counters
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load
+from stackmap.model.load import IDLE, NONE, Load
 from stackmap.model.units import SECTOR
 
 PATH = "/proc/diskstats"
@@ -31,6 +31,7 @@ COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
 MAX_QUOTED = 200  # characters of a line in a message
 NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
 CACHED_LINES = 4096  # parsed lines to keep: each is the earlier line of the next interval
+IDLE_LINES = 1 << 15  # idle devices to know: more than the largest hosts have
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,9 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
     loads: dict[str, Load] = {}
     events: list[str] = []
     if _same_devices(earlier, later):
-        found = map(_name, later.lines)
-        idle = found if devices is None else filter(devices.__contains__, found)
-        loads = dict.fromkeys(idle, IDLE)
+        loads = dict(map(_idle, later.lines))
+        if devices is not None:
+            loads = {name: load for name, load in loads.items() if name in devices}
         changed = _changed_lines(earlier, later)  # only these are parsed
         pairs = (
             (*parse_line(after), parse_line(before)[1])
@@ -171,6 +172,21 @@ def _same_devices(earlier: Sample, later: Sample) -> bool:
 def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
     return compress(
         zip(earlier.lines, later.lines, strict=True), map(ne, earlier.lines, later.lines)
+    )
+
+
+@lru_cache(IDLE_LINES)
+def _idle(line: str) -> tuple[str, Load]:
+    """Return a device's name and its load over an interval in which its line did not change."""
+    words = line.split()
+    if len(words) < BASE or (len(words) >= WITH_FLUSHES and words[GAUGE] == "0"):
+        return _name(line), IDLE
+    in_flight = int(words[GAUGE]) if words[GAUGE].isdecimal() else 0
+    return words[NAME], replace(
+        IDLE,
+        discard=IDLE.discard if len(words) >= WITH_DISCARDS else NONE,
+        flush=IDLE.flush if len(words) >= WITH_FLUSHES else NONE,
+        in_flight_at_ends=2 * in_flight,
     )
 
 

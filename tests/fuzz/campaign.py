@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.fuzz import hostile_captures, hostile_texts, large, outputs, processes, rates
+from tests.fuzz import hostile_captures, hostile_texts, large, machines, outputs, processes, rates
 from tests.fuzz.running import Tally, prepare
 
 Case = Callable[[Tally, random.Random, Path], None]
@@ -32,6 +32,7 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
     "tracers": (hostile_texts.tracers, 3),
     "texts": (hostile_texts.garbage, 2),
     "rates": (rates.true_rates, 1),
+    "machines": (machines.known_machines, 2),
     "stubs": (processes.stubs, 3),
     "signals": (processes.signals, 2),
     "planted": (outputs.planted, 3),

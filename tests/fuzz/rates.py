@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from stackmap.errors import StackmapError
+from stackmap.model.load import Load
 from stackmap.sources import statistics
 from tests.fuzz.running import Tally
 
 WRAP = 1 << 32
 FIELDS = 11
 MILLISECONDS = (3, 7, 9, 10)  # which counters the kernel keeps in 32 bits: they wrap
-SECTOR_FIELDS = {2: "read", 6: "write"}
+SECTORS = (2, 6, 13)
 GAUGE = 8
+# The fields of each flow: requests, merges, sectors, milliseconds.
+FLOWS = {
+    "read": (0, 1, 2, 3),
+    "write": (4, 5, 6, 7),
+    "discard": (11, 12, 13, 14),
+    "flush": (15, None, None, 16),
+}
 
 
 @dataclass
@@ -71,13 +79,13 @@ def true_rates(tally: Tally, chance: random.Random, folder: Path) -> None:  # no
         begins = [state for time, state in taken if abs(time - (end - seconds)) < 1e-3]
         for name, load in interval.loads.items():
             pairs = [(b[name], e[name]) for b in begins for e in ends]
-            if not any(_is_right(load, begin, after, seconds) for begin, after in pairs):
+            if not any(_may_be(load, begin, after, seconds) for begin, after in pairs):
                 faults.append(f"{name} at {end}: {load} in {lines}")
     tally.case("counters", faults[:1])
 
 
-def _is_right(
-    load: object, begin: tuple[int, list[int]], end: tuple[int, list[int]], seconds: float
+def _may_be(
+    load: Load, begin: tuple[int, list[int]], end: tuple[int, list[int]], seconds: float
 ) -> bool:
     """Whether *load* is the true one; that of a disk replaced by one that counted further is not known."""
     (life, before), (later, after) = begin, end
@@ -87,16 +95,21 @@ def _is_right(
             for place, (a, b) in enumerate(zip(after, before, strict=True))
             if place not in (GAUGE, *MILLISECONDS)
         )
-    figures = {0: load.read.ios, 1: load.read.merges, 4: load.write.ios, 5: load.write.merges}
-    figures |= {
-        2: load.read.bytes / 512,
-        6: load.write.bytes / 512,
-        3: load.read.wait,
-        7: load.write.wait,
-        9: load.busy * 1000,
-        10: load.aqu * 1000,
+    return is_right(load, before, after, seconds)
+
+
+def is_right(load: Load, before: list[int], after: list[int], seconds: float) -> bool:
+    """Whether *load* is the growth of a device's true counts in *seconds*; None is right."""
+    figures = {
+        place: value
+        for flow, places in FLOWS.items()
+        for place, value in zip(places, astuple(getattr(load, flow)), strict=True)
     }
+    figures |= {9: load.busy and load.busy * 1000, 10: load.aqu and load.aqu * 1000}
     return all(
-        abs(value * seconds - (after[place] - before[place])) < 1e-2
+        place < len(after)  # a kernel without this field cannot know
+        and abs(value * seconds / (512 if place in SECTORS else 1) - (after[place] - before[place]))
+        < 1e-2 + 1e-9 * after[place]
         for place, value in figures.items()
+        if value is not None and place is not None
     )

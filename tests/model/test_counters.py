@@ -39,7 +39,10 @@ def test_milliseconds_wrap_at_32_bits():
 
 def test_a_count_that_went_back_is_told():
     """Each count of requests, bytes or merges that is smaller marks another device, or a wrap."""
-    for field in ("reads", "writes", "read_bytes", "write_bytes", "read_merges", "write_merges"):
+    for field in (
+        "reads", "read_merges", "read_bytes", "writes", "write_merges", "write_bytes",
+        "discards", "discard_merges", "discard_bytes", "flushes",
+    ):  # fmt: skip
         smaller = replace(LATER, **{field: getattr(EARLIER, field) - 1})
 
         assert smaller.went_back_from(EARLIER)

@@ -59,6 +59,20 @@ def test_lines_that_did_not_change_are_not_parsed():
     assert interval.loads["sda"].read.ios == 1.5
 
 
+@pytest.mark.parametrize(
+    ("fields", "discard", "flush"), [(11, None, None), (15, 0, None), (17, 0, 0)]
+)
+def test_a_line_that_did_not_change_knows_what_its_kernel_counts(fields, discard, flush):
+    """Discards and flushes that the kernel does not count are unknown; what hangs is in flight."""
+    line = "8 0 sda " + " ".join("7" if place == 8 else "100" for place in range(fields))
+
+    load = diskstats.between(Sample(0.0, (line,)), Sample(1.0, (line,))).loads["sda"]
+
+    assert (load.read.ios, load.discard.ios, load.flush.ios) == (0, discard, flush)
+    assert load.in_flight_at_ends == 14
+    assert load.idle
+
+
 def test_a_device_that_comes_or_goes_has_no_rate():
     """Of one sample there is no growth; an event says what happened, the others keep their rates."""
     other = LINE.replace("sda", "sdb")
