@@ -17,9 +17,9 @@ from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, topology_events
 from stackmap.sampling.readings import Readings
 from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
-from stackmap.sources import diskstats, polled_state, uevent
+from stackmap.sources import diskstats, uevent
 from stackmap.sources.diskstats import Sample
-from stackmap.sources.polled_state import Polled, PolledDevices
+from stackmap.sources.polled_state import Polled, PolledDevices, polled_devices
 from stackmap.sources.uevent import ANYTHING_CHANGED, NO_CHANGES, UeventDelta
 
 SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
@@ -29,11 +29,9 @@ Rediscover = Callable[[Host], Topology]
 
 
 class Survey(NamedTuple):
-    """A topology and the state at that time of md arrays (``md_attributes``), and of what is polled."""
+    """A topology, its devices whose state is polled, and their state at that time."""
 
     topology: Topology
-    md_attributes: tuple[str, ...]
-    md_state: tuple[str, ...]
     to_poll: PolledDevices
     polled: Polled
 
@@ -233,12 +231,9 @@ class Watch:
         )
 
     def _md_state_changed(self) -> bool:
-        now = polled_state.md_state(self._host, self._current.md_attributes)
-        return now != self._current.md_state
+        return self._current.to_poll.md_state(self._host) != self._current.polled.md_state
 
 
 def _surveyed(host: Host, topology: Topology) -> Survey:
-    attributes = polled_state.md_attributes(topology)
-    md_state = polled_state.md_state(host, attributes)
-    to_poll = polled_state.polled_devices(host, topology)
-    return Survey(topology, attributes, md_state, to_poll, to_poll.poll(host))
+    to_poll = polled_devices(host, topology)
+    return Survey(topology, to_poll, to_poll.poll(host))

@@ -7,7 +7,7 @@ time to rediscover; progress is left out of it, and whether an array was written
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,20 +30,6 @@ POLLED_TARGETS = frozenset(
 )
 
 
-def md_attributes(topology: Topology) -> tuple[str, ...]:
-    """Return the paths that ``md_state`` reads."""
-    return _md_attributes(d for d in topology.devices.values() if d.kind is Kind.ARRAY)
-
-
-def _md_attributes(arrays: Iterable[Device]) -> tuple[str, ...]:
-    return tuple(f"{ROOT}/{array.name}/md/{what}" for array in arrays for what in MD_ATTRIBUTES)
-
-
-def md_state(host: Host, attributes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sync action and the number of missing members of each md array."""
-    return tuple(attribute(host, path) for path in attributes)
-
-
 @dataclass(frozen=True)
 class Polled:
     """The answers at one instant: ``dmsetup status``, the mounts, md's state, ``stat`` of its threads."""
@@ -61,11 +47,19 @@ class Polled:
 
 @dataclass(frozen=True)
 class PolledDevices:
-    """What there is to poll on a machine: mapped devices, md arrays, and md's threads."""
+    """The devices whose state is polled: mapped devices, md arrays and md's threads."""
 
     by_dm_name: Mapping[str, Device]
     arrays: tuple[Device, ...]
     threads: tuple[RaidThread, ...]
+
+    @cached_property
+    def _md_attributes(self) -> tuple[str, ...]:
+        return tuple(f"{ROOT}/{a.name}/md/{what}" for a in self.arrays for what in MD_ATTRIBUTES)
+
+    def md_state(self, host: Host) -> tuple[str, ...]:
+        """Return the sync action and the number of missing members of each md array."""
+        return tuple(attribute(host, path) for path in self._md_attributes)
 
     @property
     def have_figures(self) -> bool:
@@ -74,18 +68,17 @@ class PolledDevices:
 
     def poll(self, host: Host) -> Polled:
         """Ask; runs dmsetup only for targets with a status of their own."""
-        statuses = ""
+        statuses, md_state = "", self.md_state(host)
         if self.by_dm_name:
             try:
                 statuses = host.run(*STATUS)
             except SourceError:  # not root; sysfs does not have it
                 statuses = ""
         mounts = attribute(host, mountinfo.PATH)
-        state = md_state(host, _md_attributes(self.arrays))
-        return Polled(statuses, mounts, state, raid_threads.read(host, self.threads))
+        return Polled(statuses, mounts, md_state, raid_threads.read(host, self.threads))
 
     def reading(self, polled: Polled, time: float) -> StatusReading:
-        """Return what was *polled* at *time*."""
+        """Return the status of dm targets, arrays and threads that *polled* has, as of *time*."""
         targets = {**dict(self._targets(polled.statuses)), **dict(self._md_states(polled.md_state))}
         threads = dict(raid_threads.parse(self.threads, polled.stats))
         return StatusReading(time, targets, threads)
@@ -105,7 +98,7 @@ class PolledDevices:
 
 
 def polled_devices(host: Host, topology: Topology) -> PolledDevices:
-    """Return what there is to poll."""
+    """Return the devices of *topology* whose state the kernel does not announce."""
     devices = topology.devices.values()
     wanted = {d.dm_name: d for d in devices if d.dm_name and d.target in POLLED_TARGETS}
     arrays = tuple(d for d in devices if d.kind is Kind.ARRAY)
