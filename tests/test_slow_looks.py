@@ -13,7 +13,7 @@ import pytest
 from stackmap.cli.record import UNREAD, samples
 from stackmap.discover import discover
 from stackmap.errors import ParseError, SourceMissing
-from stackmap.host.background_thread import ThreadedAnswer
+from stackmap.host.background import ThreadedAnswer
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.sampling import readings as readings_module

@@ -13,8 +13,8 @@ from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
+from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
-from stackmap.host.unprivileged import UnprivilegedHost
 from stackmap.measurement.machines import listen
 from stackmap.render.text import safe
 from stackmap.sampling.downsampling import counted_on

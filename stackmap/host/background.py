@@ -1,12 +1,13 @@
 """
-Questions answered in the background while sampling goes on, in a recording.
+Questions answered in the background while sampling goes on: in a thread, or in a recording.
 
-A recording holds the answers in the frame in which all of them had arrived.
+A recording has the answers in the frame in which all of them had arrived.
 Until then it answers ``PENDING`` to ``BACKGROUND``, a question for recordings only.
 """
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -34,3 +35,37 @@ class ReplayedAnswer(Generic[T]):
         """Return it."""
         self.taken = True
         return self._ask()
+
+
+class ThreadedAnswer(Generic[T]):
+    """The result of *ask*, from a daemon thread, which does not keep the program from ending."""
+
+    def __init__(self, ask: Callable[[], T]) -> None:
+        from threading import Event, Thread  # 3 ms
+
+        self._ask = ask
+        self._done = Event()
+        self._results: list[T] = []
+        self._error: Exception | None = None
+        Thread(target=self._run, daemon=True).start()
+
+    def ready(self, seconds: float) -> bool:
+        """Wait up to *seconds* for it; return whether it is there."""
+        return self._done.wait(seconds)
+
+    def result(self) -> T:
+        """Wait for it and return it, or raise the error of *ask*."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+    def _run(self) -> None:
+        # Only the main thread takes signals: ``SegmentWriter`` blocks them there while it writes.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self._results.append(self._ask())
+        except Exception as error:  # noqa: BLE001 - any error is raised again in ``result``
+            self._error = error
+        finally:
+            self._done.set()

@@ -1,4 +1,4 @@
-"""Paths of answers in a capture, and the encoding of their text."""
+"""Answers in a capture: their paths, the encoding of their text, and udev's format."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ def command_file(command: tuple[str, ...]) -> str:
 def udev_file(number: str) -> str:
     """Return the path of udev's record of block device *number*."""
     return f"/run/udev/data/b{number}"
+
+
+def parse_udev(text: str) -> dict[str, str]:
+    """
+    Return the ``E:`` properties of a file of udev's database, with its ``S:`` links as DEVLINKS.
+
+    Not read through pyudev: importing it and ctypes takes as long as a whole command,
+    and libudev reads this very file, as ``lsblk --sysroot`` does.
+    """
+    lines = [line for line in text.splitlines() if line[1:2] == ":"]
+    properties = dict(line[2:].split("=", 1) for line in lines if line[0] == "E" and "=" in line)
+    links = ["/dev/" + line[2:] for line in lines if line[0] == "S"]
+    if links:
+        properties["DEVLINKS"] = " ".join(links)
+    return properties
 
 
 def decoded(content: bytes) -> str:

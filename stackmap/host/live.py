@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host import Answer, Host, Json
-from stackmap.host.capture_paths import decoded, udev_file
-from stackmap.host.udev_record import parse_udev
+from stackmap.host.capture_paths import decoded, parse_udev, udev_file
 
 if TYPE_CHECKING:
     from stackmap.host.command import Command
@@ -148,7 +147,7 @@ class LiveHost:
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Start *ask* in a thread."""
         # 3 ms, needed only after a change
-        from stackmap.host.background_thread import ThreadedAnswer
+        from stackmap.host.background import ThreadedAnswer
 
         return ThreadedAnswer(partial(ask, self))
 

@@ -37,8 +37,7 @@ from typing import Any, NamedTuple
 
 from stackmap.errors import CaptureError
 from stackmap.host.capture_paths import encoded
-from stackmap.host.instants import is_instant
-from stackmap.host.recorded_text import recorded_text
+from stackmap.host.recorded_text import is_instant, recorded_text
 
 FOLDER = "/log"
 ENDING = ".gz"

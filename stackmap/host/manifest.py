@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
 from stackmap.host.file_tree import FileTree
-from stackmap.host.instants import is_instant
 from stackmap.host.log import FOLDER
-from stackmap.host.recorded_text import parse_json
+from stackmap.host.recorded_text import is_instant, parse_json
 from stackmap.host.timeline import NumberedFrames, Warn
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Limits for the answers of a capture: what Python needs for a text may be 25 times its bytes."""
+"""Limits for what a capture contains; what Python needs for a text may be 25 times its bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from stackmap.host.capture_paths import decoded
 
 MAX_LINES = 400_000  # of an answer; a table of 20,000 devices has as many lines as segments
 MAX_JSON_VALUES = 1_500_000  # the report of 20,000 LVs has 700,000
+END_OF_TIME = 253402300800  # the beginning of the year 10,000; later instants cannot be shown
+
+
+def is_instant(time: float) -> bool:
+    """Whether *time* is from 1970 on and before the year 10,000; False for NaN."""
+    return 0 <= time < END_OF_TIME
 
 
 def recorded_text(content: bytes, path: str) -> str:

@@ -1,12 +1,12 @@
-"""A host in front of a host that hands every answer to a recorder."""
+"""Hosts in front of a host: one hands every answer to a recorder, one refuses what needs root."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
-from stackmap.errors import SourceError
+from stackmap.errors import SourceDenied, SourceError
 from stackmap.host import Answer, Host, Json
 from stackmap.host.capture import LISTING, REFUSALS
 from stackmap.host.capture_paths import command_file, udev_file
@@ -91,6 +91,37 @@ class InterceptingHost:
             raise
         self._record_answer((question, path, text(value)))
         return value
+
+
+class UnprivilegedHost(InterceptingHost):
+    """
+    Pass on what an ordinary user may ask of *host*, and refuse what needs root.
+
+    Recording asks through it once more, so that a capture taken by root also has
+    the files that are read without dmsetup.
+    """
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host, lambda _: None)
+
+    def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
+        """Ask in the background, equally unprivileged."""
+        return self._host.in_background(lambda host: ask(UnprivilegedHost(host)))
+
+    def start(self, *command: str) -> None:
+        """Do nothing: ``run`` refuses."""
+
+    def run(self, *command: str) -> NoReturn:
+        """Refuse: every command that stackmap runs needs root."""
+        raise SourceDenied(f"{' '.join(command[:2])}: needs root")
+
+    def volumes(self) -> NoReturn:
+        """Refuse: libblockdev needs root."""
+        raise SourceDenied("libblockdev: needs root")
+
+    def arrays(self) -> NoReturn:
+        """Refuse: libblockdev needs root."""
+        raise SourceDenied("libblockdev: needs root")
 
 
 class RecordedBackgroundAnswer(Generic[T]):

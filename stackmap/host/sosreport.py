@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from stackmap.errors import SourceMissing
+from stackmap.host.capture_paths import parse_udev
 from stackmap.host.file_tree import FileTree
 from stackmap.host.recorded_text import recorded_text
-from stackmap.host.udev_record import parse_udev
 
 COMMANDS = "/sos_commands"
 BLOCK = f"{COMMANDS}/block"

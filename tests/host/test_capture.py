@@ -9,9 +9,8 @@ import pytest
 
 from stackmap.errors import CaptureError, OutputRefused, SourceDenied, SourceMissing, SourceTimeout
 from stackmap.host.capture import CapturedHost
-from stackmap.host.capture_paths import command_file
+from stackmap.host.capture_paths import command_file, parse_udev
 from stackmap.host.recording import RecordingHost
-from stackmap.host.udev_record import parse_udev
 
 
 class Pretender:
