@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from stackmap.discover import inference
-from stackmap.discover.base_device import base_device
-from stackmap.discover.discovered import Discovered
+from stackmap.discover.discovered import Discovered, base_device
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Kind
 from stackmap.model.topology import Edge
@@ -17,8 +16,6 @@ from stackmap.sources.dm import MappedDevice
 from stackmap.sources.dm_targets import ACTIVE, DAMAGE, Target, status_of, target
 from stackmap.sources.dm_targets.segment import DmStatus, Segment
 from stackmap.sources.sysfs import Block
-
-# Errors of a reader that takes the words of a malformed table by position.
 
 
 def read(scan: Scan, block: Block) -> Discovered:

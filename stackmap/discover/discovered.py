@@ -1,12 +1,15 @@
-"""What a reader learned about one device."""
+"""What readers learn about a device: the fields that sysfs has for all of them, and the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from stackmap.model.device import Device
+from stackmap.discover.scan import Scan
+from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Edge
+from stackmap.sources import sysfs
+from stackmap.sources.sysfs import Block
 
 NOTHING: Mapping[str, str] = {}
 
@@ -23,3 +26,37 @@ class Discovered(NamedTuple):
     edges: tuple[Edge, ...] = ()
     states: Mapping[str, str] = NOTHING
     uncertainties: tuple[str, ...] = ()
+
+
+def base_device(
+    scan: Scan,
+    block: Block,
+    kind: Kind,
+    *,
+    geometry: bool = False,
+    size: int | None = None,
+    read_only: bool | None = None,
+) -> Device:
+    """
+    Return the device with the fields that every kind has; *geometry*: its kind needs the queue limits.
+
+    *size* and *read_only*: if already known.
+    """
+    # ``iostats``: whether the kernel counts this device at all; on dm-raid also whether it counts twice.
+    wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
+    wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
+    wanted += sysfs.SETTINGS if scan.geometry else ()
+    queue = sysfs.queue(scan.host, block, wanted) if wanted else {}
+    if scan.geometry:
+        queue |= sysfs.alignment(scan.host, block)
+    rotational = queue.get("rotational")
+    return Device(
+        name=block.name,
+        kind=kind,
+        number=block.number,
+        size=sysfs.size(scan.host, block) if size is None else size,
+        diskseq=block.diskseq,
+        read_only=sysfs.read_only(scan.host, block) if read_only is None else read_only,
+        queue=queue,
+        rotational=None if rotational is None else rotational == "1",
+    )

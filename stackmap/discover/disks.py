@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from stackmap.discover.base_device import base_device
-from stackmap.discover.discovered import Discovered
+from stackmap.discover.discovered import Discovered, base_device
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Kind, Role
 from stackmap.model.topology import Edge

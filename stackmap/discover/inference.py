@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.discover.base_device import base_device
-from stackmap.discover.discovered import Discovered
+from stackmap.discover.discovered import Discovered, base_device
 from stackmap.discover.scan import Scan
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout, layout

@@ -55,12 +55,10 @@ class Directory:
 
     def write(self, name: str, content: bytes) -> None:
         """Write *content* to the file *name*; a file of that name is replaced."""
-        folder, _, last = name.rpartition("/")
-        with self._below(folder) as place:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(last, dir_fd=place)
-            with open(os.open(last, _NEW_FILE, PRIVATE_FILE, dir_fd=place), "wb") as file:
-                file.write(content)
+        with contextlib.suppress(FileNotFoundError):
+            self.remove(name)
+        with open(self.create(name), "wb") as file:
+            file.write(content)
 
     def link(self, old: str, new: str) -> None:
         """Give the file *old* a second name; ``FileExistsError`` if *new* exists."""

@@ -26,26 +26,10 @@ ENTRY_BYTES = 300  # what Python needs to keep a path, besides its letters
 MAX_FILE = 32 << 20  # bytes; all answers of a host with 2,000 devices take 20 MB
 MAX_NAME = 1024  # characters
 MAX_DEPTH = 40  # folders; a path of sysfs has up to 15
-USED_TOPS = frozenset(
-    [
-        "capture.json",
-        "capture.json.new",
-        "answers.tar.gz",
-        "volumes.json",
-        "arrays.json",
-        "proc",
-        "sys",
-        "run",
-        "cmd",
-        "log",
-        "frames",
-        "etc",
-        "var",
-        "dev",
-        "sos_commands",
-        ".names",
-    ]
-)
+USED_TOPS = frozenset((
+    "capture.json", "capture.json.new", "answers.tar.gz", "volumes.json", "arrays.json", ".names",
+    "proc", "sys", "run", "cmd", "log", "frames", "etc", "var", "dev", "sos_commands",
+))  # fmt: skip
 MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
 
 
@@ -178,9 +162,7 @@ class ArchiveTree:
             elif member.type is MemberType.FILE:
                 self._files[name] = archive.content(member.size)
             else:
-                raise CaptureError(
-                    f"{self._path}: refused: {member.name!r} is a device, pipe or hard link"
-                )
+                raise self._refusal(f"{member.name!r} is a device, pipe or hard link")
             self._list(name)
 
     def _list(self, path: str) -> None:
@@ -199,8 +181,8 @@ class ArchiveTree:
     def _charge(self, size: int) -> None:
         self._room -= size
         if self._room < 0:
-            raise CaptureError(
-                f"{self._path}: refused: needs more than {MAX_MEMORY >> 20} MiB of memory; "
+            raise self._refusal(
+                f"needs more than {MAX_MEMORY >> 20} MiB of memory; "
                 "if you trust it, unpack it and give the directory"
             )
 
@@ -230,11 +212,9 @@ class ArchiveTree:
         """Return *name* as an absolute path in the tree."""
         parts = [part for part in name.split("/") if part not in ("", ".")]
         if name.startswith("/") or ".." in parts:
-            raise CaptureError(f"{self._path}: refused: {name[:80]!r} lies outside of the capture")
+            raise self._refusal(f"{name[:80]!r} lies outside of the capture")
         if len(name) > MAX_NAME or len(parts) > MAX_DEPTH:
-            raise CaptureError(
-                f"{self._path}: refused: a name of {len(name)} characters in {len(parts)} folders"
-            )
+            raise self._refusal(f"a name of {len(name)} characters in {len(parts)} folders")
         return "/" + "/".join(parts)
 
     def _safe_target(self, name: str, target: str) -> str:
@@ -243,10 +223,11 @@ class ArchiveTree:
         for part in target.split("/"):
             depth += -1 if part == ".." else part not in ("", ".")
             if depth < 0 or target.startswith("/"):
-                raise CaptureError(
-                    f"{self._path}: refused: a link out of the capture, {name!r} to {target!r}"
-                )
+                raise self._refusal(f"a link out of the capture, {name!r} to {target!r}")
         return target
+
+    def _refusal(self, why: str) -> CaptureError:
+        return CaptureError(f"{self._path}: refused: {why}")
 
 
 class RecordingTree:

@@ -66,7 +66,7 @@ class TarReader:
         while (header := self._header()) is not None:
             kind, size = header[156:157], _number(header[124:136])
             if size < 0:
-                raise CaptureError(f"{self._path}: damaged: a member of negative size")
+                raise self._error("damaged: a member of negative size")
             if kind in (LONG_NAME, LONG_TARGET, PAX, PAX_GLOBAL):
                 long |= self._extension(kind, size)
                 continue
@@ -90,16 +90,13 @@ class TarReader:
         if not header.strip(b"\0") and self._read > BLOCK:
             return None
         if len(header) < BLOCK or _checksum(header) != _number(header[148:156]):
-            raise CaptureError(
-                f"{self._path}: not a capture, or damaged: no tar header"
-                f" at byte {self._read - len(header)}; {WHAT_A_CAPTURE_IS}"
-            )
+            raise self._not_a_tar(f"no tar header at byte {self._read - len(header)}")
         return header
 
     def _extension(self, kind: bytes, size: int) -> dict[str, str]:
         """Return the fields of the next member that do not fit its header."""
         if size > MAX_HEADER:
-            raise CaptureError(f"{self._path}: refused: a header of {size} bytes in the tar")
+            raise self._error(f"refused: a header of {size} bytes in the tar")
         raw = self._exactly(size)
         self._skip(-size % BLOCK)
         if kind == PAX_GLOBAL:
@@ -111,7 +108,7 @@ class TarReader:
     def _exactly(self, size: int) -> bytes:
         content = self._bytes(size)
         if len(content) < size:
-            raise CaptureError(f"{self._path}: damaged: the tar ends within a member")
+            raise self._error("damaged: the tar ends within a member")
         return content
 
     def _skip(self, size: int) -> None:
@@ -122,15 +119,17 @@ class TarReader:
     def _bytes(self, size: int) -> bytes:
         self._read += size
         if self._read > MAX_UNPACKED:
-            raise CaptureError(
-                f"{self._path}: refused: unpacks to more than {MAX_UNPACKED >> 20} MiB"
-            )
+            raise self._error(f"refused: unpacks to more than {MAX_UNPACKED >> 20} MiB")
         try:
             return self._stream.read(size)
         except (EOFError, zlib.error, ValueError) as error:
-            raise CaptureError(
-                f"{self._path}: not a capture, or damaged: {error}; {WHAT_A_CAPTURE_IS}"
-            ) from error
+            raise self._not_a_tar(str(error)) from error
+
+    def _error(self, what: str) -> CaptureError:
+        return CaptureError(f"{self._path}: {what}")
+
+    def _not_a_tar(self, why: str) -> CaptureError:
+        return self._error(f"not a capture, or damaged: {why}; {WHAT_A_CAPTURE_IS}")
 
 
 class _XzStream(io.RawIOBase):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from stackmap.analysis.averages import average
 from stackmap.errors import UsageError
 from stackmap.measurement.selection import IntervalSelection
-from stackmap.sampling import select, select_intervals, since_boot
+from stackmap.sampling import select, since_boot, without_summaries
 from stackmap.sampling.snapshots import only_same_devices
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Source(ABC):
             found, which = average(found), "all"
         if self.live and which == "all":
             return found  # interrupted before the end of the first interval, there is none
-        return select_intervals(found, which, self.name)
+        return select(without_summaries(found), which, self.name)
 
     def close(self) -> None:  # noqa: B027 - only a text has something to close
         """Close what was opened."""

@@ -30,15 +30,6 @@ def since_boot(host: Host) -> Interval:
     return diskstats.since_boot(sample, uptime.read(host))
 
 
-def select_intervals(reports: Iterable[Interval], which: str, source: str) -> Iterator[Interval]:
-    """
-    Yield the intervals that *which* selects, see ``select``.
-
-    A text's own averages count only if the text has no other intervals.
-    """
-    return select(_without_summaries(reports), which, source)
-
-
 def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
     """
     Yield the *reports* that *which* selects: a number from 1, "last" or "all".
@@ -69,8 +60,8 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
     raise NoInterval(f"{source}: {NEED_TWO}")
 
 
-def _without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield the intervals as they come; if there are none, the text's own averages."""
+def without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:
+    """Yield the intervals as they come; a text's own averages only if it has no other intervals."""
     summaries: list[Interval] = []
     found = False
     for report in reports:

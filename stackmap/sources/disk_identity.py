@@ -7,12 +7,25 @@ knows. A serial is on VPD page 0x80, after four bytes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from stackmap.host import Host
 from stackmap.sources import udev
+from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block, attribute, list_names
-from stackmap.sources.udev import Identity
 
 _UNPRINTED = "".join(map(chr, range(33)))
+
+# Properties with a serial, in lsblk's order: SCSI's is printed on the disk, ID_SERIAL_SHORT may be a WWN.
+SERIALS = ("SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT")
+
+
+class Identity(NamedTuple):
+    """Model, serial and WWN of a disk; "" if unknown."""
+
+    model: str = ""
+    serial: str = ""
+    wwn: str = ""
 
 
 def identity(host: Host, block: Block) -> Identity:
@@ -35,7 +48,7 @@ def identity(host: Host, block: Block) -> Identity:
     serial = ask("serial") or ask_block("serial") or _vpd_serial(host, path, entries)
     scsi = block.name.startswith("sd") and (not serial or vendor == "ATA")
     if scsi or ("device" in block.entries and not entries - {"block"}):
-        record = udev.identity(udev.properties(host, block.number))
+        record = _by_udev(udev.properties(host, block.number))
         model, serial = record.model or model, record.serial or serial
         vendor = "" if record.model else vendor
     # virtio's vendor is only a number.
@@ -60,6 +73,20 @@ def wwn(wwid: str) -> str:
     '0x5000c500a1b2c3d4'
     """
     return "0x" + wwid.removeprefix("naa.") if wwid.startswith("naa.") else wwid
+
+
+def _by_udev(record: dict[str, str]) -> Identity:
+    r"""
+    Return model, serial and WWN from udev's properties.
+
+    In the ``_ENC`` property special characters are ``\xNN``; in the others they are underscores.
+    """
+    model = unmangle(record.get("ID_MODEL_ENC", "")) or record.get("ID_MODEL", "")
+    return Identity(
+        model=model.strip(),
+        serial=next((record[key] for key in SERIALS if record.get(key)), ""),
+        wwn=record.get("ID_WWN_WITH_EXTENSION") or record.get("ID_WWN") or "",
+    )
 
 
 def _vpd_serial(host: Host, path: str, entries: frozenset[str]) -> str:

@@ -105,7 +105,9 @@ def parse(text: str) -> dict[str, DmInfo]:
     """
     first, _, rest = text.partition("\n")
     if first.split() == COLUMNS:
-        lines = (_padded(line.split()) for line in rest.splitlines())
+        # A device may lack the uuid, the last column.
+        rows = (line.split() for line in rest.splitlines())
+        lines = (words + [""] * (len(COLUMNS) - len(words)) for words in rows)
     else:
         lines = (line.split("|") for line in text.splitlines())
     return {
@@ -115,11 +117,6 @@ def parse(text: str) -> dict[str, DmInfo]:
         for words in lines
         if len(words) >= 5 and len(words[3]) == 4
     }
-
-
-def _padded(words: list[str]) -> list[str]:
-    """Return the words of a row of ``dmsetup info -c``, with "" for the uuid it may lack."""
-    return words + [""] * (len(COLUMNS) - len(words))
 
 
 def _from_sysfs(host: Host, block: Block) -> DmInfo:

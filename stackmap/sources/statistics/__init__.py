@@ -13,23 +13,22 @@ from collections.abc import Callable, Iterable, Iterator
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.sources.statistics import (
+    diskstats_copies,
     missing_header,
     sadf,
     sysstat_json,
     table_reader,
-    timed_diskstats,
-    untimed_diskstats,
 )
 from stackmap.sources.statistics.text_lines import Lines
 
 # Each format: whether it begins in a line, and its reader.
-FORMATS: tuple[tuple[Callable[[str], bool], Callable[[Lines], Iterator[Interval]]], ...] = (
-    (sysstat_json.begins, sysstat_json.read),
-    (sadf.begins_csv, sadf.read_csv),
+FORMATS: tuple[tuple[Callable[[str], object], Callable[[Lines], Iterator[Interval]]], ...] = (
+    (sysstat_json.BEGINNING.search, sysstat_json.read),
+    (sadf.CSV_HEADING.match, sadf.read_csv),
     (sadf.begins_tabs, sadf.read_tabs),
-    (sadf.begins_xml, sadf.read_xml),
-    (timed_diskstats.begins, timed_diskstats.read),
-    (untimed_diskstats.begins, untimed_diskstats.read),
+    (sadf.XML_BEGINNING.search, sadf.read_xml),
+    (diskstats_copies.STAMP.match, diskstats_copies.read_timed),
+    (diskstats_copies.DEVICE.match, diskstats_copies.read_untimed),
 )
 
 MAX_UNUSED_LINES = 500_000  # in a row

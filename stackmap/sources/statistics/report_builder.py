@@ -57,11 +57,6 @@ class TextReport:
             load = Load()
         self.add(name, load)
 
-    def require_few(self) -> None:
-        """Raise ``InputError`` if it has more than ``MAX_DEVICES``."""
-        if len(self.loads) > MAX_DEVICES:
-            raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
-
     def note(self, notes: Iterable[str]) -> None:
         """Add caveats, each once."""
         self.notes.update(dict.fromkeys(notes))
@@ -87,7 +82,8 @@ class ReportBuilder:
     """
     The ``current`` report (None before its heading), and the complete ones (``done``).
 
-    ``begun``: the number of reports begun, to detect a new one.
+    ``begun``: the number of reports begun, to detect a new one. ``since_boot``: whether the
+    next report of iostat is since boot.
     """
 
     def __init__(self) -> None:
@@ -100,7 +96,7 @@ class ReportBuilder:
         self._seen: set[str] = set()  # the devices the last of them has had
         self._before: tuple[str, ...] = ()  # sar's time in the last row
         self._stamp = ""
-        self._since_boot = False
+        self.since_boot = False
         self._events: list[str] = []
         self._machine = UNKNOWN_MACHINE
 
@@ -131,7 +127,8 @@ class ReportBuilder:
             if is_rounded(row.words):
                 report.note([APPROXIMATE])
         self._seen.add(name)
-        report.require_few()
+        if len(report.loads) > MAX_DEVICES:
+            raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
         return report
 
     def table(self, heading: Heading, loads: dict[str, Load], notes: Iterable[str]) -> None:
@@ -150,11 +147,7 @@ class ReportBuilder:
         """Take the first line of a run: iostat's first report is since boot."""
         self.end()
         self._machine = machine
-        self._since_boot, self._stamp = True, ""
-
-    def skip_since_boot(self) -> None:
-        """Note that the next report is not the first one."""
-        self._since_boot = False
+        self.since_boot, self._stamp = True, ""
 
     def event(self, event: str) -> None:
         """Take an event before the next report."""
@@ -187,11 +180,11 @@ class ReportBuilder:
             self._stamp if stamp is None else stamp, events=self._events, machine=self._machine
         )
         report.time = instant(report.stamp)
-        report.since_boot = self._since_boot and not heading.sar
+        report.since_boot = self.since_boot and not heading.sar
         report.note(heading.layout.notes)
         self.begun += 1
         self.current, self._sar = report, heading.sar
-        self._stamp, self._since_boot, self._events = "", False, []
+        self._stamp, self.since_boot, self._events = "", False, []
         self._tables, self._seen = {heading.layout.names}, set()
         return report
 

@@ -30,22 +30,12 @@ ATTRIBUTE = re.compile(r'([\w-]+)="([^"<>]*)"')
 LONGEST_TAG = 4096
 
 
-def begins_csv(line: str) -> bool:
-    """Whether it is a heading of ``sadf -d``."""
-    return CSV_HEADING.match(line) is not None
-
-
 def begins_tabs(line: str) -> bool:
     """Whether it is a line of ``sadf -p``."""
     words = line.split("\t")
     if len(words) not in {5, 6} or not words[1].removeprefix("-").isdecimal():
         return False
     return words[2].isdecimal() or CLOCK.search(words[2]) is not None
-
-
-def begins_xml(line: str) -> bool:
-    """Whether XML of ``sadf -x`` begins in it."""
-    return XML_BEGINNING.search(line) is not None
 
 
 def read_csv(lines: Lines) -> Iterator[Interval]:
@@ -57,7 +47,7 @@ def read_csv(lines: Lines) -> Iterator[Interval]:
         if len(words) < 3:
             lines.push_back(line)
             break
-        if begins_csv(line):
+        if CSV_HEADING.match(line):
             names = [word.removesuffix("[...]").strip() for word in words[3:]]
             columns = tuple(names[1:]) if names[:1] == [DEV] else ()
         elif words[3:4] and words[3].startswith(RESTART):

@@ -44,11 +44,6 @@ TRUNCATED = "cut off: the last device lacks figures"
 Device = dict[str, str | float]
 
 
-def begins(line: str) -> bool:
-    """Whether sysstat's JSON begins in *line*."""
-    return BEGINNING.search(line) is not None
-
-
 def read(lines: Lines) -> Iterator[Interval]:
     """Yield the reports, up to a line that is not JSON."""
     reader = JsonReader()

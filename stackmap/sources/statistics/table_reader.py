@@ -226,7 +226,7 @@ class TableReader:
         elif line_types.ELISION.match(line) or (
             "iostat" in line and line_types.SKIPS_FIRST.search(line)
         ):
-            reports.skip_since_boot()
+            reports.since_boot = False
         else:
             # A fence ends an article's example, but sar's rows have their time and may go on.
             fenced = line_types.FENCE in line and self.heading and not self.heading.sar

@@ -7,7 +7,7 @@ import pytest
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.sources.statistics import intervals
-from stackmap.sources.statistics.untimed_diskstats import NO_LENGTH, SINCE_BOOT
+from stackmap.sources.statistics.diskstats_copies import NO_LENGTH, SINCE_BOOT
 
 OLD = "   8       0 sda 2 3 5 7 11 13 17 19 0 23 29\n"
 NEWER = " 253       2 dm-2 2 0 5 7 11 0 17 19 0 23 29 31 37 41 43 47 53\n"
