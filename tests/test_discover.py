@@ -15,7 +15,7 @@ def edges(topology):
 
 
 def test_a_disk_and_its_partition():
-    """A partition stands on its disk from where it starts."""
+    """A partition is above its disk, at its start."""
     part = {
         "/sys/block/sda/sda1/uevent": "MAJOR=8\nMINOR=1\nDEVTYPE=partition\n",
         "/sys/block/sda/sda1/partition": "1\n",
@@ -50,7 +50,7 @@ TWO_SEGMENTS = SDA | SDB | mapped(0, "vg-lv", lvm_uuid(7), 6144, below=("sda", "
 
 
 def test_an_lv_of_several_segments():
-    """An edge a segment, so that what lies where can be told."""
+    """One edge per segment, so that the placement is known."""
     commands = {
         "dmsetup table": "vg-lv: 0 2048 linear 8:0 11\nvg-lv: 2048 4096 linear 8:16 13\n",
         "dmsetup status": "vg-lv: 0 2048 linear \nvg-lv: 2048 4096 linear \n",
@@ -88,7 +88,7 @@ def test_dmsetup_is_not_run_where_nothing_is_mapped():
 
 
 def test_a_table_in_a_form_not_known():
-    """The edges are sysfs' then, and it is said."""
+    """The edges then come from sysfs, and the topology says so."""
     commands = {"dmsetup table": "vg-lv: 0 6144 linear 8:0\n", "dmsetup status": ""}
     commands["dmsetup table"] = "vg-lv: 0 6144 striped many 128 8:0 0 8:16 0\n"
     topology = discover(DrawnHost(TWO_SEGMENTS, commands))
@@ -106,7 +106,7 @@ def test_a_target_of_tomorrow():
 
 
 def test_a_suspended_device_is_marked():
-    """Whatever its status says; without root too."""
+    """With any status, and without root."""
     files = SDA | mapped(0, "slow", below=("sda",)) | {"/sys/block/dm-0/dm/suspended": "1\n"}
     assert "suspended" == discover(DrawnHost(files))["dm-0"].state
 
@@ -202,7 +202,7 @@ def test_a_btrfs_uses_all_its_devices():
     ],
 )
 def test_a_level_follows_from_sizes(extents, expected):
-    """How many times its member's size a volume is, tells the level: LVM's RAID6 has 5 or more."""
+    """The level follows from the volume's size in members; LVM's RAID6 has 5 or more."""
     size, members = extents
     files = dict(SDA)
     for place, length in enumerate(members):
@@ -239,7 +239,7 @@ def test_a_disk_by_what_is_printed_on_it():
 
 
 def test_a_network_block_device():
-    """Its driver calls all of them solid: what is at the other end is not known. One not connected is none."""
+    """Its driver reports all as non-rotational, so the medium is unknown. An unconnected one is left out."""
     files = block("nbd0", "43:0", pid="4711", queue__rotational="0") | block("nbd1", "43:32", 0)
     files |= {"/proc/4711/comm": "qemu-nbd\n"}
 
@@ -251,7 +251,7 @@ def test_a_network_block_device():
 
 
 def test_thousands_of_devices_are_not_asked_one_by_one():
-    """dmsetup tells names, uuids, suspension and read-only of all at once, sysfs the same one by one."""
+    """dmsetup and sysfs give the same names, uuids, suspension and read-only state."""
     files = block("sda", "8:0") | mapped(0, "vg-lv", lvm_uuid(7), below=("sda",), ro="1")
     files["/sys/block/dm-0/dm/suspended"] = "1\n"
     files["/proc/partitions"] = "8 0 1024 sda\n254 0 1024 dm-0\n"

@@ -155,7 +155,7 @@ unused devices: <none>
 
 
 def test_arrays_of_mdstat(tmp_path):
-    """Levels, layouts, states and members; which of three members are in sync is not said where two are."""
+    """Levels, layouts, states and members; if two of three members are in sync, which ones is unknown."""
     names = [f"sd{letter}" for letter in "abcdefghi"]
     lines = [f"8 {16 * place} 1048576 {name}\n" for place, name in enumerate(names)]
     lines += [f"9 {number} 2093056 md{number}\n" for number in (1, 2, 3)]
@@ -181,7 +181,7 @@ def test_a_member_that_is_not_there_is_named(tmp_path):
 
 @pytest.mark.parametrize("layout", ["", "0", "x"])
 def test_a_raid10_layout_that_cannot_be_read_is_unknown(tmp_path, layout):
-    """It is not one copy without redundancy."""
+    """The layout is not reported as one copy without redundancy."""
     files = {"level": "raid10", "raid_disks": "4", "chunk_size": "524288", "layout": layout}
     for name, text in files.items():
         write(tmp_path, f"/sys/block/md0/md/{name}", text + "\n")
@@ -206,7 +206,7 @@ def test_a_bcachefs_uses_all_its_devices(tmp_path, source):
 
 
 def test_files_padded_with_nuls(machine, tmp_path, request):
-    """GNU tar of a live /sys pads each file to a page: no device and no edge is lost, and it is said."""
+    """GNU tar of a live /sys pads each file to a page: no device or edge is lost, and a warning says so."""
     name = request.node.callspec.params["machine"]
     _, whole = machine
     copy = tmp_path / "copy"

@@ -68,7 +68,7 @@ def intervals(host, count):
 
 
 def replayed(directory, count=None):
-    """The intervals of a recording, as every command gets them."""
+    """Return the intervals of a recording, as every command gets them."""
     source = CaptureSource(CapturedHost(str(directory)))
     return [interval for _, interval in source.intervals(count=count)]
 
@@ -81,7 +81,7 @@ def rates(found):
 
 @pytest.mark.parametrize("count", [1, 3, 10, 25])
 def test_both_ends_have_the_status(count):
-    """However short the run is, its rates are those of its whole length."""
+    """For any length of a run, its rates cover the whole run."""
     assert rates(intervals(Cached(), count)) == pytest.approx((count, 9, 1, 2))
 
 
@@ -95,7 +95,7 @@ def test_a_replay_has_the_readings_of_the_live_run(count, tmp_path):
 
 @pytest.mark.parametrize("quiet_from", [3, 12])
 def test_an_idle_end_lowers_the_rates(quiet_from, tmp_path):
-    """A replay cannot tell the last two equal answers apart: its last one may be a period earlier."""
+    """A replay cannot distinguish the last two equal answers: its last reading may be one period earlier."""
     with RecordingHost(Cached(quiet_from), str(tmp_path / "c")) as host:
         live = status_changes(readings_of(intervals(host, 25)))["dm-0"]
     again = status_changes(readings_of(replayed(tmp_path / "c")))["dm-0"]
@@ -163,7 +163,7 @@ def test_md_says_what_it_does(tmp_path):
 
 
 def test_another_device_of_that_name_has_no_rate_across():
-    """Its identity differs: what it counted before belongs to the other one."""
+    """Its identity differs, so earlier counts belong to the other device."""
     counts = {"read_hits": 5}
     readings = [
         StatusReading(1.0, {"dm-0": TargetStatus("one", "active", counts)}),

@@ -64,7 +64,7 @@ class Slow(Machine):
 
 
 def rows(host, count):
-    """Every interval's topology, rates by name, and events."""
+    """Return each interval's topology, rates by name, and events."""
     with contextlib.suppress(SourceMissing):
         uevent.read(host)
     watch = Watch(host, discover(host), discover)
@@ -79,7 +79,7 @@ def at(number, step):
 
 
 def test_samples_go_on_while_it_is_read():
-    """A device that stays has its rate in every interval, one of a second each."""
+    """A device that stays has its rate in every interval of one second."""
     found = rows(Slow(at(3, replace_quickly), delay=7), 20)
     assert [rates["sda"] for _, rates, _ in found] == [7] * 20
 
@@ -121,7 +121,7 @@ def test_a_newcomer_is_not_called_by_the_name_of_who_went():
 
 
 def test_what_takes_a_command_is_asked_aside():
-    """A file system is mounted, and no event: it is seen when it was asked for, no figure is lost meanwhile."""
+    """A mount causes no uevent: it appears after the next poll, and no figure is lost."""
     steps = at(45, lambda machine: machine.mount(1))
     machine = Slow(steps, delay=7)
     found = rows(machine, 90)
@@ -142,7 +142,7 @@ def test_one_that_is_replaced_while_that_is_asked_has_no_rate_across():
 
 
 def test_where_nobody_tells_who_none_has_figures():
-    """The count of events says that something changed: until it is known what, no rate is sure."""
+    """The count of events changed: until the survey ends, there are no rates."""
     found = rows(Slow(at(3, replace_quickly), delay=4, listens=False), 20)
     blank = [number for number, (_, rates, _) in enumerate(found) if not rates]
 
@@ -230,7 +230,7 @@ def test_a_window_that_begins_while_it_is_read_knows_it_at_last(tmp_path):
 
 
 def test_the_last_sample_waits_for_it(tmp_path, capsys):
-    """A recording that ends meanwhile has what there is then; if that takes too long, it says so."""
+    """A recording that ends during a survey waits for it; if that takes too long, a message says so."""
 
     class Waits(Later):
         def ready(self, seconds):
@@ -255,7 +255,7 @@ def test_the_last_sample_waits_for_it(tmp_path, capsys):
 
 
 def test_what_goes_wrong_there_is_not_lost():
-    """It is raised when it is known, as if it had been asked for then."""
+    """The error is raised when the answer is taken."""
     machine = Slow(at(3, replace_quickly), delay=4)
     taken = []
 
@@ -269,7 +269,7 @@ def test_what_goes_wrong_there_is_not_lost():
 
 
 def test_a_thread_that_works_blocks_no_signal_of_ours():
-    """It answers when it has, raises what was raised, and takes no signal that the main thread defers."""
+    """It returns the answer or raises its error, and receives no signal that the main thread blocks."""
     go = threading.Event()
 
     def ask():

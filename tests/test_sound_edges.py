@@ -29,7 +29,7 @@ def test_a_device_below_itself_is_named():
 
 
 def test_a_stack_is_followed_for_a_hundred_levels():
-    """Whatever the order of the edges; each device is still there, as the top of a stack of its own."""
+    """With any order of the edges; each device stays, if only as a top of its own."""
     given = edges(*((f"d{n}", f"d{n + 1}") for n in range(1000)))
 
     for order in (given, given[::-1]):

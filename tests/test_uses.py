@@ -1,4 +1,4 @@
-"""Who uses a device, and where that is said."""
+"""The users of a device, and the source that names them."""
 
 import json
 
@@ -74,7 +74,7 @@ def test_two_sources_of_one_use_are_one_use():
 
 
 def test_an_osd_of_cephs():
-    """By number where root may look, else by the LV's name."""
+    """By number as root, otherwise by the LV's name."""
     files = SDA | mapped(0, "ceph--1-osd--block--2", lvm_uuid(7), below=("sda",))
     path = "/var/lib/ceph/osd/ceph-3/block"
 
@@ -83,7 +83,7 @@ def test_an_osd_of_cephs():
 
 
 def test_what_is_written_on_an_idle_device():
-    """udev's record of the first blocks tells of users that the kernel does not."""
+    """udev's record of a signature shows users that the kernel does not list."""
     udev = {
         "8:0": {"ID_FS_TYPE": "LVM2_member"},
         "8:16": {"ID_FS_TYPE": "zfs_member", "ID_FS_LABEL": "tank"},
@@ -133,7 +133,7 @@ def test_an_osd_of_cephadms():
 
 
 def test_an_osd_by_its_tag():
-    """Where no folder says the number, LVM's tags do."""
+    """LVM's tags have the number if no folder has it."""
     files = SDA | mapped(0, "ceph--1-osd--block--2", lvm_uuid(7), below=("sda",))
     lv = {"vg_name": "ceph-1", "lv_name": "osd-block-2", "lv_tags": "ceph.osd_id=5,ceph.type=block"}
     report = json.dumps({"report": [{"lv": [lv]}]})
@@ -147,7 +147,7 @@ IDLE = "254:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n"
 
 
 def test_a_container_by_what_it_read():
-    """The kernel's charge to its group is there for everyone; one of nothing is no use."""
+    """A group's I/O counters are public; a group without I/O is no user."""
     path = f"{DOCKER}/io.stat"
     assert (Use("container", "docker 0123456789ab", path),) == uses(VOLUME | {path: BUSY})
     assert () == uses(VOLUME | {path: IDLE})
@@ -171,7 +171,7 @@ UNREAD = READ.replace("3", "0")
 
 
 def older(group, requests):
-    """What version 1 says of *group*."""
+    """The files of version 1 for *group*."""
     path = f"{OLDER}/{group}/blkio.throttle"
     return {
         f"{OLDER}/tasks": "",
@@ -182,7 +182,7 @@ def older(group, requests):
 
 
 def test_version_1_by_what_it_charged():
-    """Each controller has a tree; that of blkio tells, of each group alone, whatever is in it."""
+    """Each controller has a tree; that of blkio counts each group without its subgroups."""
     docker = f"docker/{'0123456789abcdef' * 4}"
     path = f"{OLDER}/{docker}/blkio.throttle.io_serviced"
     inside = older(f"{docker}/init.scope", UNREAD)
@@ -196,7 +196,7 @@ def test_version_1_by_what_it_charged():
 
 
 def test_version_1_by_what_was_mounted():
-    """Where a container is in systemd's tree only, which charges nothing, too."""
+    """Also if a container is only in systemd's tree, which has no I/O counters."""
     mountinfo = {"/proc/4711/mountinfo": "36 35 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
     use = (Use("container", "nspawn web", "/proc/4711/mountinfo"),)
     tree = {
@@ -208,7 +208,7 @@ def test_version_1_by_what_was_mounted():
 
 
 def test_no_group_is_asked_for_nobody():
-    """Where all that stands on top is the system's own, hundreds of groups have nothing to tell."""
+    """If all tops belong to the system, no control group is read."""
     files = VOLUME | {f"{DOCKER}/io.stat": BUSY}
     root = {"/proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/dm-0 rw\n"}
     host = DrawnHost(files | root)
@@ -226,6 +226,6 @@ def test_nobody_is_said_to_use_what_everyone_uses():
 
 
 def test_what_is_below_belongs_to_what_stands_on_it():
-    """The kernel may charge the disk too: the volume's users are told of the volume."""
+    """The kernel may count I/O at the disk too: users are listed for the volume only."""
     path = f"{DOCKER}/io.stat"
     assert () == uses(VOLUME | {path: BUSY + BUSY.replace("254:0", "8:0")}, name="sda")

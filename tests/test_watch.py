@@ -74,7 +74,7 @@ class Machine(DrawnHost):
 
 
 def nothing(_):
-    """What most ticks bring."""
+    """Do nothing: the usual tick."""
 
 
 def replace_quickly(machine):
@@ -84,7 +84,7 @@ def replace_quickly(machine):
 
 
 def watched(machine, count, *, listens=True):
-    """Every interval's topology, rates by name, and events."""
+    """Return each interval's topology, rates by name, and events."""
     if listens:
         uevent.read(machine)
     watch = Watch(machine, discover(machine), discover)
@@ -106,7 +106,7 @@ def with_volume(steps, *, listens):
 
 
 def test_a_device_that_was_replaced_has_no_rate_across(listens):
-    """Its counters did not go back; only who it is tells. From the next interval on it has its own."""
+    """Its counters did not go back; only its identity shows the change. It has figures from the next interval on."""
     found = watched(
         with_volume([nothing, nothing, replace_quickly], listens=listens), 4, listens=listens
     )
@@ -130,7 +130,7 @@ def test_the_topology_is_that_of_the_begin(listens):
 
 
 def test_a_new_volume_shows_in_the_next_interval():
-    """It is an event when it comes, and has figures as soon as it has two samples."""
+    """It has an event when it appears, and figures after two samples."""
     found = watched(Machine([nothing, lambda m: m.add_volume(3, "vg/new")]), 2)
 
     assert "dm-3 (vg/new) appeared" in found[0][2]
@@ -150,7 +150,7 @@ def test_one_that_goes_is_an_event(listens):
 
 
 def test_one_that_came_and_went_between_two_samples_is_an_event():
-    """No sample has it; the kernel told."""
+    """No sample has the device; only uevents show it."""
 
     def flash(machine):
         machine.add_volume(5, "vg/flash")
@@ -171,7 +171,7 @@ def test_a_renamed_one_is_the_same(listens):
 
 
 def test_missed_events_are_said():
-    """The kernel's buffer is finite: what it could not hold is found by looking."""
+    """After the kernel's buffer overflowed, a survey finds the changes."""
 
     def overrun(machine):
         replace_quickly(machine)
@@ -183,7 +183,7 @@ def test_missed_events_are_said():
 
 
 def test_while_nothing_happens_no_device_is_looked_at(listens):
-    """A tick is one read of the counters and a question or two."""
+    """Per tick, the counters are read once, with one or two other questions."""
     machine = with_volume([], listens=listens)
     if listens:
         uevent.read(machine)
@@ -197,7 +197,7 @@ def test_while_nothing_happens_no_device_is_looked_at(listens):
 
 
 def test_figures_for_a_fixed_topology_are_of_its_devices(listens):
-    """What is not in it, or is another's by now, is left out for good."""
+    """Devices that are missing or replaced are left out permanently."""
     machine = with_volume([nothing, nothing, replace_quickly], listens=listens)
     first = discover(machine)
     fixed = list(only_same_devices(first, Watch(machine, first, discover).intervals(1.0, 5)))
@@ -205,7 +205,7 @@ def test_figures_for_a_fixed_topology_are_of_its_devices(listens):
 
 
 def test_without_a_diskseq_what_was_told_decides():
-    """Before 5.15, and for partitions, a device that came back under its number and uuid is told by its events."""
+    """Before 5.15, and for partitions, only uevents show that a device of equal number and uuid came back."""
 
     def bounce(machine):
         machine.tell("remove", "sda")
@@ -248,7 +248,7 @@ def test_a_source_that_does_not_answer_changes_nothing():
 
 
 def test_one_that_came_while_the_topology_was_read_is_an_event_when_it_goes():
-    """It is in the topology, but no sample has it: neither tells by itself."""
+    """The device is in the topology but in no sample."""
     machine = with_volume([], listens=True)
     uevent.read(machine)
 

@@ -47,7 +47,7 @@ def edges(topology):
 
 @pytest.fixture(scope="module")
 def whole():
-    """The topology with every source there."""
+    """Return the topology with every source present."""
     return discover(CapturedHost(str(SAMPLE)))
 
 
@@ -87,7 +87,7 @@ def test_the_same_stack_is_counted(whole, taken):
 
 @pytest.mark.parametrize("taken", ["root", "dmsetup", "the right to run dmsetup"])
 def test_what_could_not_be_learned_is_said(taken):
-    """In words that name what is missing, once."""
+    """One sentence names each missing fact."""
     unknown = discover(HOSTS[taken]()).unknown
 
     assert unknown

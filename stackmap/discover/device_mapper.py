@@ -91,7 +91,7 @@ def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:
 
 
 def _read_statuses(scan: Scan, mapped: MappedDevice) -> DmStatus:
-    """Return what the status lines say; of several, the first that is not active."""
+    """Return the content of the status lines; of several, the first that is not active."""
     if scan.statuses is None:
         return DmStatus()
     lines = scan.statuses.get(mapped.name, ())

@@ -2,7 +2,7 @@
 A topology from the names in a text, where no machine can be asked.
 
 LVM names its sub-LVs by purpose (``vg-lv_rimage_0``), and a partition is named after its disk.
-Names tell neither where LVs lie, nor the members of an array, nor the level of a RAID volume.
+Names do not show the placement of LVs, the members of an array, or the level of a RAID volume.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every reader needs: the devices in sysfs, and the device-mapper tables."""
+"""The facts that every reader needs: the devices in sysfs, and the device-mapper tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Edges that can be: no device lies below itself, and no stack is deeper than ``MAX_DEPTH``.
+Possible edges: no device is below itself, and no stack is deeper than ``MAX_DEPTH``.
 
 The kernel has no such stacks; a damaged or hostile capture may.
 """
@@ -17,7 +17,7 @@ DEEP = f"part of what is below {{device}}: stacks are followed for {MAX_DEPTH} l
 
 
 def sound_edges(edges: Iterable[Edge]) -> tuple[list[Edge], list[str]]:
-    """Return *edges* without those that cannot be, and a sentence for each kind of these."""
+    """Return *edges* without impossible ones, and a sentence for each kind of these."""
     below: dict[str, list[Edge]] = {}
     for edge in edges:
         below.setdefault(edge.above, []).append(edge)

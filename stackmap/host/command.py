@@ -42,7 +42,7 @@ def kill_all() -> None:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Delay signals: a command that was started must be known."""
+    """Delay signals until the started command is in ``_running``."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     try:
         with _starting:

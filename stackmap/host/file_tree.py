@@ -34,7 +34,7 @@ MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution
 
 
 class DirectoryTree:
-    """A tree on disk, by absolute path; ``/`` is the top of the capture. ``SourceMissing`` for what is not there."""
+    """A tree on disk, by absolute path; ``/`` is the top of the capture. ``SourceMissing`` if *path* does not exist."""
 
     def __init__(self, root: str) -> None:
         self._root = os.path.realpath(root)

@@ -194,7 +194,7 @@ def _heading_of(line: bytes) -> list[Any]:
 
 
 def _length(length: object, room: int) -> int:
-    """Return the *length* of an entry's body, of which *room* bytes are there with their line end."""
+    """Return *length*, the bytes of an entry's body; ``ValueError`` if it does not fit in *room* with a line end."""
     if not isinstance(length, int) or not 0 <= length < room:
         raise ValueError(f"an entry of {length!r} bytes where {room} are left")
     return length

@@ -44,7 +44,7 @@ class OutputFile:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[BinaryIO]:
-        """Yield the file, which has its name once this ends without an error; after one nothing remains."""
+        """Yield the file; it gets its name if this ends without an error, otherwise nothing remains."""
         new = f".stackmap-{secrets.token_hex(8)}.new"
         with self._errors(of_others=True), open_directory(self._folder) as directory:
             with self._errors():
@@ -93,7 +93,7 @@ class OutputFile:
 
     @contextlib.contextmanager
     def _errors(self, *, of_others: bool = False) -> Iterator[None]:
-        """Name this file in errors of the system; *of_others*: not where they name another file."""
+        """Name this file in errors of the system; *of_others*: other files keep their names."""
         try:
             yield
         except OSError as error:

@@ -125,7 +125,7 @@ class UnprivilegedHost(InterceptingHost):
 
 
 class RecordedBackgroundAnswer(Generic[T]):
-    """A background *answer* and its answered questions, handed to *take_in* with the result."""
+    """A background *answer*; with its result, *record* gets the *answers* to its questions."""
 
     def __init__(
         self,

@@ -199,7 +199,7 @@ def _pax(raw: bytes, path: str) -> dict[str, str]:
 
 
 def _name(header: bytes) -> str:
-    """Return the path in a header; ustar keeps its front part apart."""
+    """Return the path in a header; ustar has its first part in another field."""
     name, prefix = _text(header[:100]), header[345:500]
     if header[257:263] == b"ustar\0" and prefix[:1] != b"\0":
         return f"{_text(prefix)}/{name}"
@@ -222,5 +222,5 @@ def _number(field: bytes) -> int:
 
 
 def _checksum(header: bytes) -> int:
-    """Return the sum of the bytes, with blanks in place of the field that has it."""
+    """Return the sum of the bytes, with spaces in place of the checksum."""
     return sum(header) - sum(header[148:156]) + 8 * 0x20

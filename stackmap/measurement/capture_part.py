@@ -30,11 +30,11 @@ class CapturePart(NamedTuple):
 
     def show(self, host: CapturedHost, max_samples: int | None = None) -> float | None:
         """
-        Have *host* show this part alone; a whole capture is left as it is.
+        Make *host* answer from this part only; a whole capture stays whole.
 
-        Without ``every``, a part of more than *max_samples* is thinned to about
-        so many; return how many seconds apart these are, None if it is not
-        thinned. ``UsageError`` for what is no time.
+        Without ``every``, a part of more than *max_samples* is thinned to about that
+        many; return the seconds between them, None if it is not thinned.
+        ``UsageError`` if a time is invalid.
         """
         if self == WHOLE and max_samples is None:
             return None
@@ -63,7 +63,7 @@ WHOLE = CapturePart()
 
 def _step(seconds: float, pace: float | None, samples: int) -> float | None:
     """
-    Return how far apart *samples* of so many *seconds* are, a multiple of *pace*; None if there are no more.
+    Return the seconds between *samples* samples in *seconds*, a multiple of *pace*; None if there are not more than that.
 
     >>> _step(86400.0, 1.0, 7200), _step(100.0, 1.0, 60), _step(3600.0, 1.0, 7200)
     (12.0, 2.0, None)
@@ -93,7 +93,7 @@ def instant(text: str, span: Span, near: float, *, later: bool) -> float:
 
 def length(text: str) -> float:
     """
-    Return how many seconds *text* means.
+    Return the seconds that *text* means.
 
     >>> length("90"), length("1.5h"), length("10 min")
     (90.0, 5400.0, 600.0)
@@ -105,7 +105,7 @@ def length(text: str) -> float:
 
 
 def _of_day(hour: int, minute: int, second: int, *, near: float, later: bool) -> float:
-    """Return the instant of that time of day, by this machine's clock, that is next to *near*."""
+    """Return the instant of that time of day, in this machine's time zone, next to *near*."""
     day = datetime.fromtimestamp(near).replace(  # noqa: DTZ006 - people mean their own clock
         hour=hour, minute=minute, second=second, microsecond=0
     )

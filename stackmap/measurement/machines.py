@@ -102,7 +102,7 @@ class CaptureSource(Source):
         return self._discover(self.host)
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:
-        """Yield all intervals; of an average as few as have the same, of the last one it alone."""
+        """Yield all intervals; for an average, as few as have the same average; for the last one, only that one."""
         topology = self.topology()
         if selection.count is None and which == "average":
             return self.ends()
@@ -112,7 +112,7 @@ class CaptureSource(Source):
         return watch.intervals(SECONDS, selection.count, selection.devices)
 
     def ends(self) -> Iterator[TopologyInterval]:
-        """Yield as few intervals as have the average of all, of all devices."""
+        """Yield as few intervals, with all devices, as have the average of all intervals."""
         watch = Watch(self.host, self.topology(), self._discover, replayed=True)
         return downsample(
             (watch.snapshot(time), passed) for time, passed in self._capture.interval_ends()

@@ -26,7 +26,7 @@ class Measurement:
 
     ``NameNotFound`` if none of *names* is found; ``missing`` has those that are
     not. *connected*: only figures of devices that share a stack with the named ones.
-    *progress*: passes the intervals on, and may show that they are waited for.
+    *progress*: passes the intervals on, and may show progress.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Measurement:
         return self._progress(self.source.select_steady(self._selection))
 
     def repeatable(self) -> Callable[[], Iterable[Interval]]:
-        """Return a function that gives the intervals as often as it is called: a recording is read again, not held."""
+        """Return a function that returns the intervals at each call: a recording is read again, not kept in memory."""
         if self.source.rereadable:
             return self.intervals
         held = list(self.intervals())

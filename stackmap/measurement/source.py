@@ -106,4 +106,4 @@ class Source(ABC):
 
     @abstractmethod
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:
-        """Yield at least those intervals that *which* is chosen from, no more than ``count``."""
+        """Yield at least the intervals from which *which* selects, at most ``count``."""

@@ -31,7 +31,7 @@ UNPROVEN = "the text does not name its host, so its device names may mean other 
 
 class TextSource(Source):
     """
-    A text, read with the names of the *machine* that it is of.
+    A text, with the device names of the *machine* that it was measured on.
 
     The text's own names are used without a machine, if the machine has none of them,
     and if a live machine is not the one that was measured.
@@ -90,7 +90,7 @@ class TextSource(Source):
         """
         Return one interval with every name in the first chunk of reports; None without one.
 
-        What was read of the text is kept.
+        The text read so far is kept.
         """
         found: list[Interval] = []
         with suppress(StackmapError):  # raised again when the text is read
@@ -152,7 +152,7 @@ class ForeignText:
         self._noted = False
 
     def check(self, theirs: Machine) -> None:
-        """Note what of *theirs*, the machine that the text names, differs."""
+        """Note how *theirs*, the machine that the text names, differs."""
         what = "" if self._noted else of_another(self._ours, theirs)
         if what:
             self._noted = True

@@ -65,7 +65,7 @@ class MappedDevice(NamedTuple):
 
 
 class DmInfo(NamedTuple):
-    """What both sysfs and ``dmsetup info`` report about a device; the name is still mangled."""
+    """The facts that sysfs and ``dmsetup info`` report about a device; the name is still mangled."""
 
     name: str
     uuid: str

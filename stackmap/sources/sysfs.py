@@ -101,7 +101,7 @@ def attribute(host: Host, path: str) -> str:
 
 
 def link(host: Host, path: str) -> str:
-    """Return where a link leads, unresolved; "" if it is missing or unreadable."""
+    """Return the target of a link, unresolved; "" if it is missing or unreadable."""
     try:
         return host.link(path)
     except SourceError:

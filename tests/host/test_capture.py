@@ -14,7 +14,7 @@ from stackmap.host.recording import RecordingHost
 
 
 class Pretender:
-    """A host with an answer of every kind, and counters that grow by 7 a tick."""
+    """A host with an answer of every kind, and counters that grow by 7 per tick."""
 
     def __init__(self):
         self.ticked = 0
@@ -94,7 +94,7 @@ def test_a_recording_answers_as_the_host_did(tmp_path):
 
 
 def test_a_recording_of_a_recording_is_the_same(tmp_path):
-    """The port is one: what stands behind it does not show."""
+    """A recording of a capture has the same files as the capture."""
     for place, host in (("a", Pretender()), ("b", None)):
         with RecordingHost(
             host or CapturedHost(str(tmp_path / "a")), str(tmp_path / place)
@@ -128,7 +128,7 @@ def test_what_did_not_change_is_kept_once(tmp_path):
 
 @pytest.mark.parametrize("name", ["folder", "file", "link", "dangling", "pipe"])
 def test_a_recording_makes_its_own_directory(tmp_path, name):
-    """What exists is another's, be it empty; a link is not followed."""
+    """An existing directory is refused, even an empty one; a link is not followed."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to("folder")
@@ -142,7 +142,7 @@ def test_a_recording_makes_its_own_directory(tmp_path, name):
 
 
 def test_a_plain_tree_is_a_machine(tmp_path):
-    """proc/ and sys/ are enough; what is not there was never asked."""
+    """proc/ and sys/ are enough; missing files are missing answers."""
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "diskstats").write_text("x")
     host = CapturedHost(str(tmp_path))

@@ -39,7 +39,7 @@ class Recorder:
         )
 
     def start(self, *words):
-        """Return the process that does what *words* say."""
+        """Return the process that runs stackmap with *words*."""
         self._server.stdin.write(" ".join(map(str, words)) + "\n")
         self._server.stdin.flush()
         return int(self._server.stdout.readline())
@@ -62,7 +62,7 @@ def recorder():
 
 
 def read_back(out):
-    """How many samples there are; each is compared with what the machine had."""
+    """Return the number of samples; each must equal the machine's counters."""
     host, truth = CapturedHost(str(out)), Repeated(DEVICES, ACTIVE)
     count = 0
     for at, expected in zip(host.ticks(1.0, None), truth.ticks(1.0, MANY), strict=False):
@@ -73,14 +73,14 @@ def read_back(out):
 
 
 def begun(out):
-    """How many samples the recording had begun to take, by what it told."""
+    """Return the number of samples that the recording reported as begun."""
     told = Path(f"{out}.told")
     lines = told.read_text().split("\n")[:-1] if told.exists() else []
     return int(lines[-1]) + 1 if lines else 0
 
 
 def test_killed_at_any_time(tmp_path, recorder):
-    """kill -9, a hundred times: what was begun before the sample that it was at is all there."""
+    """After kill -9, a hundred times, all samples before the current one can be read."""
     rng = random.Random(17)
     kept = []
     for number in range(TIMES):
@@ -105,7 +105,7 @@ def test_killed_at_any_time(tmp_path, recorder):
 
 
 def test_full_at_any_size(tmp_path, recorder):
-    """No file may pass a limit, a hundred of them: one line, status 1, and a capture of what fitted."""
+    """With a hundred file-size limits: one line of error, status 1, and a capture of the samples that fitted."""
     rng = random.Random(19)
     for number in range(TIMES):
         out = tmp_path / str(number)
@@ -118,7 +118,7 @@ def test_full_at_any_size(tmp_path, recorder):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mounts a file system of so many KiB, and takes it away."""
+    """Mount a file system of that many KiB, and unmount it afterwards."""
     mounted = []
 
     def mount(kib):
@@ -169,7 +169,7 @@ def test_a_disk_that_fills_up(tmp_path, small_disk, recorder):
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_it_well(tmp_path, ending):
-    """Status 0; how much was recorded is said, and is what is there."""
+    """Status 0; the number of samples in the message is the number in the capture."""
     out = tmp_path / "out"
     # A background job of a shell ignores SIGINT, and its children inherit that.
     command = ["env", "--default-signal=INT,TERM", STACKMAP, "record", out, "0.1"]

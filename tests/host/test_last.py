@@ -42,7 +42,7 @@ def window(since, until, every):
     st.integers(1, 7),
 )
 def test_the_last_two_frames_that_are_taken(steps, every, size):
-    """However far apart samples are, and in whatever parts they are read."""
+    """For any spacing of samples, and in any parts that they are read in."""
     times = [1000.0 + sum(steps[:place]) / 4 for place in range(len(steps) + 1)]
     asked = None if every is None else every / 4
     pace = FrameSchedule(TimeWindow(every=asked))
@@ -86,7 +86,7 @@ def test_no_segment_before_it_is_read(long, monkeypatch):
 
 @pytest.mark.parametrize("at", [0, 600, SPAN])
 def test_of_one_sample_there_is_none(long, at):
-    """And what is shown stays as it is."""
+    """The selected part does not change."""
     host = CapturedHost(str(long))
     host.select(window(at, at, None))
 
@@ -130,7 +130,7 @@ def test_every_command_reports_the_same(words):
 
 
 def test_its_devices_are_those_of_its_time(long):
-    """The topology is read where the interval begins, so earlier changes are no events of it."""
+    """The topology is read at the beginning of the interval, so earlier changes are not its events."""
     host = CapturedHost(str(long))
     host.select_last_interval()
     watch = Watch(host, discover(host), discover)

@@ -14,7 +14,7 @@ from stackmap.host.live import LiveHost
 
 
 def test_files_and_listings_are_read():
-    """What open() gives, in however many reads the kernel takes."""
+    """The text is that of open(), for any number of reads."""
     host = LiveHost()
 
     assert host.read("/proc/version").startswith("Linux version")
@@ -23,7 +23,7 @@ def test_files_and_listings_are_read():
 
 
 def test_a_file_longer_than_a_read_is_whole(tmp_path):
-    """Several reads make one answer."""
+    """Several reads are joined to one answer."""
     text = "0123456789abcdef" * 10_007
     (tmp_path / "long").write_text(text)
 
@@ -45,7 +45,7 @@ def test_what_may_not_be_read_is_denied():
 
 
 def test_commands_run_in_the_c_locale(monkeypatch):
-    """Whatever the user's: what is parsed is always the same."""
+    """With any locale of the user, the parsed text is the same."""
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
 
     assert "LC_ALL=C\n" in LiveHost().run("env")
@@ -92,7 +92,7 @@ def test_what_a_command_began_ends_with_it(monkeypatch, tmp_path):
 
 
 def test_a_command_begun_works_meanwhile():
-    """When it is asked for it has been at it: its second is not waited for twice."""
+    """A started command runs at once: its second is waited for once."""
     host = LiveHost()
     host.start("sleep", "0.5")
     time.sleep(0.5)
@@ -103,7 +103,7 @@ def test_a_command_begun_works_meanwhile():
 
 
 def test_a_command_begun_is_not_late_for_what_we_did(monkeypatch):
-    """Its time limit is for us to wait, not for it to lie there with its answer."""
+    """The time limit counts from the question, not from the start."""
     monkeypatch.setattr(live, "DEFAULT_TIMEOUT", 0.2)
     host = LiveHost()
     host.start("echo", "done")
@@ -113,7 +113,7 @@ def test_a_command_begun_is_not_late_for_what_we_did(monkeypatch):
 
 
 def test_a_command_begun_is_refused_when_it_is_asked_for():
-    """Not before: whoever begins it need not know whether it is there."""
+    """A missing program is an error of ``run``, not of ``start``."""
     host = LiveHost()
     host.start("no-such-command")
     with pytest.raises(SourceMissing, match="no-such-command"):
@@ -121,14 +121,14 @@ def test_a_command_begun_is_refused_when_it_is_asked_for():
 
 
 def test_what_a_command_prints_is_whole():
-    """Also where it is more than a pipe holds, and where it complains as much."""
+    """Also if stdout or stderr is larger than a pipe's buffer."""
     both = "for i in 1 2 3 4 5; do head -c 100003 /dev/zero | tr '\\0' x; head -c 70001 /dev/zero >&2; done"
 
     assert 5 * 100003 == len(LiveHost().run("sh", "-c", both))
 
 
 def test_a_command_leaves_no_child_and_no_file():
-    """However often it is asked, answered or not."""
+    """After any number of questions, answered or not."""
     host = LiveHost()
     before = set(os.listdir("/proc/self/fd")), children()
     for _ in range(5):
@@ -142,7 +142,7 @@ def test_a_command_leaves_no_child_and_no_file():
 
 
 def children():
-    """Return the processes that this one began, ended ones that nobody waited for among them."""
+    """Return the child processes, zombies included."""
     found = set()
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):  # it ended meanwhile

@@ -32,7 +32,7 @@ def segment(capture):
 
 
 def test_a_segment_is_read_up_to_the_last_whole_frame(tmp_path):
-    """Cut after any byte it gives a prefix of its frames, and never a half of one."""
+    """Cut after any byte, it has a prefix of its frames and no incomplete frame."""
     with RecordingHost(Repeated(30, 7), str(tmp_path / "c")) as host:
         for _ in samples(host, 1.0, 4):
             pass
@@ -50,7 +50,7 @@ def test_a_segment_is_read_up_to_the_last_whole_frame(tmp_path):
 
 
 def test_what_was_written_over_ends_it(tmp_path):
-    """A crash of the machine may leave zeros, or another file's blocks: what stands before is read."""
+    """A crash of the machine may leave zeros, or another file's blocks: the frames before them are read."""
     with RecordingHost(Repeated(30, 7), str(tmp_path / "c")) as host:
         for _ in samples(host, 1.0, 50):
             pass
@@ -63,7 +63,7 @@ def test_what_was_written_over_ends_it(tmp_path):
 
 
 def damaged(long, tmp_path, number, how):
-    """A copy of which one segment is damaged, and what it tells."""
+    """Return a copy with one damaged segment, and its warnings."""
     shutil.copytree(long, tmp_path / "damaged")
     path = sorted((tmp_path / "damaged" / "log").iterdir())[number]
     content = path.read_bytes()
@@ -83,7 +83,7 @@ def overwritten(content):
 
 @pytest.mark.parametrize("how", [halved, overwritten, lambda _: b"", lambda _: b"junk" * 99])
 def test_a_damaged_segment_is_said_and_the_next_is_read(long, tmp_path, how):
-    """Once, with what is left out; of the samples after it each is what it was."""
+    """One warning with the samples left out; the samples after it are unchanged."""
     whole = counters(CapturedHost(str(long)), TimeWindow())
     host, told = damaged(long, tmp_path, 1, how)
     found = counters(host, TimeWindow())
@@ -112,7 +112,7 @@ def test_the_command_line_says_what_is_left_out(long, tmp_path):
 
 
 def test_a_log_that_ends_in_the_middle_is_whole(long, tmp_path):
-    """Its last segment ends where the power did; of what was written over there, that is said."""
+    """A cut last segment is normal after a power failure; overwritten bytes in it cause a warning."""
     host, told = damaged(long, tmp_path, 3, halved)
     assert START + 1800 < host.span()[1] < START + SPAN
     assert told == []
@@ -169,7 +169,7 @@ def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
     ids=range(9),
 )
 def test_a_hostile_segment_is_refused_in_one_line(tmp_path, unpacked):
-    """What no recorder writes says where, and breaks nothing."""
+    """Impossible content is an error that names the place."""
     (tmp_path / "log").mkdir()
     (tmp_path / "capture.json").write_text(json.dumps({"format": 2}))
     (tmp_path / "log" / "1.0.gz").write_bytes(gzip.compress(unpacked))
@@ -197,7 +197,7 @@ def test_entries_say_what_changed():
 
 
 def shown(path, window):
-    """A capture of which only *window* is shown."""
+    """Return a capture that answers from *window* only."""
     host = CapturedHost(str(path))
     host.select(window)
     return host
@@ -213,7 +213,7 @@ def counters(host, window):
     ("since", "until"), [(None, None), (5, 9), (599, 601), (600, 600), (1250.5, 1290), (1999, None)]
 )
 def test_a_window_is_that_part_of_the_whole(long, since, until):
-    """Bounds are included; what is read there is what was recorded."""
+    """Bounds are included; the answers are those recorded at that time."""
     whole = counters(CapturedHost(str(long)), TimeWindow())
     begin, end = since or 0, SPAN if until is None else until
     expected = [each for each in whole if begin <= each[0] - START <= end]
@@ -341,7 +341,7 @@ def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
     ids=str,
 )  # fmt: skip
 def test_an_entry_of_another_form_is_damage(heading):
-    """A negative length looped for ever."""
+    """A negative length is an error; once it caused an endless loop."""
     entry = json.dumps(heading).encode() + b"\nabc\n"
 
     with pytest.raises(CaptureError, match="damaged"):

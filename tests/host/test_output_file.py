@@ -49,7 +49,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 @pytest.mark.parametrize("name", ["page.html", "/page.html", "./x/../page.html", "-", "a" * 255])
 def test_a_new_file_is_private(folder, name, mode):
-    """Whatever the umask; 0644 only where asked for. Nothing else remains."""
+    """With any umask; 0644 only if requested. No other file remains."""
     (folder / "x").mkdir()
     path = f"{folder}{name}" if name.startswith("/") else name
     before = os.umask(0o002)
@@ -98,7 +98,7 @@ KINDS = {
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_a_regular_file_is_replaced(folder, victim, kind, force):
-    """At once, with or without --force; a pipe that nobody reads does not hang."""
+    """At once, with or without --force; a pipe without a reader does not block."""
     plant(kind, folder / "page", victim)
 
     with pytest.raises(OutputRefused, match=f"page: is a {KINDS[kind]}; give a file"):
@@ -131,7 +131,7 @@ def test_a_file_is_replaced_only_when_asked():
 
 
 def test_a_file_that_appears_is_another_s(folder):
-    """Also where the link to the complete file is made in the same moment."""
+    """Also if the other file appears just before the complete file is linked."""
     with pytest.raises(OutputRefused, match="exists"), OutputFile("page").writing():
         Path("page").write_text("another's")
 
@@ -204,7 +204,7 @@ def test_a_race_for_the_name(folder, victim):
 
 @contextlib.contextmanager
 def largest(size):
-    """Limit each file to *size* bytes: what is beyond fails as on a full disk."""
+    """Limit each file to *size* bytes: writing more fails as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -216,7 +216,7 @@ def largest(size):
 @pytest.mark.parametrize("size", [0, 1, 8191, 8192, 8193, 99_999])
 @pytest.mark.parametrize("force", [False, True])
 def test_full_at_any_byte(folder, size, force):
-    """Nothing new remains, what was there stays, and the error names the file."""
+    """No new file remains, an existing file is unchanged, and the error names the file."""
     if force:
         Path("page").write_text("")
     before = list(folder.iterdir())
@@ -270,7 +270,7 @@ def run(name, *options):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_writes_so(folder, victim, name):
-    """One file, private; refused with status 3 where one is; nothing where the disk is full."""
+    """One private file; status 3 if the file exists; no file if the disk is full."""
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     with largest(2000):

@@ -42,7 +42,7 @@ def test_everything_is_private(tmp_path):
 
 @pytest.mark.parametrize("planted", ["proc", "log", "capture.json.new", "proc/uptime"])
 def test_a_planted_link_is_not_followed(tmp_path, planted):
-    """Whoever may write to the directory: no other file changes."""
+    """No other file changes, even if others may write to the directory."""
     victim = tmp_path / "victim"
     victim.mkdir()
     for name in ("uptime", "capture.json.new"):
@@ -78,7 +78,7 @@ def test_a_file_in_the_way_of_the_log_is_not_overwritten(tmp_path):
 
 
 def test_a_removed_directory_is_said(tmp_path):
-    """Nothing is saved, and that is said at the next sample."""
+    """Nothing is saved, and the next sample ends the recording with an error."""
     out = tmp_path / "out"
     with pytest.raises(CaptureError, match="out: the directory was removed; no sample is saved"):
         recorded(out, 9, lambda: shutil.rmtree(out))
@@ -87,7 +87,7 @@ def test_a_removed_directory_is_said(tmp_path):
 
 @pytest.mark.parametrize("count", [2, 9])
 def test_a_replaced_directory_is_said(tmp_path, count):
-    """What is in its place stays untouched; what was moved has the samples so far."""
+    """The directory in its place is unchanged; the moved one has the samples so far."""
     out, moved, other = (tmp_path / name for name in ("out", "moved", "other"))
     other.mkdir()
 

@@ -117,7 +117,7 @@ def test_a_header_of_any_length_is_refused(tmp_path):
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("packing", ["", "gz", "bz2", "xz"])
 def test_each_form_of_a_tar_is_read(tmp_path, form, packing):
-    """Long names, names that are not ASCII, folders and the content of what was skipped before."""
+    """Long names, names that are not ASCII, folders, and content after skipped members."""
     name = "proc/" + "n" * 70 + "/" + "m" * 90
     with tarfile.open(tmp_path / "c.tar", f"w:{packing}", format=form) as archive:
         for info, content in (
@@ -153,7 +153,7 @@ def test_a_damaged_tar_says_so(tmp_path):
 
 
 def test_a_link_in_a_directory_is_not_followed_out(tmp_path):
-    """A capture on disk may hold a link to anywhere; it is not read."""
+    """A link in a capture on disk may lead out of it; it is not followed."""
     (tmp_path / "secret").write_text("secret")
     capture = tmp_path / "capture"
     capture.mkdir()
@@ -164,7 +164,7 @@ def test_a_link_in_a_directory_is_not_followed_out(tmp_path):
 
 
 def test_links_in_a_circle_end(tmp_path):
-    """A path that never ends is not there."""
+    """A circular link is reported as missing."""
     path = tar_of(tmp_path / "c.tgz", [file("proc/x"), link("sys/a", "b"), link("sys/b", "a")])
 
     with pytest.raises(SourceMissing):

@@ -32,7 +32,7 @@ BEGIN, END = local(2026, 11, 20, 6, 0), local(2026, 11, 21, 18, 30)
     ],
 )
 def test_since(text, expected):
-    """A time of day is the last such before the end."""
+    """A time of day means the last one before the end."""
     assert instant(text, (BEGIN, END), END, later=False) == expected
 
 
@@ -45,7 +45,7 @@ def test_since(text, expected):
     ],
 )
 def test_until(text, near, expected):
-    """A time of day is the first such after the begin."""
+    """A time of day means the first one after the beginning."""
     assert instant(text, (BEGIN, END), near, later=True) == expected
 
 

@@ -67,7 +67,7 @@ def test_what_is_not_near_is_not_counted(minute, monkeypatch):
 
 
 def test_near_is_what_shares_anything():
-    """The other volume of a disk, and what else that stands on; not what stands apart."""
+    """The other volume of a disk and the other devices below it; not unconnected devices."""
     where = Topology(
         [*map(disk, ("sda", "sdb", "sdc")), *map(passing, ("dm-0", "dm-1", "dm-2"))],
         [

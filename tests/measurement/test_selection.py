@@ -15,7 +15,7 @@ from stackmap.measurement.selection import IntervalSelection
     ],
 )
 def test_what_is_meant_by_default(selection, live, recorded):
-    """What is recorded is averaged, unless an interval is asked for."""
+    """A recording is averaged unless an interval is requested."""
     assert selection.resolved(recorded=False) == live
     assert selection.resolved(recorded=True) == recorded
 

@@ -1,4 +1,4 @@
-"""What is said of a text whose names are looked up."""
+"""Notes on a text whose names are looked up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMANDS = (["iostat", "--input", "-"], ["blame", "--input", "-"], ["annotate"])
 
 
 def said(command, text):
-    """Return what the real program says on stderr."""
+    """Return the messages of the real program on stderr."""
     result = subprocess.run(
         [sys.executable, "-m", "stackmap", "--from", str(SAMPLE), *command],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def said(command, text):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
 def test_a_text_of_another_machine_is_warned_of_once(command):
-    """What gave it away is said; a second run in the text says nothing more."""
+    """The note names the difference, once, even if the text has a second run."""
     text = BANNER.format("6.12.3", "web1") + TABLE + ROWS
 
     told = said(command, text + text)
@@ -53,7 +53,7 @@ def test_a_text_of_this_machine_is_not(command):
 
 
 def test_where_no_topology_is_at_hand_names_group_the_rows():
-    """None of the names is the sample's: LVs stand over what LVM named after them, and it is said."""
+    """No name is the sample's: LVs are above their sub-LVs by name, and a note says so."""
     rows = "".join(
         f"vg--a-lv{part} 2.00 {writes}.00 5.00 {4 * writes}.00 11.00 13.00\n"
         for part, writes in (

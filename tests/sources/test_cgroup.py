@@ -43,7 +43,7 @@ def test_the_innermost_groups_are_asked():
 
 
 def test_fields_are_told_by_name():
-    """Each is another prime; a line with none of them, as the kernel prints for an idle device, is left."""
+    """Each figure is a different prime; a line without figures, as for an idle device, is ignored."""
     assert cgroup.parse(f"8:0 \n{LINE}\n9:1 rbytes=x wbytes=1 rios=1 wios=1\n") == {
         "254:8": CgroupCounters(reads=5, read_bytes=2, writes=7, write_bytes=3)
     }
@@ -75,7 +75,7 @@ OLDER = {
 
 
 def test_version_1_tells_of_each_group_alone():
-    """A group is reported whatever it contains; systemd's slices and the root are not."""
+    """Each group has its own counters, without those of its subgroups."""
     host = Groups()
     host.FILES = OLDER
     lines = "254:8 Read {}\n254:8 Write {}\n254:8 Sync 1\n254:8 Total 1\nTotal 1\n"
@@ -86,7 +86,7 @@ def test_version_1_tells_of_each_group_alone():
 
 
 def test_a_damaged_file_of_version_1_tells_nothing():
-    """One direction, a figure that is none, or bytes without requests: not a charge with zeros."""
+    """One direction, an invalid figure, or bytes without requests: no counters, and no zeros."""
     assert {} == cgroup.parse_v1("8:0 Read 2\n", "8:0 Read 3\n8:0 Write 5\n")
     assert {} == cgroup.parse_v1("8:0 Read x\n8:0 Write 5\n", "8:0 Read 3\n8:0 Write 5\n")
     assert {} == cgroup.parse_v1("8:0 Read 2\n8:0 Write 5\n", "8:16 Read 3\n8:16 Write 5\n")

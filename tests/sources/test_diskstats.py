@@ -14,7 +14,7 @@ LINE = "   8       0 sda 2 3 5 7 11 13 17 19 23 29 31 37 41 43 47 53 59"
 
 
 def test_fields_are_told_apart():
-    """Every field is a different prime, so none can pass for another; sectors are 512 bytes."""
+    """Every field is a different prime, so none can be mistaken for another; sectors are 512 bytes."""
     expected = Counters(2, 3, 2560, 7, 11, 13, 8704, 19, 29, 31, 37, 41, 22016, 47, 53, 59, 23)
 
     assert ("sda", expected) == diskstats.parse_line(LINE)
@@ -49,7 +49,7 @@ def test_a_line_that_is_none_says_so(line):
 
 
 def test_lines_that_did_not_change_are_not_parsed():
-    """A line that equals the one before may hold anything: it is known to be idle by that alone."""
+    """A line that equals the one before is not parsed: the device is idle."""
     broken = "   8      16 sdb not parsed"
     later = LINE.replace(" 2 3 5 ", " 5 3 5 ")
 
@@ -74,7 +74,7 @@ def test_a_line_that_did_not_change_knows_what_its_kernel_counts(fields, discard
 
 
 def test_a_device_that_comes_or_goes_has_no_rate():
-    """Of one sample there is no growth; an event says what happened, the others keep their rates."""
+    """A device in only one sample has an event and no rates; the others keep their rates."""
     other = LINE.replace("sda", "sdb")
     third = LINE.replace("sda", "sdc")
     later = third.replace(" 2 3 5 ", " 13 3 5 ")
@@ -102,7 +102,7 @@ def test_of_devices_that_are_not_wanted_nothing_is_parsed():
 
 
 def test_counters_that_went_back_have_no_rate():
-    """A device under the same name that has done less is another one: an event, never a rate."""
+    """Counters that decreased belong to another device: an event, never a rate."""
     later = LINE.replace(" 11 13 17 ", " 10 13 17 ")
 
     interval = diskstats.between(Sample(0.0, (LINE,)), Sample(1.0, (later,)))

@@ -103,7 +103,7 @@ def segment(words):
 
 @pytest.mark.parametrize("words", TABLES)
 def test_devices_of_a_table(words):
-    """Each device of a table has its role, and the byte it begins at where the table says."""
+    """Each device of a table has its role, and its start in bytes if the table has it."""
     line = segment(words)
 
     found = [(each.number, each.role, each.start) for each in target(line.target).below(line)]
@@ -154,7 +154,7 @@ def test_raid_devices_are_counted_from_the_right():
 
 
 def test_a_key_is_never_kept():
-    """A key in a table, as old kernels and --showkeys print it, is nowhere in what is read."""
+    """A key in a table, as old kernels and --showkeys print it, is in no result."""
     key = "cafe" * 16
     line = segment(f"crypt aes-xts-plain64 {key} 0 8:66 4096")
     crypt = target("crypt")
@@ -212,13 +212,13 @@ STATUSES = {
 
 @pytest.mark.parametrize("words", STATUSES)
 def test_state_of_a_status(words):
-    """What is wrong or under way, or active."""
+    """The fault or the running action, else "active"."""
     line = segment(words)
     assert STATUSES[words] == target(line.target).status(line).state
 
 
 def test_paths_have_states_of_their_own():
-    """A failed path is failed, one of a group that waits stands by."""
+    """A failed path is "failed"; a path of an inactive group is "standby"."""
     line = segment("multipath 2 0 1 0 2 1 A 0 1 2 8:192 F 3 0 1 E 0 1 2 8:208 A 0 0 1 ")
     told = target("multipath").status(line)
     assert {"8:192": "failed", "8:208": "standby"} == told.paths
@@ -226,7 +226,7 @@ def test_paths_have_states_of_their_own():
 
 
 def test_members_have_states_of_their_own():
-    """Letters stand for members in the order of the table."""
+    """Health letters are those of the members in the order of the table."""
     line = segment("raid raid5_ls 4 AaD- 1/2 idle 0 0 -")
     expected = ("active", "out of sync", "failed", "missing")
     assert expected == target("raid").status(line).members
@@ -234,7 +234,7 @@ def test_members_have_states_of_their_own():
 
 @given(st.sampled_from([*TABLES, *STATUSES]), st.data())
 def test_damage_is_one_of_few_errors(words, data):
-    """Whatever is cut from a line or put in it, reading it fails in a way that discover knows."""
+    """A damaged line causes only errors that ``discover`` handles."""
     parts = words.split(" ")
     place = data.draw(st.integers(1, len(parts)))
     other = data.draw(st.sampled_from(["", "0", "-1", "x", "8:0", "1/0", "99999"]))

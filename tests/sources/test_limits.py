@@ -79,5 +79,5 @@ def test_the_iotune_of_a_domain():
 
 
 def test_a_host_without_groups_has_no_caps():
-    """Where nothing may be read, nothing is said."""
+    """Without permission to read, there are no limits and no errors."""
     assert list(read(DrawnHost({}), Topology([LV]))) == []

@@ -28,7 +28,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: name[0])
 def test_what_a_name_says(name):
-    """Label, ending of a hidden LV, and what it is for."""
+    """Label, ending and role of a hidden LV."""
     found = lvm_names.parse(name[0], lvm_uuid(7, name[1]))
     assert NAMES[name] == (found.label, found.ending, found.role)
 
@@ -38,7 +38,7 @@ def test_the_place_of_one_of_several():
 
 
 def test_a_name_alone_is_not_lvms():
-    """Anyone may call a device like an LV; its uuid tells."""
+    """Another device may have a name like an LV's; only the uuid counts."""
     assert lvm_names.parse("tank-r5_rimage_0", "CRYPT-LUKS2-abc-tank-r5_rimage_0") is None
 
 
@@ -47,7 +47,7 @@ PART = st.from_regex(r"[a-z0-9_.+][a-z0-9_.+-]{0,8}", fullmatch=True)
 
 @given(st.lists(PART, min_size=1, max_size=3))
 def test_doubled_hyphens_come_back(parts):
-    """What LVM joins is taken apart again."""
+    """The parts that LVM joins are separated again."""
     assert parts == lvm_names.split_name("-".join(part.replace("-", "--") for part in parts))
 
 

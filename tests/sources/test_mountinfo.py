@@ -16,7 +16,7 @@ SWAPS = """Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
 
 
 def test_a_mount_has_its_device_and_its_path():
-    """Optional fields before the separator are as many as there are; paths are octal-escaped."""
+    """Any number of optional fields precedes the separator; paths are octal-escaped."""
     expected = [
         Mount("254:0", "/srv/my disk", "ext4", "/dev/mapper/vg--md-data"),
         Mount("0:44", "/home", "btrfs", "/dev/sda2"),
@@ -25,5 +25,5 @@ def test_a_mount_has_its_device_and_its_path():
 
 
 def test_only_devices_are_swapped_to():
-    """A swap file lies on a file system, which is mounted."""
+    """A swap file is on a mounted file system, so only devices are listed."""
     assert ["/dev/dm-4"] == swaps.parse(SWAPS)

@@ -207,7 +207,7 @@ class TableLayout:
     def _combined(
         self, whole: FlowColumns, row: Sequence[float | None], read: Flow, write: Flow
     ) -> Flow | None:
-        """Return what only the columns for reads and writes together have; None if nothing."""
+        """Return the figures that only the combined columns have; None without any."""
         both = read + write
         said = whole.flow(row)
         ios = both.ios if whole.ios is None else said.ios
@@ -226,7 +226,7 @@ class TableLayout:
     def _refined_bytes(
         self, whole: FlowColumns, ios: float | None, both: float, mean: float | None
     ) -> float | None:
-        """Return the bytes of reads and writes by their mean size; None if their columns say it better."""
+        """Return the bytes of reads and writes by their mean size; None if their own columns are as precise."""
         unit = self._read.unit if self._read else 1.0
         if ios is None or mean is None or self._discard is not None:  # its mean has discards, too
             return None

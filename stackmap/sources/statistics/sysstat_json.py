@@ -3,7 +3,7 @@ sysstat's JSON: ``iostat -o JSON`` and ``sadf -j``, complete, damaged, or still 
 
 It is searched for the objects of devices instead of parsed as a document. So a
 report is complete when its braces close, and commas, brackets and escapes that
-sysstat gets wrong (or an interrupt cut off) spoil nothing else. Repairs become notes.
+sysstat gets wrong (or an interrupt cut off) damage nothing else. Repairs become notes.
 """
 
 from __future__ import annotations

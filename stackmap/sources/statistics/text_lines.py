@@ -74,7 +74,7 @@ class Lines:
                 self._begin(following)
 
     def push_back(self, line: str) -> None:
-        """Have *line*, the last one taken, come again."""
+        """Return *line*, the last one taken, again next time."""
         self._returned.append(line)
         self.number -= 1
 
@@ -106,7 +106,7 @@ class Lines:
 
 
 def _unpacked(chunks: Iterable[bytes], warn: Callable[[str], None]) -> Iterator[bytes]:
-    """Yield the chunks, decompressed if gzip; a truncated file gives what it holds."""
+    """Yield the chunks, decompressed if gzip; a truncated file is read up to its end."""
     start = b""
     chunks = iter(chunks)
     for chunk in chunks:

@@ -17,7 +17,7 @@ class WrappedRow:
     """
     The words of a row that continues on the next line.
 
-    *on_row* gets each row, and what it lacks ("" for a complete one).
+    *on_row* gets each row, and which figures are missing ("" for a complete one).
     """
 
     def __init__(self, on_row: Callable[[Row, Heading, str], None]) -> None:
@@ -39,7 +39,7 @@ class WrappedRow:
 
     def give_up(self, heading: Heading | None) -> None:
         """
-        Take a cut row for what its first line holds: its end will not come.
+        Use the figures on the first line of a row whose end is missing.
 
         Its other lines may be the ends of other rows.
         """

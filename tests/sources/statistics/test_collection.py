@@ -19,7 +19,7 @@ def test_a_collection_is_split_at_its_stamps():
 
 
 def test_a_sample_that_was_cut_is_left_out():
-    """A collector is killed in the middle of a line: its last sample says nothing of the rest."""
+    """A collector was killed in the middle of a line: its last sample is incomplete."""
     whole = ["TS 1.0", LINE, OTHER, "TS 2.0", LINE, OTHER]
     for cut in ([LINE], [LINE, "   8      16 sdb 2 3"], []):
         intervals = list(diskstats_copies.read_timed([*whole, "TS 3.0", *cut]))
@@ -31,7 +31,7 @@ def test_a_sample_that_was_cut_is_left_out():
 
 
 def test_a_device_that_went_is_not_a_cut():
-    """Where a later device is still there, the one before it is gone."""
+    """If a later device is present, the sample is complete and the missing device went away."""
     intervals = list(diskstats_copies.read_timed(["TS 1.0", LINE, OTHER, "TS 2.0", OTHER]))
 
     assert intervals[0].events == ("sda went away",)
@@ -58,7 +58,7 @@ def test_a_clock_that_was_set_back_costs_one_interval(second):
 
 
 def test_a_sample_that_was_damaged_is_left_out():
-    """Of the samples around it there is an interval."""
+    """The samples around it make one interval."""
     later = LINE.replace(" 2 3 5 ", " 13 3 5 ")
     for damage in ("   8 0 sda 2 3", LINE.replace(" 2 3 5 ", f" {'9' * 400} 3 5 ")):
         (found,) = diskstats_copies.read_timed(["TS 1.0", LINE, "TS 2.0", damage, "TS 3.0", later])

@@ -53,7 +53,7 @@ BEGINNINGS = {"nothing": b"", "a heading": HEADING, "JSON": JSON, "XML": b"<syss
 
 
 def seconds(text: bytes) -> float:
-    """Return what reading and annotating *text* takes."""
+    """Return the seconds to read and annotate *text*."""
     start = process_time()
     with suppress(InputError):
         list(intervals([text], "text"))
@@ -66,5 +66,5 @@ def seconds(text: bytes) -> float:
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS)
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 def test_time_is_linear(piece, beginning):
-    """What makes a regular expression or a reader look back again and again does not."""
+    """Input that could cause backtracking is read in less than 5 seconds."""
     assert seconds(beginning + piece * (SIZE // len(piece)) + b"\nx\n") < 5

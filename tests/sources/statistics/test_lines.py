@@ -15,13 +15,13 @@ from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
 
 @given(st.lists(st.binary(max_size=9), max_size=9))
 def test_chunks_do_not_matter(chunks):
-    """However a text is cut into chunks, its lines are the same."""
+    """With any chunks of a text, its lines are the same."""
     if not b"".join(chunks).startswith(b"\x1f\x8b"):
         assert list(Lines(chunks)) == list(Lines([b"".join(chunks)]))
 
 
 def test_put_back():
-    """A line that is put back comes again, to whoever asks next, with the number it had."""
+    """A line that is pushed back is returned next, with the same number."""
     lines = Lines([b"two\nthree\nfive\n"])
     for line in lines:
         if line == "three":
@@ -56,7 +56,7 @@ def test_a_gzip_that_ends_early_is_said(end):
 
 
 def test_not_gzip():
-    """What only begins like gzip is refused."""
+    """A text that only begins like gzip is refused."""
     with pytest.raises(InputError, match="not a gzip file"):
         list(Lines([b"\x1f\x8bhello world"]))
 

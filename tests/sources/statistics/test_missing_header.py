@@ -47,6 +47,6 @@ def test_several_fit():
     ids=["contradicts", "idle", "nothing to check"],
 )
 def test_none_is_believed(row):
-    """Figures that contradict every heading, or prove none, are refused: better none than wrong ones."""
+    """Figures that contradict every heading, or prove none, are refused: no figures rather than wrong ones."""
     with pytest.raises(InputError):
         read(row)

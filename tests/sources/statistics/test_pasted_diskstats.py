@@ -35,14 +35,14 @@ def test_two_copies():
 
 
 def test_discards_and_flushes():
-    """Lines of 14, 18 and 20 fields stand side by side."""
+    """Lines of 14, 18 and 20 fields may be mixed."""
     (interval,) = read(OLD + NEWER)
     assert interval.loads["dm-2"].flush == Flow(ios=47, wait=53)
     assert interval.loads["sda"].discard == Flow()
 
 
 def test_cut():
-    """A line that was cut is left out, and said."""
+    """A cut line is left out, and a note says so."""
     (interval,) = read(NEWER + OLD[:40])
     assert list(interval.loads) == ["dm-2"]
     assert interval.notes == (SINCE_BOOT, "1 lines were cut or damaged")
@@ -58,7 +58,7 @@ PARTITIONS = """\
 
 @pytest.mark.parametrize("timed", [False, True])
 def test_partitions_of_old_kernels_have_requests_and_bytes(timed):
-    """Before 2.6.25: 7 fields, of which nothing tells times or merges; the disk's line has all."""
+    """Before 2.6.25, a partition has 7 fields without times and merges; the disk's line has all."""
     copies = PARTITIONS.splitlines(keepends=True)
     stamps = ("TS 1.0 x\n", "TS 2.0 x\n") if timed else ("", "")
     text = "".join([stamps[0], *copies[:2], stamps[1], *copies[2:]])

@@ -104,5 +104,5 @@ def test_nothing_in_it(text, reason):
     ids=["iostat", "sar", "JSON"],
 )
 def test_the_machine_is_told(text):
-    """A text says where it was taken, before its first report."""
+    """A text names its machine before its first report."""
     assert [Machine(host="lab", kernel="6.1.0")] == [report.machine for report in read(text)]

@@ -71,7 +71,7 @@ def test_cut_anywhere_it_tells_the_same(paragraphs, draw):
 
 
 def test_repeated_tables_share_their_loads():
-    """That is what makes averaging a long log cheap; a report that differs has its own."""
+    """Equal reports share their loads, so averaging a long log is fast; a different report has its own."""
     text = "\n\n".join((PARAGRAPHS[1], PARAGRAPHS[0], PARAGRAPHS[1], PARAGRAPHS[0])) + "\n\n"
 
     _, first, other, again = read(text)

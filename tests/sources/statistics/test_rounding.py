@@ -46,7 +46,7 @@ def test_a_unit_that_is_not_the_heading_s_changes_nothing():
     pages=st.integers(1, 256),
 )
 def test_the_mean_is_the_kernels(name, count, seconds, pages):
-    """Of requests of a size, within 1 %, whatever the unit; rates print as they were printed."""
+    """For requests of one size, within 1 %, in any unit; rates round to the printed figures."""
     size = pages * 4096
     rate = round(count / seconds, 2)
     bytes_shown = round(count * size / seconds / UNITS[name], 2)

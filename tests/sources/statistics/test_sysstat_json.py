@@ -33,7 +33,7 @@ LOAD = Load(Flow(2, 11, 10 * 1024, 2 * 23), Flow(3, 13, 21 * 1024, 3 * 29), aqu=
 
 
 def document(*reports: dict) -> str:
-    """Return what `iostat -o JSON` prints: a line a device."""
+    """Return the output of `iostat -o JSON`: one line per device."""
     text = json.dumps({"sysstat": {"hosts": [{"nodename": "lab", "statistics": reports}]}})
     return text.replace('{"disk_device"', '\n{"disk_device"')
 
@@ -72,7 +72,7 @@ def test_how_it_is_written_does_not_matter():
 
 
 def test_report_is_known_when_it_closes():
-    """A document that is still being written gives each report that is complete."""
+    """Of a document that is still being written, each complete report is read."""
     text = document(report(DEVICE), report(DEVICE))
     cut = text.index('{"avg-cpu"', text.index("vg-lv"))
     assert len(read(text[:cut])) == 1
@@ -95,7 +95,7 @@ def test_cut_within_a_device():
     ],
 )
 def test_repaired(damaged, note):
-    """sysstat's mistakes keep no figure from being read, and are said."""
+    """All figures are read despite sysstat's mistakes, and notes name the repairs."""
     text = document(report(DEVICE, DEVICE | {"disk_device": "sda"}))
     (interval,) = read(damaged(text))
     assert interval.loads == {"vg-lv": LOAD, "sda": LOAD}
@@ -110,7 +110,7 @@ def test_raw_escape():
 
 @pytest.mark.parametrize(("unit", "size"), [("kB", 1024), ("MB", 1024**2)])
 def test_sectors_under_another_name(unit, size):
-    """sysstat 12.1.2 to 12.2.0 printed sectors whatever the key says: twice or 2048 times too many."""
+    """sysstat 12.1.2 to 12.2.0 printed sectors under any key: 2 or 2048 times too large."""
     keys = {"rkB/s": f"r{unit}/s", "wkB/s": f"w{unit}/s"}
     right = {keys.get(k, k): v * 1024 / size if k in keys else v for k, v in DEVICE.items()}
     wrong = {keys.get(k, k): v * 2 if k in keys else v for k, v in DEVICE.items()}
@@ -122,7 +122,7 @@ def test_sectors_under_another_name(unit, size):
 
 
 def test_early_keys():
-    """sysstat 11.5.1 to 11.5.6: "rrqm" is a rate there, and "rkB" may be anything."""
+    """sysstat 11.5.1 to 11.5.6: "rrqm" is a rate, and "rkB" may have any unit."""
     early = {
         "disk_device": "sda", "rrqm": 2.0, "wrqm": 3.0, "r": 5.0, "w": 7.0, "rkB": 11.0, "wkB": 13.0,
         "avgrq-sz": 4.0, "avgqu-sz": 17.0, "r_await": 19.0, "w_await": 23.0, "util": 29.0,
@@ -137,7 +137,7 @@ def test_early_keys():
 
 
 def test_missing_keys():
-    """Large machines lose keys at random (sysstat#396): what is missing is unknown."""
+    """Large machines lose keys at random (sysstat#396): missing figures are unknown."""
     (interval,) = read(document(report({k: DEVICE[k] for k in ("disk_device", "r/s", "util")})))
     assert interval.loads == {"vg-lv": Load(Flow(2), busy=0.37)}
 

@@ -37,7 +37,7 @@ tables = st.dictionaries(names, st.lists(figures, min_size=22, max_size=22), min
 
 
 def told(row: dict[str, float], unit: str) -> Load:
-    """Return what a row tells, column by column."""
+    """Return the figures of a row by column."""
     size = UNITS[unit]
 
     def flow(letter: str, total: str) -> Flow:
@@ -84,7 +84,7 @@ def read(text: str) -> list[Interval]:
 @settings(deadline=None)
 @given(tables, st.sampled_from(sorted(IOSTAT)), st.sampled_from(["kB", "MB"]))
 def test_iostat_round_trip(rows, heading, unit):
-    """What iostat prints, under any heading and in any unit, is read back as it was meant."""
+    """Output of iostat under any heading and in any unit is read with the right figures."""
     columns = IOSTAT[heading].replace("*", unit).split()
     (interval,) = read(printed(columns, rows))
     assert interval.loads == {
@@ -201,14 +201,14 @@ def test_first_report_after_the_banner_is_since_boot():
     ],
 )
 def test_times(stamp, time):
-    """A time is kept as printed; it is an instant only where it can mean but one."""
+    """A time is kept as printed; it is an instant only if it is unambiguous."""
     table = printed(["r/s", "w/s"], {"sda": [2, 3]})
     found = read(f"{stamp}\n{table}\n{stamp}\n{table}")
     assert [(i.stamp, i.time) for i in found] == [(stamp, time)] * 2
 
 
 def test_no_rows_is_a_report_too():
-    """With -z a report may have no device: nothing happened, which is not the same as no report."""
+    """With -z a report may have no device: that is an idle interval, not a missing one."""
     table = printed(["r/s", "w/s"], {"sda": [2, 3]})
     heading = table.splitlines(keepends=True)[0]
     assert [list(i.loads) for i in read(table + "\n" + heading + "\n" + table)] == [
@@ -219,7 +219,7 @@ def test_no_rows_is_a_report_too():
 
 
 def test_rounded_figures_are_said_to_be():
-    """--human has one decimal and a unit of its own, whatever the heading says."""
+    """--human prints one decimal and a unit per figure, independent of the heading."""
     (interval,) = read("Device r/s rkB/s r_await %util\nsda 2.00 3.5M 5.00 7.0%\n")
     assert interval.loads == {"sda": Load(Flow(2, None, 3.5 * 1024**2, 10), busy=0.07)}
     assert interval.notes == (
@@ -242,14 +242,14 @@ def test_counters_that_went_back():
 
 
 def test_restart_between_reports():
-    """sar prints where the machine was restarted; the next interval has that event."""
+    """sar prints a line when the machine was restarted; the next interval has that event."""
     text = "07:10:01 DEV tps rkB/s\n07:10:11 sda 2.00 3.00\n\n07:15:00  LINUX RESTART\t(2 CPU)\n\n"
     text += "07:20:01 DEV tps rkB/s\n07:20:11 sda 5.00 7.00\n"
     assert [i.events for i in read(text)] == [(), ("07:15:00 LINUX RESTART (2 CPU)",)]
 
 
 def test_extremes():
-    """`sar -x` adds the smallest and largest of each column, which no moment had together."""
+    """`sar -x` adds the smallest and largest value of each column, which are not of one instant."""
     text = "07:10:01 DEV tps rkB/s\n07:10:11 sda 2.00 3.00\n\nSummary: DEV tps rkB/s\n"
     text += "Minimum: sda 2.00 3.00\nMaximum: sda 5.00 7.00\nAverage: sda 3.00 5.00\n"
     found = read(text)
