@@ -17,8 +17,7 @@ from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.measurement.machines import listen
 from stackmap.render.text import safe
-from stackmap.sampling.downsampling import counted_on
-from stackmap.sampling.snapshots import Snapshot
+from stackmap.sampling.snapshots import Snapshot, counted_on
 from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 

@@ -44,8 +44,10 @@ def open_files(scan: Scan) -> Iterator[tuple[str, Use]]:
                 files = f"/proc/{pid}/fd"
                 for number in list_names(scan.host, files) if pid.isdecimal() else ():
                     if device := scan.device_at(link(scan.host, f"{files}/{number}")):
-                        name = entry.removesuffix(".pid")
-                        yield device, Use("vm", _guest_name(scan, name), files)
+                        guest = entry.removesuffix(".pid")
+                        if guest.isdecimal():  # Proxmox names its files by number
+                            guest = proxmox.guest_name(scan.host, guest)[0] or guest
+                        yield device, Use("vm", guest, files)
 
 
 def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
@@ -77,8 +79,3 @@ def _osd_links(scan: Scan) -> Iterator[tuple[str, str]]:
             if entry.startswith(start) and number.isdecimal():
                 for part in ("block", "block.db", "block.wal"):
                     yield f"{folder}/{entry}/{part}", number
-
-
-def _guest_name(scan: Scan, name: str) -> str:
-    """Return a guest's name; Proxmox names its files by number."""
-    return proxmox.guest_name(scan.host, name)[0] or name if name.isdecimal() else name

@@ -84,7 +84,10 @@ def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
     mapped = dm.read(host, blocks.values())
     refused: list[str] = []
     tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
-    statuses = _ask(dmsetup.read_statuses, host, refused) if _have_states(tables) else tables
+    lines = (line for lines in (tables or {}).values() for line in lines)
+    # Only if a target's status has more than its table.
+    have_states = any(has_status(line.target) for line in lines)
+    statuses = _ask(dmsetup.read_statuses, host, refused) if have_states else tables
     return Scan(
         host=host,
         blocks=blocks,
@@ -102,11 +105,6 @@ def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
 def _is_there(host: Host, block: Block) -> bool:
     """Whether *block* can do I/O: an unused loop device has size 0; an unknown size may be any."""
     return bool(block.entries & KEPT_EMPTY) or sysfs.size(host, block) != 0
-
-
-def _have_states(tables: Segments | None) -> bool:
-    """Whether a target's status has more than its table."""
-    return any(has_status(line.target) for lines in (tables or {}).values() for line in lines)
 
 
 def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Segments | None:

@@ -82,7 +82,8 @@ class LogReader:
                     yield time, passed
                     passed = 0
             if place in self._damaged or pace.due > self._starts[place + 1]:
-                self._skip()
+                # The next segment read repeats all answers.
+                self._answers, self._transient = {}, {"uevents": [SKIPPED]}
             place = max(place + 1, self._segment_at(pace.due))
 
     def _due_frames(
@@ -132,11 +133,6 @@ class LogReader:
         for question, answer in log.apply_entries(self._answers, entries, where).items():
             if question != log.FRAME_COUNT:
                 self._transient.setdefault(question, []).append(answer)
-
-    def _skip(self) -> None:
-        """Forget all answers: the next segment read repeats them."""
-        self._answers = {}
-        self._transient = {"uevents": [SKIPPED]}
 
     def _unmarked_frames(self, place: int) -> int:
         """Return the number of frames if neither this segment nor the next frame has a mark, else 0."""

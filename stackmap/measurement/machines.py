@@ -12,7 +12,7 @@ from stackmap.errors import SourceError
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.selection import SECONDS
 from stackmap.measurement.source import Source
-from stackmap.sampling.downsampling import downsample
+from stackmap.sampling.snapshots import downsample
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
 # Passes intervals on, given how many were asked for; None: no end.
 Filter = Callable[[Iterator["TopologyInterval"], int | None], Iterator["TopologyInterval"]]
-
-
-def _pass_on(reports: Iterator[TopologyInterval], _: int | None) -> Iterator[TopologyInterval]:
-    return reports
 
 
 def listen(host: Host) -> None:
@@ -54,7 +50,7 @@ class LiveSource(Source):
         *,
         events: bool = True,
         geometry: bool = False,
-        until_end: Filter = _pass_on,
+        until_end: Filter = lambda reports, _: reports,
     ) -> None:
         super().__init__("this machine", host)
         self._discover = partial(discover, geometry=geometry)

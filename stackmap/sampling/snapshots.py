@@ -75,6 +75,37 @@ def interval_between(
     )
 
 
+def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
+    """Whether between the two the same devices were there and all counters only went up."""
+    return earlier.identities is later.identities is not None and diskstats.only_counted_up(
+        earlier.sample, later.sample
+    )
+
+
+def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
+    """
+    Yield fewer intervals with the same averages; each snapshot comes with the number of intervals that it ends.
+
+    While all counters only go up, the difference between the first and the last sample is the sum
+    of the intervals between, in counts, bytes and milliseconds: these become one interval. Figures
+    of a single interval are lost: extremes, and requests in flight.
+    """
+    begin: Snapshot | None = None
+    end: Snapshot | None = None
+    count = 0
+    for moment, passed in snapshots:
+        if end is not None and counted_on(end, moment):
+            count += passed
+        elif end is not None:
+            yield from _between(begin, end, count)
+            yield from _between(end, moment, passed)
+            begin, count = moment, 0
+        else:
+            begin = moment
+        end = moment
+    yield from _between(begin, end, count)
+
+
 def only_same_devices(
     topology: Topology, reports: Iterable[TopologyInterval]
 ) -> Iterator[Interval]:
@@ -92,6 +123,13 @@ def only_same_devices(
         loads = {n: load for n, load in interval.loads.items() if n not in others}
         events = dict.fromkeys((*interval.events, *map(_replaced, lost)))
         yield replace(interval, loads=loads, events=tuple(events))
+
+
+def _between(
+    begin: Snapshot | None, end: Snapshot | None, count: int
+) -> Iterator[TopologyInterval]:
+    if begin is not None and end is not None and begin is not end:
+        yield begin.topology, replace(interval_between(begin, end), count=count)
 
 
 def _unidentified(
