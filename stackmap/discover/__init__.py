@@ -22,10 +22,6 @@ from stackmap.model.machine import Machine
 from stackmap.model.topology import Topology
 from stackmap.sources.sysfs import Block, attribute
 
-# Files with the kernel's release as the third word, and with the host's name; a sosreport has the second ones.
-VERSION = ("/proc/version", "/sos_commands/kernel/uname_-a")
-HOSTNAME = ("/proc/sys/kernel/hostname", "/sos_commands/host/hostname")
-
 
 def discover(
     host: Host, *, metadata: bool = False, geometry: bool = False, counters: bool = True
@@ -59,13 +55,9 @@ def discover(
 
 def machine(host: Host) -> Machine:
     """Return the host name, kernel release and boot id."""
-    version, name = (
-        next(filter(None, (attribute(host, path) for path in paths)), "")
-        for paths in (VERSION, HOSTNAME)
-    )
-    words = version.split()
+    words = attribute(host, "/proc/version").split()
     return Machine(
-        host=name,
+        host=attribute(host, "/proc/sys/kernel/hostname"),
         kernel=words[2] if len(words) > 2 else "",
         boot=attribute(host, "/proc/sys/kernel/random/boot_id"),
     )

@@ -8,9 +8,8 @@ from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Use
 from stackmap.sources import libvirt, proxmox, swaps
-from stackmap.sources.sysfs import attribute, list_names
+from stackmap.sources.sysfs import ROOT, attribute, link, list_names
 
-BLOCKS = "/sys/block"
 WRITING = 0o3  # O_WRONLY or O_RDWR, of a descriptor's flags
 
 Files = Iterator[tuple[str, Use]]
@@ -18,9 +17,9 @@ Files = Iterator[tuple[str, Use]]
 
 def file_uses(host: Host) -> Files:
     """Yield the path and the user of each file that *host* uses as a disk."""
-    for name in list_names(host, BLOCKS):
+    for name in list_names(host, ROOT):
         if name.startswith("loop"):
-            source = f"{BLOCKS}/{name}/loop/backing_file"
+            source = f"{ROOT}/{name}/loop/backing_file"
             if path := attribute(host, source):
                 yield path, Use("loop", name, source)
     for path in swaps.files(host):
@@ -51,7 +50,8 @@ def writers(host: Host, name: str) -> Files:
         if pid.isdecimal():
             for number in list_names(host, f"/proc/{pid}/fd"):
                 path = f"/proc/{pid}/fd/{number}"
-                if _is_called(host, path, name) and _writes(host, pid, number):
+                called = link(host, path).rpartition("/")[2]  # "" if it was closed meanwhile
+                if called and called == name and _writes(host, pid, number):
                     who = attribute(host, f"/proc/{pid}/comm") or "a process"
                     yield path, Use("open", f"{who} ({pid})", path)
 
@@ -63,13 +63,6 @@ def sees_all_processes(host: Host) -> bool:
     except SourceError:
         return False
     return True
-
-
-def _is_called(host: Host, path: str, name: str) -> bool:
-    try:
-        return host.link(path).rpartition("/")[2] == name
-    except SourceError:  # closed in the meantime
-        return False
 
 
 def _writes(host: Host, pid: str, number: str) -> bool:

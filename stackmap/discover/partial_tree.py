@@ -24,8 +24,7 @@ _KINDS = (
 )
 # Devices that exist without a medium; most machines have some.
 _OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram)\d+")
-# Texts of lsblk: of sosreports, which name them after the command, and of other trees.
-LSBLK = ("/sos_commands/block/lsblk", "/cmd/lsblk.txt")
+LSBLK = "/cmd/lsblk.txt"
 
 
 def is_partial(blocks: Iterable[Block]) -> bool:
@@ -42,8 +41,7 @@ def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
     numbers = {name: number for name, (number, _) in counted.items()}
     numbers |= {name: number for name, (number, _) in listed.items()}
     names = {number: name for name, number in numbers.items()}
-    text = next(filter(None, (attribute(host, path) for path in LSBLK)), "")
-    drawn = lsblk.parse(text)
+    drawn = lsblk.parse(attribute(host, LSBLK))
     found = []
     for name in dict.fromkeys([*in_sysfs, *numbers]):
         block = in_sysfs.get(name) or _block(name, numbers.keys() | in_sysfs)

@@ -126,8 +126,6 @@ class CapturedHost:
         path = command_file(command)
         printed = self._newest_answer("run " + " ".join(command), path)
         if printed is None:
-            printed = self._sosreport.output(path)
-        if printed is None:
             raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
         return printed
 
@@ -213,7 +211,7 @@ class CapturedHost:
         try:
             text = recorded_text(self._tree.read(path), f"{self.path}{path}")
         except SourceMissing:
-            return None
+            return self._sosreport.answer(path)
         unpadded = text.rstrip("\0")
         if not path.startswith("/sys/") or unpadded == text or "\0" in unpadded:
             return text  # a page of vpd data is binary

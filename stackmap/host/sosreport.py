@@ -17,11 +17,14 @@ COMMANDS = "/sos_commands"
 BLOCK = f"{COMMANDS}/block"
 UDEVADM = "udevadm_info_.dev."
 
-# By the path of that output in a capture.
-OUTPUTS = {
+# By the path of that answer in a capture.
+PLACES = {
     "/cmd/dmsetup-table.txt": f"{COMMANDS}/devicemapper/dmsetup_table",
     "/cmd/dmsetup-status.txt": f"{COMMANDS}/devicemapper/dmsetup_status",
     "/cmd/dmsetup-info.txt": f"{COMMANDS}/devicemapper/dmsetup_info_-c",
+    "/cmd/lsblk.txt": f"{BLOCK}/lsblk",
+    "/proc/version": f"{COMMANDS}/kernel/uname_-a",  # the release is the third word of both
+    "/proc/sys/kernel/hostname": f"{COMMANDS}/host/hostname",
 }
 
 
@@ -32,9 +35,9 @@ class Sosreport:
         self._tree = tree
         self._path = path
 
-    def output(self, path: str) -> str | None:
-        """Return the output that a capture has at *path*, None without it."""
-        return self._text(OUTPUTS[path]) if path in OUTPUTS else None
+    def answer(self, path: str) -> str | None:
+        """Return the answer that a capture has at *path*, None without it."""
+        return self._text(PLACES[path]) if path in PLACES else None
 
     def udev(self, number: str) -> dict[str, str]:
         """Return udev's properties of block device *number*, {} without them."""

@@ -7,8 +7,8 @@ ignores suspended devices instead of waiting for them.
 
 from __future__ import annotations
 
-from stackmap.errors import SourceError
 from stackmap.host import Host
+from stackmap.sources.sysfs import output
 
 COMMAND = (
     "lvs", "--all", "--reportformat=json", "--readonly", "--options=vg_name,lv_name,lv_tags",
@@ -19,10 +19,7 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError)
 
 def read(host: Host) -> dict[str, dict[str, str]]:
     """Return the tags of each LV (``vg/lv``) as key and value, {} if unavailable."""
-    try:
-        return parse(host.run(*COMMAND))
-    except SourceError:
-        return {}
+    return parse(output(host, *COMMAND))
 
 
 def parse(text: str) -> dict[str, dict[str, str]]:

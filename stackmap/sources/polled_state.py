@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.device import Device, Kind
 from stackmap.model.target_status import RaidThread, StatusReading, TargetStatus
@@ -20,7 +19,7 @@ from stackmap.sources import dmsetup, mountinfo, raid_threads
 from stackmap.sources.dm_commands import STATUS
 from stackmap.sources.dm_targets import status_of
 from stackmap.sources.progress import raid_state
-from stackmap.sources.sysfs import ROOT, attribute, parse_int
+from stackmap.sources.sysfs import ROOT, attribute, output, parse_int
 
 MD_ATTRIBUTES = ("sync_action", "degraded")
 # dm-raid's status: type, members, a letter for each, progress, sync action (dm-raid.rst).
@@ -68,12 +67,8 @@ class PolledDevices:
 
     def poll(self, host: Host) -> Polled:
         """Ask; runs dmsetup only for targets with a status of their own."""
-        statuses, md_state = "", self.md_state(host)
-        if self.by_dm_name:
-            try:
-                statuses = host.run(*STATUS)
-            except SourceError:  # not root; sysfs does not have it
-                statuses = ""
+        md_state = self.md_state(host)
+        statuses = output(host, *STATUS) if self.by_dm_name else ""
         mounts = attribute(host, mountinfo.PATH)
         return Polled(statuses, mounts, md_state, raid_threads.read(host, self.threads))
 

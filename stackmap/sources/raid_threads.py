@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.model.target_status import RaidThread
-from stackmap.sources.sysfs import attribute
+from stackmap.sources.sysfs import attribute, output
 
 KERNEL_THREADS = ("ps", "--ppid=2", "--no-headers", "--format=pid,comm")
 TICKS = 100  # per second: USER_HZ of every architecture that Debian and Red Hat support
@@ -24,11 +23,7 @@ _STAT = re.compile(r"\d+ \((.*)\) \S(?: -?\d+){10} (\d+) (\d+) .*", re.DOTALL)
 
 def find(host: Host) -> tuple[RaidThread, ...]:
     """Return md's threads; () where the kernel's threads are not visible."""
-    try:
-        lines = host.run(*KERNEL_THREADS).splitlines()
-    except SourceError:
-        return ()
-    named = (line.split(None, 1) for line in lines)
+    named = (line.split(None, 1) for line in output(host, *KERNEL_THREADS).splitlines())
     return tuple(
         RaidThread(int(words[0]), words[1].strip())
         for words in named

@@ -108,6 +108,14 @@ def link(host: Host, path: str) -> str:
         return ""
 
 
+def output(host: Host, *command: str) -> str:
+    """Return the output of *command*, "" if it is missing, refused or fails."""
+    try:
+        return host.run(*command)
+    except SourceError:
+        return ""
+
+
 def list_names(host: Host, path: str) -> list[str]:
     """Return a directory's names, [] if it is missing or unreadable."""
     try:
