@@ -174,7 +174,7 @@ def test_lines_of_fio_are_no_statistics_of_devices(tmp_path):
 @pytest.mark.skipif(not SEEDS, reason="the articles are not part of a clone")
 @pytest.mark.parametrize("number", FIRST)
 def test_a_whole_article_is_a_text_of_an_unknown_host(number, tmp_path):
-    """Its tables are judged by their own names; that its layout is unknown is said first."""
+    """Its tables are judged by their own names; the first sentence says that the layout is unknown."""
     (article,) = (seed for seed in SEEDS if seed.name.startswith(number))
     (tmp_path / "sys/block").mkdir(parents=True)  # a machine without any of the names
     words = ["--from", str(tmp_path), "explain", "--input", str(article)]

@@ -32,7 +32,7 @@ def samples():
 
 
 def layers(tmp_path, text, *more):
-    """Return what is said of the volume: a report each."""
+    """Return the sentences on the volume, one per report."""
     path = tmp_path / "text"
     path.write_text(text)
     words = ["--from", str(VGHDD / "capture.tar.gz"), "iostat", "--per-layer", "-J"]

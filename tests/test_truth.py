@@ -131,7 +131,7 @@ def test_all_that_was_sent_to_the_disks_arrived(measure, path, volume):
 
 
 def test_volumes_that_a_kernel_counts_twice_are_named(measure):
-    """6.12 counts LVM RAID volumes twice, 6.1 once: what was corrected is said."""
+    """6.12 counts LVM RAID volumes twice, 6.1 once: a note names the correction."""
     new = CAPTURES / "vghdd-6.12/load/r5-rand4k-write.truth"
     old = CAPTURES / "vghdd/load/r5-rand4k-write.truth"
 

@@ -281,7 +281,7 @@ def test_without_root_the_same_devices(topology, without_root):
 
 
 def test_without_root_the_same_layouts(topology, without_root):
-    """Level, members and chunk follow from sizes; raid4 passes for raid5, and that is said."""
+    """Level, members and chunk follow from sizes; raid4 looks like raid5, and a note says so."""
     for device in topology:
         if device.layout is None:
             continue

@@ -39,7 +39,7 @@ def test_a_device_that_one_interval_lacks_is_unknown():
 
 
 def test_a_device_that_a_report_of_a_text_lacks_was_idle():
-    """iostat -z leaves out what did nothing: 7/s in one of two reports are 3.5/s, and it is said."""
+    """iostat -z leaves out idle devices: 7/s in one of two reports are 3.5/s, with a note."""
     found = averaged(
         Interval({"sda": reading(2), "sdb": reading(7)}), Interval({"sda": reading(4)})
     )

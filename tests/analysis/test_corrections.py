@@ -1,4 +1,4 @@
-"""Counters that a kernel gets wrong are put right, or made unknown, and it is said."""
+"""Counters that a kernel gets wrong are corrected or made unknown, with a note."""
 
 from dataclasses import replace
 

@@ -138,7 +138,7 @@ def test_disks_of_different_arrays_have_findings_of_their_own():
     ] * 2
 
     assert [f.device for f in findings_of(parts, tree) if f.rule.id == "SM405"] == ["sda", "sdb"]
-    # Without a topology nobody knows: one remark names all.
+    # Unknown without a topology: one note names all.
     unknown = Topology([disk("sda"), disk("sdb")], [], unknown=[NO_TOPOLOGY])
     (found,) = (f for f in findings_of(parts, unknown) if f.rule.id == "SM405")
     assert (found.device, found.peers) == ("sda", ("sdb",))

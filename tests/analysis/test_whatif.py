@@ -622,7 +622,7 @@ def test_members_that_are_not_counted_leave_the_present_unknown():
 
 
 def test_members_that_are_at_other_work_tell_nothing_of_the_writes():
-    """A check reads all there is: no row of it is the load's, and it is said."""
+    """A check reads all rows: none of them counts as load, and a note says so."""
     devices = machine("raid5")
     checked = type(devices)(
         [replace(d, state="check 12.5 %") if d.name == "r" else d for d in devices],

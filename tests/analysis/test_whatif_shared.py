@@ -57,7 +57,7 @@ def test_of_members_that_others_use_a_volume_has_what_it_sent():
 
 
 def test_what_others_write_is_no_flush():
-    """The disks wrote more than v sent: nothing tells whether a flush was among that, and it is said."""
+    """The disks wrote more than v sent: whether that includes a flush is unknown, and a note says so."""
     found = beside(83)
 
     assert found.flushes is None

@@ -101,7 +101,7 @@ def test_json_names_the_open_questions():
 
 
 def test_a_text_of_another_host_is_judged_by_its_own_names(tmp_path):
-    """The layout of this machine is not used, and it is said."""
+    """The layout of this machine is not used, and the output says so."""
     text = tmp_path / "iostat.txt"
     text.write_text(
         TABLE + ROW.format("sdz") + "\n" + TABLE + ROW.format("sdz") + ROW.format("sdy") + "\n"

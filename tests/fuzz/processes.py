@@ -144,7 +144,7 @@ ROW = " 8 0 sda {0} 0 {1} {0} {0} 0 {1} {0} 0 {0} {0} 0 0 0 0 0 0\n"
 
 def killed_recording(tally: Tally, chance: random.Random, folder: Path) -> None:
     """
-    One case: ``record`` is killed at a random moment; what it had read before is there.
+    One case: ``record`` is killed at a random moment; the samples before it can be read.
 
     The counters that it reads are numbered, and each number is written to a journal by the reader
     of the counters, not by ``record``.

@@ -40,7 +40,7 @@ NAMED = (
 
 @dataclass
 class Outcome:
-    """How a run ended: its exit status (negative: a signal), what it printed and what it took."""
+    """The result of a run: exit status (negative: a signal), output and cost."""
 
     arguments: Sequence[str]
     status: int

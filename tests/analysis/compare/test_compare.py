@@ -180,7 +180,7 @@ def working(where, state):
 
 
 def test_a_rebuild_is_left_out_where_it_ends():
-    """Ten intervals of a resync beside forty without: those forty are compared, and it is said."""
+    """Ten intervals of a resync beside forty without: only those forty are compared, with a note."""
     syncing = working(RAID5, "resync 12.5 %")
     taking = RecordingBuilder("there", RAID5, ("vm",))
     for second, rate in enumerate(rates(50)):
@@ -193,7 +193,7 @@ def test_a_rebuild_is_left_out_where_it_ends():
 
 
 def test_a_rebuild_all_the_time_is_no_measure():
-    """Nothing below the volume is compared, and it is said why."""
+    """Nothing below the volume is compared, and a note says why."""
     syncing = working(RAID5, "resync 12.5 %")
     stack = figure_comparison(before=recorded(syncing, "vm", raid5, rates()))
 
