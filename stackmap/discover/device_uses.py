@@ -57,8 +57,9 @@ def mounts(scan: Scan) -> DeviceUses:
     """Yield the devices of mounted file systems."""
     mounted = mountinfo.read(scan.host)
     kinds = {mount.kind for mount in mounted}
-    siblings = _btrfs(scan) if "btrfs" in kinds else {}
-    siblings |= _bcachefs(scan) if mountinfo.BCACHEFS in kinds else {}
+    siblings = _siblings(scan, BTRFS, _btrfs_devices) if "btrfs" in kinds else {}
+    if mountinfo.BCACHEFS in kinds:
+        siblings |= _siblings(scan, BCACHEFS, _bcachefs_devices)
     for mount in mounted:
         number = scan.names.get(mount.number)
         devices = [number] if number else [scan.device_at(path) for path in mount.sources]
@@ -120,27 +121,25 @@ def _mounted(scan: Scan, group: Group) -> Iterator[tuple[str, str]]:
             yield name, path
 
 
-def _btrfs(scan: Scan) -> dict[str, tuple[str, ...]]:
-    """Return all devices of the same file system, for each device of a mounted btrfs."""
+def _siblings(
+    scan: Scan, folder: str, devices: Callable[[Scan, str], Iterable[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Return all devices of the same file system, for each device of the file systems in *folder*."""
     found = {}
-    for uuid in sysfs.list_names(scan.host, BTRFS):
-        names = tuple(
-            map(sysfs.kernel_name, sysfs.list_names(scan.host, f"{BTRFS}/{uuid}/devices"))
-        )
+    for uuid in sysfs.list_names(scan.host, folder):
+        names = tuple(map(sysfs.kernel_name, devices(scan, f"{folder}/{uuid}")))
         found.update(dict.fromkeys(names, names))
     return found
 
 
-def _bcachefs(scan: Scan) -> dict[str, tuple[str, ...]]:
-    """Return all devices of the same file system, for each device of a mounted bcachefs."""
-    found = {}
-    for uuid in sysfs.list_names(scan.host, BCACHEFS):
-        place = f"{BCACHEFS}/{uuid}"
-        members = [name for name in sysfs.list_names(scan.host, place) if name.startswith("dev-")]
-        links = (sysfs.link(scan.host, f"{place}/{member}/block") for member in members)
-        names = tuple(sysfs.kernel_name(link.rpartition("/")[2]) for link in links if link)
-        found.update(dict.fromkeys(names, names))
-    return found
+def _btrfs_devices(scan: Scan, place: str) -> Iterable[str]:
+    return sysfs.list_names(scan.host, f"{place}/devices")
+
+
+def _bcachefs_devices(scan: Scan, place: str) -> Iterable[str]:
+    members = [name for name in sysfs.list_names(scan.host, place) if name.startswith("dev-")]
+    links = (sysfs.link(scan.host, f"{place}/{member}/block") for member in members)
+    return (link.rpartition("/")[2] for link in links if link)
 
 
 FINDERS: tuple[Callable[[Scan], DeviceUses], ...] = (

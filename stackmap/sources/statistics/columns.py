@@ -160,11 +160,8 @@ class TableLayout:
             for flow in FLOWS
             if (spots := self._columns_of(flow, index)) != FlowColumns()
         }
-        self._read = self.spots.get(READ)
-        self._write = self.spots.get(WRITE)
-        self._discard = self.spots.get(DISCARD)
-        self._flush = self.spots.get(FLUSH)
-        self._whole = self.spots.get(COMBINED)
+        found = map(self.spots.get, FLOWS)
+        self._read, self._write, self._discard, self._flush, self._whole = found
         self._aqu = index.get(("", "aqu"))
         self._busy = index.get(("", "busy"))
         self.notes = self._notes()
