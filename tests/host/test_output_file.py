@@ -186,9 +186,10 @@ def test_a_race_for_the_name(folder, victim):
     swapping = threading.Thread(target=swap)
     swapping.start()
     done = refused = 0
-    until = time.monotonic() + 1
+    start = time.monotonic()
     try:
-        while time.monotonic() < until:
+        # A second, and on a busy machine until both outcomes were seen.
+        while (passed := time.monotonic() - start) < 1 or (passed < 30 and not (done and refused)):
             try:
                 written("page", force=True)
                 done += 1

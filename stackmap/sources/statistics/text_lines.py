@@ -206,5 +206,13 @@ def _text(raw: bytes) -> str:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        text = raw.decode("latin-1")
+        # Line by line, so that the result does not depend on how many came together.
+        text = "\n".join(map(_line, raw.split(b"\n")))
     return ESCAPES.sub("", text) if "\x1b" in text else text
+
+
+def _line(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

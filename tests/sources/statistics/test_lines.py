@@ -6,7 +6,7 @@ import gzip
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stackmap.errors import InputError
@@ -14,6 +14,7 @@ from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
 
 
 @given(st.lists(st.binary(max_size=9), max_size=9))
+@example([b"\x80", b"\n", b"\xc2\x80\n"])
 def test_chunks_do_not_matter(chunks):
     """With any chunks of a text, its lines are the same."""
     if not b"".join(chunks).startswith(b"\x1f\x8b"):
