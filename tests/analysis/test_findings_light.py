@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rules import RULES, findings
 from stackmap.model.interval import Interval
-from tests.drawn import DISKS, did, moved, raid_volume, topology
+from stackmap.model.load import Flow
+from stackmap.model.topology import Topology
+from tests.drawn import DISKS, did, disk, moved, raid_volume, topology
 
 TREE = topology(raid_volume("vm", "raid5", 8))
 PAGE = 4096
@@ -95,6 +99,19 @@ def test_a_bitmap_at_a_low_rate_is_no_warning(writes):
 
     assert set(told.values()) <= {"info"}
     assert "warning" in severities(20 * writes + 100, bitmap=200).values()
+
+
+@pytest.mark.parametrize(("await_ms", "expected"), [(6.3, "info"), (30.0, "warning")])
+def test_flushes_that_take_as_long_as_a_disk_needs(await_ms, expected):
+    """In the lab, 73 commits per second on a healthy disk, with 6.3 ms per flush, are the load's own cost."""
+    load = replace(
+        moved(write=did(99, 6144, wait=99 * 2.0), aqu=0.7, busy=0.6),
+        flush=Flow(73.0, wait=73 * await_ms),
+    )
+    tree = Topology([disk("sda", rotational=True)], [])
+    reported = findings(Context(tree, Interval({"sda": load}, seconds=10.0)))
+
+    assert {each.rule.id: str(each.severity) for each in reported}["SM502"] == expected
 
 
 def test_each_rule_about_a_cost_shows_the_limits():

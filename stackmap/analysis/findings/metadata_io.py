@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.disk import expected_ms
 from stackmap.analysis.findings.rule import (
     LIGHT,
     Figure,
@@ -79,10 +80,13 @@ def flush_bound(context: Context, limits: Limits) -> Iterator[Observation]:
             continue
         share = flush.ios * wait / 1000
         if share >= limits["share"] and wait >= limits["await"]:
+            # What a healthy disk needs to write its cache is the cost of the load.
+            usual = expected_ms(device, write.size or 0.0)
             figures = {
                 "flushes": (flush.ios, "requests/s"),
                 "took": (wait, "ms"),
                 "share": (share, "share"),
                 "writes": (write.ios, "requests/s"),
             }
-            yield observe(device.name, figures, weight=share)
+            severity = Severity.INFO if wait <= usual else None
+            yield observe(device.name, figures, weight=share, severity=severity)
