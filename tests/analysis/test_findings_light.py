@@ -1,4 +1,4 @@
-"""What a layout costs is a warning at real rates, a remark while the disks have little to do."""
+"""What a layout costs is a warning where requests queue or at real rates, otherwise a remark."""
 
 from __future__ import annotations
 
@@ -60,14 +60,15 @@ def severities(writes, **more):
         (20, {"bitmap": 20}, "info"),
         (12, {"size": 2 * PAGE, "reads": 28}, "info"),
         (40, {}, "info"),
-        (120, {}, "warning"),
-        (300, {}, "warning"),
-        # A slow disk has enough to do: more than one request waits.
+        # 0.5 and 0.6 requests in flight on each disk: nobody waits.
+        (120, {}, "info"),
+        (300, {}, "info"),
+        (600, {}, "warning"),
         (40, {"await_ms": 30.0}, "warning"),
     ],
 )
 def test_partial_stripes_by_rate(writes, more, expected):
-    """Light loads of a healthy stack do not warn; those that keep disks busy do."""
+    """Loads that a healthy stack serves at once do not warn; those that queue at its disks do."""
     assert severities(writes, **more).get("SM101") == expected
 
 
@@ -117,8 +118,6 @@ def test_flushes_that_take_as_long_as_a_disk_needs(await_ms, expected):
 def test_each_rule_about_a_cost_shows_the_limits():
     """Their thresholds are listed by ``explain --rules``."""
     costs = {
-        "SM101",
-        "SM112",
         "SM203",
         "SM501",
         "SM502",
@@ -130,4 +129,5 @@ def test_each_rule_about_a_cost_shows_the_limits():
     }
 
     assert {rule.id for rule in RULES if "light_rate" in rule.thresholds} == costs
-    assert {rule.id for rule in RULES if "light_queue" in rule.thresholds} == costs
+    parity = {"SM101", "SM112"}
+    assert {rule.id for rule in RULES if "light_queue" in rule.thresholds} == costs | parity

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import LIGHT, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import SHORT, Limits, Observation, Rule, Severity, observe
 from stackmap.analysis.findings.saturation import queue_doubt
 from stackmap.model.device import Role
 
@@ -21,7 +21,7 @@ from stackmap.model.device import Role
     "{doubt}",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
-    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **LIGHT},
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
 )
 def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 # A value and its unit; the third is the device it belongs to, where that is not the observed one.
 Figure = tuple[float | None, str] | tuple[float | None, str, str]
 Limits = Mapping[str, float]  # the thresholds of a rule
-# Below both on every disk, what a layout costs is a remark: thresholds of such rules.
-LIGHT = {"light_rate": (50.0, "requests/s"), "light_queue": (1.0, "requests")}
+# Below this on every disk, nobody waits for what a layout costs, and it is a remark. Of other costs
+# that is true below both: thresholds of such rules.
+SHORT = {"light_queue": (1.0, "requests")}
+LIGHT = {"light_rate": (50.0, "requests/s"), **SHORT}
 
 
 class Severity(StrEnum):

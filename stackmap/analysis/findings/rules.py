@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from math import inf
 
 from stackmap.analysis.findings import (
     alignment,
@@ -27,7 +28,7 @@ from stackmap.analysis.findings import (
 )
 from stackmap.analysis.findings.checks import ORDER, SETUP
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import LIGHT, Finding, Observation, Rule, Severity
+from stackmap.analysis.findings.rule import SHORT, Finding, Observation, Rule, Severity
 from stackmap.model.topology import NO_TOPOLOGY
 
 # Causes before their effects: findings of one severity are reported in this order.
@@ -132,7 +133,7 @@ def _heaviest(rule: Rule, context: Context) -> list[Finding]:
 def _lighter(rule: Rule, context: Context, observed: Observation) -> Observation:
     """Return *observed*, as a remark if *rule* warns of a cost and the load of the disks is light."""
     limits, severity = rule.limits, observed.severity or rule.severity
-    if severity is not Severity.WARNING or not limits.keys() >= LIGHT.keys():
+    if severity is not Severity.WARNING or not limits.keys() >= SHORT.keys():
         return observed
-    light = context.is_light(observed.device, limits["light_rate"], limits["light_queue"])
+    light = context.is_light(observed.device, limits.get("light_rate", inf), limits["light_queue"])
     return observed._replace(severity=Severity.INFO) if light else observed

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import (
     LIGHT,
+    SHORT,
     Figure,
     Limits,
     Observation,
@@ -46,7 +47,7 @@ REMEDIES = {
     advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
     "disk bytes per byte written).",
     source="stackmap-kernel(7), RAID write paths and Bitmap",
-    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **LIGHT},
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
     superseded_by=("SM101", "SM301", "SM302", "SM303"),
 )
 def write_cost(context: Context, limits: Limits) -> Iterator[Observation]:
