@@ -229,6 +229,24 @@ def test_a_window_that_begins_while_it_is_read_knows_it_at_last(tmp_path):
     assert found[-1][0]["dm-0"].title == "vg/other"
 
 
+def test_a_recording_says_where_its_answers_are_outdated(tmp_path):
+    """A device is replaced after the topology was read for another one: a window that skips that event knows."""
+    from stackmap.host.timeline import TimeWindow
+
+    steps = [*at(3, lambda machine: machine.remove("dm-5")), replace_quickly]
+    machine = Slow(steps, delay=1, early=True)
+    machine.add_volume(5, "vg/five")
+    with RecordingHost(machine, str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 12):
+            pass
+    host = CapturedHost(str(tmp_path / "c"))
+    host.select(TimeWindow(every=2.0))
+    found = rows(host, None)
+
+    assert {rate for _, rates, _ in found for rate in rates.values()} == {7}
+    assert found[-1][0]["dm-0"].title == "vg/other"
+
+
 def test_the_last_sample_waits_for_it(tmp_path, capsys):
     """A recording that ends during a survey waits for it; if that takes too long, a message says so."""
 

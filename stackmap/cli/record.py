@@ -76,6 +76,7 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
                 host.read(uptime.PATH)
             if before is not None and not counted_on(before, moment):
                 host.mark()
+            host.say_outdated(watch.is_behind)
             before = moment
             yield moment.sample.time
     finally:

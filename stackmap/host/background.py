@@ -1,8 +1,9 @@
 """
 Questions answered in the background while sampling goes on: in a thread, or in a recording.
 
-A recording has the answers in the frame in which all of them had arrived.
-Until then it answers ``PENDING`` to ``BACKGROUND``, a question for recordings only.
+A recording holds the answers in the frame in which all of them had arrived.
+Until then it answers ``PENDING`` to ``BACKGROUND``, a question for recordings only. It answers
+``OUTDATED`` where the answers are older than changes that are known.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import signal
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-BACKGROUND, PENDING = "aside", "waited for"
+BACKGROUND, PENDING, OUTDATED = "aside", "waited for", "outdated"
 ANSWERED_IN_BACKGROUND = (
     "answered"  # ACTION of an event: an answer arrived that this replay does not wait for
 )
@@ -20,16 +21,21 @@ T = TypeVar("T")
 
 
 class ReplayedAnswer(Generic[T]):
-    """The result of *ask* in the first frame in which it is no longer *pending*."""
+    """
+    The result of *ask* in the first frame whose *state* is not ``PENDING``.
 
-    def __init__(self, ask: Callable[[], T], is_pending: Callable[[], bool]) -> None:
+    A question that begins in an ``OUTDATED`` frame is not answered there.
+    """
+
+    def __init__(self, ask: Callable[[], T], state: Callable[[], object]) -> None:
         self._ask = ask
-        self._is_pending = is_pending
+        self._state = state
+        self._not_ready = {PENDING, OUTDATED} if state() == OUTDATED else {PENDING}
         self.taken = False
 
     def ready(self, seconds: float) -> bool:  # noqa: ARG002 - a recording has its own pace
         """Return whether it is there in this frame."""
-        return not self._is_pending()
+        return self._state() not in self._not_ready
 
     def result(self) -> T:
         """Return it."""

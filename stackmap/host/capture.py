@@ -158,7 +158,7 @@ class CapturedHost:
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Return an answer that is ready in the frame in which it was recorded as ready."""
-        answer = ReplayedAnswer(partial(ask, self), self._is_background_pending)
+        answer = ReplayedAnswer(partial(ask, self), self._background_state)
         self._background = cast("ReplayedAnswer[object]", answer)
         return answer
 
@@ -180,12 +180,12 @@ class CapturedHost:
         self._background, self._was_background_pending = None, False
         return self._timeline.frames(self._window, ends=ends)
 
-    def _is_background_pending(self) -> bool:
-        return self._timeline.answer(BACKGROUND, None) == PENDING
+    def _background_state(self) -> str | Refusal | None:
+        return self._timeline.answer(BACKGROUND, None)
 
     def _background_events(self) -> list[dict[str, str]]:
         """Return an event if an answer arrived that this replay does not wait for."""
-        pending = self._is_background_pending()
+        pending = self._background_state() == PENDING
         waits = self._background is not None and not self._background.taken
         came = self._was_background_pending and not pending and not waits
         self._was_background_pending = pending

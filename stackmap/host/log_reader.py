@@ -81,10 +81,12 @@ class LogReader:
                 if time is not None:
                     yield time, passed
                     passed = 0
-            if place in self._damaged or pace.due > self._starts[place + 1]:
+            skips = pace.due > self._starts[place + 1]
+            plain = self._is_plain(place, pace.due) if skips else True
+            if place in self._damaged or plain is None:
                 # The next segment read repeats all answers.
                 self._answers, self._transient = {}, {"uevents": [SKIPPED]}
-            place = max(place + 1, self._segment_at(pace.due))
+            place = place + 1 if plain is False else max(place + 1, self._segment_at(pace.due))
 
     def _due_frames(
         self, place: int, pace: FrameSchedule, still: int
@@ -109,7 +111,7 @@ class LogReader:
             else:
                 yield None, still - number
                 return
-            if pace.due > self._starts[place + 1]:
+            if pace.due > self._starts[place + 1] and self._is_plain(place, pace.due) is not False:
                 return
         yield waiting
 
@@ -133,6 +135,11 @@ class LogReader:
         for question, answer in log.apply_entries(self._answers, entries, where).items():
             if question != log.FRAME_COUNT:
                 self._transient.setdefault(question, []).append(answer)
+
+    def _is_plain(self, place: int, due: float) -> bool | None:
+        """Whether no frame is marked from the second one of *place* to the segment of *due*; None if unknown."""
+        before, after = self._count(place), self._count(max(place + 1, self._segment_at(due)))
+        return None if before is None or after is None else before[1] == after[1]
 
     def _unmarked_frames(self, place: int) -> int:
         """Return the number of frames if neither this segment nor the next frame has a mark, else 0."""

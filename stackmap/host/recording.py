@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host import Answer, Host, log
-from stackmap.host.background import BACKGROUND, PENDING
+from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
 from stackmap.host.capture_paths import encoded
 from stackmap.host.directory import Directory, make_directory
 from stackmap.host.file_tree import FIRST_ANSWERS
@@ -56,6 +56,7 @@ class RecordingHost(InterceptingHost):
         # The questions asked while a background one was pending.
         self._asked_meanwhile: set[str] = set()
         self._marks = 0
+        self._is_outdated = False
         self.frames = 0
         self._directory = self._begin()
 
@@ -76,6 +77,10 @@ class RecordingHost(InterceptingHost):
     def mark(self) -> None:
         """Mark the frame of this tick: more happened since the previous one than counters going up."""
         self._marks += 1
+
+    def say_outdated(self, is_outdated: bool) -> None:
+        """Say whether changes are known in this frame that its answers do not show."""
+        self._is_outdated = is_outdated
 
     def in_background(self, ask: Callable[[Host], T]) -> Answer[T]:
         """Ask in the background, and record the answers in the frame in which all have arrived."""
@@ -171,8 +176,9 @@ class RecordingHost(InterceptingHost):
         """Write the frame that ends; at the end of a segment start another, which repeats all answers."""
         self._require_directory()
         time = self._time or 0.0
-        if self._background or BACKGROUND in self._later:
-            self._record((BACKGROUND, None, PENDING if self._background else ""))
+        state = PENDING if self._background else OUTDATED if self._is_outdated else ""
+        if state or BACKGROUND in self._later:
+            self._record((BACKGROUND, None, state))
         if self._segment is not None and time >= self._segment.start + log.SEGMENT_SECONDS:
             self._segment.end()
             self._segment = None

@@ -75,8 +75,8 @@ class Watch:
 
     @property
     def is_behind(self) -> bool:
-        """Whether devices changed and the new topology is still being read."""
-        return self._pending is not None and bool(self._changes or self._later_changes)
+        """Whether devices changed and the new topology has not been read."""
+        return bool(self._changes or self._later_changes)
 
     def snapshots(
         self, interval: float, count: int | None, *, linger: float = 0.0

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from stackmap.host.timeline import TimeWindow
 from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
 from tests.long import SPAN, START, Repeated
-from tests.test_watch import nothing, replace_quickly, watched, with_volume
+from tests.test_watch import Machine, nothing, replace_quickly, watched, with_volume
 
 
 def segment(capture):
@@ -330,6 +331,31 @@ def test_a_sample_in_many_still_knows_a_replaced_device(tmp_path):
     assert any("dm-0: replaced" in event for event in first[1].events)
     assert third[1].loads["dm-0"].read.ios == 7
     assert [report[0]["dm-0"].title for report in (first, third)] == ["vg/lv", "vg/other"]
+
+
+def test_what_happens_in_segments_that_a_window_skips_is_known(tmp_path):
+    """Without a diskseq only its uevents tell a disk from the one it replaced, which had counted less."""
+    machine = Machine([*[nothing] * 900, replace_quickly])
+    machine.add = partial(without_diskseq, machine, machine.add)
+    machine.add_volume(0, "vg/lv")
+    machine.files = {**machine.files, PATH: ""}
+    with RecordingHost(machine, str(tmp_path / "c")) as host:
+        for _ in samples(host, 1.0, 3200):
+            pass
+    host = shown(tmp_path / "c", TimeWindow(every=800.0))
+    found = [loads for _, loads in Watch(host, discover(host), discover).intervals(1.0, None)]
+
+    rates = [interval.loads.get("dm-0") for interval in found]
+    assert [load and load.read.ios for load in rates] == [7, None, None, 7]
+
+
+def without_diskseq(machine, add, name, files):
+    """Add a device to *machine* that has neither a diskseq nor a uuid of its own."""
+    add(name, files)
+    machine.files = {
+        path: re.sub("DISKSEQ=.*", "", re.sub("LVM.*", "LVM-x", text))
+        for path, text in machine.files.items()
+    }
 
 
 @pytest.mark.parametrize(
