@@ -13,9 +13,9 @@ from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.load import plus, ratio
 
-# Reads that writes cause. Other reads beyond the data's own may belong to either direction.
 Found = Mapping[tuple[Cause, str], Traffic]
 
+# Reads that writes cause. Other reads beyond the data's own may belong to either direction.
 READ_FOR_WRITES = frozenset({Cause.PARITY_READ, Cause.COPY_ON_WRITE})
 
 
@@ -116,8 +116,9 @@ def _bounds(
 
 def _disks(ledger: Ledger, top: str) -> list[str]:
     """Return the disks on the data path."""
-    data = carriers(ledger.topology, top)
-    return [name for name in data if not ledger.topology.below(name)]
+    topology, data = ledger.topology, carriers(ledger.topology, top)
+    stack = topology.with_all_below(top)  # in this order, as sums depend on it
+    return [name for name in stack if name in data and not topology.below(name)]
 
 
 def _is_estimate(ledger: Ledger, top: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.model.device import Kind
-from stackmap.model.load import ZERO, Load, plus, sum_flows
+from stackmap.model.load import Load, sum_loads
 from stackmap.model.topology import Topology
 
 # Devices with nothing below that are not disks: their I/O ends in memory or in a file on another device.
@@ -35,13 +35,4 @@ def totals(topology: Topology, loads: Mapping[str, Load]) -> tuple[Total, Total]
 
 
 def _total(cut: str, names: list[str], loads: Mapping[str, Load]) -> Total:
-    found = [loads[name] for name in names]
-    aqu: float | None = 0.0
-    for load in found:
-        aqu = plus(aqu, load.aqu)
-    read, write, discard, flush = (
-        sum_flows(load.flow(kind) for load in found) if found else ZERO
-        for kind in ("read", "write", "discard", "flush")
-    )
-    whole = sum_flows(load.total for load in found) if any(load.whole for load in found) else None
-    return Total(cut, tuple(names), Load(read, write, discard, flush, whole=whole, aqu=aqu))
+    return Total(cut, tuple(names), sum_loads([loads[name] for name in names]))

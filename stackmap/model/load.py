@@ -7,7 +7,7 @@ of reads and writes. None means unknown and is never 0; an idle device has zeros
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -162,7 +162,17 @@ def plus(a: float | None, b: float | None) -> float | None:
 
 def sum_flows(flows: Iterable[Flow]) -> Flow:
     """Return the sum; a figure unknown in one flow is unknown in the sum."""
-    total = ZERO
-    for flow in flows:
-        total = total + flow
-    return total
+    return sum(flows, start=ZERO)
+
+
+def sum_loads(loads: Sequence[Load]) -> Load:
+    """Return the sum; its queue depth is the sum of theirs, and its busy time is unknown."""
+    aqu: float | None = 0.0
+    for load in loads:
+        aqu = plus(aqu, load.aqu)
+    read, write, discard, flush = (
+        sum_flows(load.flow(kind) for load in loads)
+        for kind in ("read", "write", "discard", "flush")
+    )
+    whole = sum_flows(load.total for load in loads) if any(load.whole for load in loads) else None
+    return Load(read, write, discard, flush, whole=whole, aqu=aqu)

@@ -93,7 +93,7 @@ class LoadMeasurement:
         self._leaf = leaves[0] if len(leaves) == 1 else ""
         flush_device = self._context.device.name if self._context.present else self._leaf
         self._other_users = (
-            _other_users(self.topology, self.name, flush_device) if flush_device else frozenset()
+            _other_users(self.topology, self.name, flush_device) if flush_device else ()
         )
         below = (edge.below for name in self._other_users for edge in self.topology.below(name))
         stack = self.topology.with_all_below(self.name)
@@ -198,10 +198,10 @@ class LoadMeasurement:
         return self._context.split_size if self._context.device.name == self.name else None
 
 
-def _other_users(topology: Topology, name: str, below: str) -> frozenset[str]:
+def _other_users(topology: Topology, name: str, below: str) -> tuple[str, ...]:
     """Return the devices above *below* that are not in the stack of *name* or above it."""
     ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
-    return frozenset(topology.with_all_above(below)) - ours
+    return tuple(each for each in topology.with_all_above(below) if each not in ours)
 
 
 def _queue(load: Load, flow: Flow) -> float | None:

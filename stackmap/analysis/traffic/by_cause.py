@@ -44,25 +44,26 @@ class Extra(NamedTuple):
 
 
 class StackRows:
-    """The rows of the stack of *top*; *shares*: what belongs to it at each device."""
+    """``rows``: those of the stack of *top*, higher devices first; *shares*: what belongs to it at each device."""
 
     def __init__(self, sent: Sent, top: str, shares: Mapping[str, Share]) -> None:
         self._topology = sent.topology
         self._sent = sent
         self._top = top
         self._shares = shares
-        self._senders: dict[str, list[Edge]] = {}  # its own edges, by the device below
-        for edge in (edge for above in shares for edge in sent.topology.below(above)):
-            self._senders.setdefault(edge.below, []).append(edge)
+        self._senders = sent.topology.edges_above(shares)  # its own edges
         self._arrived: dict[tuple[str, str], ByCause] = {}
+        self.rows = list(self._from_the_top())
 
-    def completed(self) -> Iterator[tuple[str, ByCause]]:
-        """Yield what the disks completed, once all rows were taken: the direction, and the traffic by cause."""
+    def completed(self) -> dict[tuple[Cause, str], Traffic]:
+        """Return what the disks completed, by cause and direction."""
+        found: dict[tuple[Cause, str], Traffic] = {}
         for (name, direction), by_cause in self._arrived.items():
-            if not self._topology.below(name):
-                yield direction, by_cause
+            for cause, traffic in by_cause.items() if not self._topology.below(name) else ():
+                found[cause, direction] = found.get((cause, direction), NOTHING) + traffic
+        return found
 
-    def rows(self) -> Iterator[Row]:
+    def _from_the_top(self) -> Iterator[Row]:
         """Yield all rows, those of higher devices first."""
         head = self._shares[self._top]
         known = [d for d in ("read", "write", "discard") if head.part(d).arrivals is not None]
@@ -77,7 +78,7 @@ class StackRows:
         share = self._shares[name]
         if name == self._top:
             edge = Edge("", name, Role.DATA)
-            yield Row(edge, name, direction, Cause.DATA, share.part(direction), reason=share.reason)
+            yield Row(edge, direction, Cause.DATA, share.part(direction), share.reason)
             return
         ours = self._senders[name]
         if not self._sent.only_from_passthrough(name):
@@ -88,7 +89,7 @@ class StackRows:
                 reason = self._shares[edge.above].reason
                 unknown = reason or ("split" if mine.ios is None and len(ours) > 1 else "")
                 traffic = self._sent.part_down(edge, direction, mine, unknown)
-                yield Row(edge, self._top, direction, cause, traffic, reason=reason)
+                yield Row(edge, direction, cause, traffic, reason)
 
     def _made_above(self, edge: Edge, direction: str, share: Share) -> Iterator[Row]:
         """Yield the rows of a device below one that makes requests of its own."""
@@ -99,10 +100,8 @@ class StackRows:
         else:
             extra = self._extra(edge.above, direction)
             rows = _split(all_of_it, extra, self._weights(edge.above, direction))
-        several = len(rows) > 1 and len(self._data_below(edge.above)) > 1
         for each, traffic in rows.items():
-            divided = share.divided or several
-            yield Row(edge, self._top, direction, each, traffic, divided, share.reason)
+            yield Row(edge, direction, each, traffic, share.reason)
 
     def _weights(self, name: str, direction: str) -> dict[Cause, float]:
         """Return the share, 0…1, of each cause in the bytes that arrived at *name*; data if unknown."""
@@ -163,8 +162,10 @@ class StackRows:
             return 1.0
         return layout.copies * (1 - missing_members(self._topology, device) / layout.members)
 
-    def _data_below(self, name: str) -> set[str]:
-        return {edge.below for edge in self._topology.below(name) if carries_data(edge)}
+    def _data_below(self, name: str) -> list[str]:
+        """Return the data devices below *name*, always in the same order: sums depend on it."""
+        edges = self._topology.below(name)
+        return list(dict.fromkeys(edge.below for edge in edges if carries_data(edge)))
 
     def _completed(self, name: str, direction: str, rows: list[Row]) -> ByCause:
         """Return what arrived at *name* by cause, with its completions in proportion."""

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.traffic.accounting import Account, Accounting
-from stackmap.analysis.traffic.amounts import NOTHING, Share, Traffic
+from stackmap.analysis.traffic.amounts import Share, Traffic
 from stackmap.analysis.traffic.by_cause import StackRows
 from stackmap.analysis.traffic.ownership import shares, together
 from stackmap.analysis.traffic.pools import with_pools
@@ -43,7 +43,7 @@ class Ledger:
         self._accounting = Accounting(self.sent)
         self._in_flight: dict[frozenset[str], float | None] = {}
         self._shares: dict[str, Mapping[str, Share]] = {}
-        self._rows: dict[str, tuple[list[Row], Mapping[tuple[Cause, str], Traffic]]] = {}
+        self._by_cause: dict[str, Mapping[tuple[Cause, str], Traffic]] = {}
 
     @cached_property
     def tops(self) -> list[str]:
@@ -88,7 +88,7 @@ class Ledger:
         if key not in self._in_flight:
             above = (edge.above for name in names for edge in self.topology.above(name))
             found: float | None = 0.0
-            for name in {*names, *above}:
+            for name in dict.fromkeys((*names, *above)):
                 load = self.load(name)
                 on_average = None if load.aqu is None else 2 * load.aqu
                 counted = load.in_flight_at_ends
@@ -98,28 +98,10 @@ class Ledger:
 
     def rows(self, top: str) -> list[Row]:
         """Return the rows of the stack of *top*, from the top down."""
-        return self._rows_of(top)[0]
+        return StackRows(self.sent, top, self.shares(top)).rows
 
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
         """Return what the disks completed for *top*, by cause and direction; unknown where a part is."""
-        return self._rows_of(top)[1]
-
-    def disk_bytes_by_cause(self, top: str) -> dict[Cause, float | None]:
-        """Return the bytes per second that the disks read and wrote for *top*, by cause."""
-        found: dict[Cause, float | None] = {}
-        for (cause, direction), traffic in self.disk_traffic_by_cause(top).items():
-            if direction != "discard":
-                found[cause] = plus(found.get(cause, 0.0), traffic.bytes)
-        return found
-
-    def _rows_of(self, top: str) -> tuple[list[Row], Mapping[tuple[Cause, str], Traffic]]:
-        if top not in self._rows:
-            stack = StackRows(self.sent, top, self.shares(top))
-            rows = list(stack.rows())
-            found: dict[tuple[Cause, str], Traffic] = {}
-            for direction, by_cause in stack.completed():
-                for cause, traffic in by_cause.items():
-                    key = (cause, direction)
-                    found[key] = found.get(key, NOTHING) + traffic
-            self._rows[top] = rows, found
-        return self._rows[top]
+        if top not in self._by_cause:
+            self._by_cause[top] = StackRows(self.sent, top, self.shares(top)).completed()
+        return self._by_cause[top]

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from stackmap.analysis.traffic.amounts import Amount, Share, Traffic, all_of
 from stackmap.model.device import Device, Role
-from stackmap.model.load import DIRECTIONS, Flow, Load, plus, ratio, sum_flows
+from stackmap.model.load import DIRECTIONS, Flow, Load, ratio, sum_loads
 from stackmap.model.passthrough import POOL
 from stackmap.model.topology import Edge, Topology
 
@@ -31,22 +31,10 @@ def with_pools(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, Lo
     found = dict(loads)
     for device in bypassed:
         found.pop(device.name, None)
-        above = {edge.above for edge in topology.above(device.name)}
-        if device.target == POOL and above and found.keys() >= above:
-            found[device.name] = _sum_of([found[name] for name in above])
+        above = dict.fromkeys(edge.above for edge in topology.above(device.name))
+        if device.target == POOL and above and found.keys() >= above.keys():
+            found[device.name] = sum_loads([found[name] for name in above])
     return found
-
-
-def _sum_of(loads: list[Load]) -> Load:
-    aqu: float | None = 0.0
-    for load in loads:
-        aqu = plus(aqu, load.aqu)
-    read, write, discard, flush = (
-        sum_flows(load.flow(kind) for load in loads)
-        for kind in ("read", "write", "discard", "flush")
-    )
-    whole = sum_flows(load.total for load in loads) if any(load.whole for load in loads) else None
-    return Load(read, write, discard, flush, whole=whole, aqu=aqu)
 
 
 def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) -> Share:

@@ -31,38 +31,18 @@ class Cause(StrEnum):
     OTHER = "other"  # more bytes than the layout explains
 
 
-class Exactness(StrEnum):
-    """How well a row is known."""
-
-    EXACT = "exact"
-    ESTIMATED = "estimated"  # divided in proportion
-    RANGE = "range"
-    UNKNOWN = "unknown"
-
-
 class Row(NamedTuple):
     """
-    Traffic down *edge* that belongs to the top ``owner``; ``edge.above`` is "" for what came to the top.
+    Traffic down *edge* that belongs to one top; ``edge.above`` is "" for what came to the top itself.
 
-    ``divided``: the part was divided in proportion to bytes. ``reason``: why it is unknown.
+    ``reason``: why it is unknown.
     """
 
     edge: Edge
-    owner: str
     direction: str
     cause: Cause
     traffic: Traffic
-    divided: bool = False
     reason: str = ""
-
-    @property
-    def exactness(self) -> Exactness:
-        """How well requests and bytes are known."""
-        if self.traffic.arrivals is None or self.traffic.bytes is None:
-            return Exactness.UNKNOWN
-        if self.traffic.is_range:
-            return Exactness.RANGE
-        return Exactness.ESTIMATED if self.divided else Exactness.EXACT
 
 
 BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE}
