@@ -11,6 +11,7 @@ from stackmap.analysis.layers import carriers
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
+from stackmap.model.device import Device
 from stackmap.model.load import plus, ratio
 
 Found = Mapping[tuple[Cause, str], Traffic]
@@ -56,7 +57,8 @@ class DiskCost(NamedTuple):
 
 def disk_cost(ledger: Ledger, top: str) -> DiskCost:
     """Return what the disks did for the stack of *top*; no ratios where it moved no bytes."""
-    head = ledger.shares(top)[top]
+    owned = ledger.shares(top)
+    head = owned[top]
     found = {
         (cause, direction): traffic
         for (cause, direction), traffic in ledger.disk_traffic_by_cause(top).items()
@@ -66,7 +68,10 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
     requests: float | None = 0.0
     for traffic in found.values():
         whole, requests = plus(whole, traffic.bytes), plus(requests, traffic.ios)
-    low, high = _bounds(ledger, top, found, head.total.bytes)
+    shared = any(share.undivided for share in owned.values())
+    at_disks = ledger.share(top, _disks(ledger, top)).total
+    low, high = _bounds(at_disks, found, head.total.bytes) if shared else (None, None)
+    degraded = any(map(_reads_for_missing, map(ledger.topology.__getitem__, owned)))
     for_writes = {key: traffic for key, traffic in found.items() if key != (Cause.DATA, "read")}
     return DiskCost(
         whole,
@@ -76,7 +81,7 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
         high,
         _by_cause(found, head.total.bytes),
         _by_cause(for_writes, head.write.bytes),
-        _is_estimate(ledger, top),
+        shared or degraded or at_disks.is_range,
         _requests(found, head.write.ios),
     )
 
@@ -97,16 +102,10 @@ def _total(parts: Mapping[Cause, float | None]) -> float | None:
 
 
 def _bounds(
-    ledger: Ledger,
-    top: str,
-    found: Found,
-    moved: float | None,
+    at_disks: Traffic, found: Found, moved: float | None
 ) -> tuple[float | None, float | None]:
-    """Return the bounds of a volume's part of a shared pool, per byte *moved* at the top; None elsewhere."""
-    owned = ledger.shares(top)
-    if not any(share.undivided for share in owned.values()):
-        return None, None
-    low, high = ledger.share(top, _disks(ledger, top)).total.bounds
+    """Return the bounds of a volume's part of a shared pool, per byte *moved* at the top."""
+    low, high = at_disks.bounds
     for (cause, _), traffic in found.items():
         if cause is Cause.METADATA:
             least, most = traffic.bounds
@@ -121,15 +120,9 @@ def _disks(ledger: Ledger, top: str) -> list[str]:
     return [name for name in stack if name in data and not topology.below(name)]
 
 
-def _is_estimate(ledger: Ledger, top: str) -> bool:
-    """Whether the bytes at the disks, or their split, are not exact."""
-    topology, owned = ledger.topology, ledger.shares(top)
-    lacking = (
-        device.layout is not None and device.layout.parity and is_degraded(device)
-        for device in map(topology.__getitem__, owned)
-    )
-    shared = any(share.undivided for share in owned.values())
-    return shared or any(lacking) or ledger.share(top, _disks(ledger, top)).total.is_range
+def _reads_for_missing(device: Device) -> bool:
+    """Whether parity reads of *device* also replace a missing member, so that their split is an estimate."""
+    return device.layout is not None and device.layout.parity > 0 and is_degraded(device)
 
 
 def _untold(direction: str, traffic: Traffic) -> bool:

@@ -151,9 +151,9 @@ def parity(
 
 def _degraded(layout: Layout, volume: Load, members: tuple[Flow, Flow]) -> Parity:
     """
-    Return what writes cost an array that lacks a member; the rows cannot be told.
+    Return what writes cost an array that lacks a member, without figures of row updates.
 
-    Reads replace the missing member's data too: the cost is known only where
+    Some reads replace the missing member's data. So the cost is known only if
     nothing was read from the volume.
     """
     ideal, written = layout.ideal_write, volume.write.bytes

@@ -21,7 +21,6 @@ from stackmap.analysis.hourly_profile import Hours
 from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.size_classes import SizeClasses
 from stackmap.analysis.time_series import Stretch, TimeSeries, start_of
-from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.io_limit import IoLimit
@@ -161,12 +160,11 @@ class Measuring:
         part = self.topology.select(self.named) if self.named else self.topology
         found = tuple(findings(context, part))
         detailed, others, idle = self._chosen(interval, found)
-        ledger = Ledger(self.topology, interval.loads, interval.seconds)
         return Report(
             self.topology,
             interval,
             self.period,
-            tuple(with_shared(figures_of(ledger, detailed))),
+            tuple(with_shared(figures_of(context.ledger, detailed))),
             found,
             stretches,
             self.hours,

@@ -4,8 +4,8 @@ Devices that pass each request on, once, to one device below.
 A request may be split at a boundary; the kernel then counts each piece
 (``bio_split_to_limits`` before the request is accounted). So such a device's own
 counters say what it sent, and a disk shared by several of them can be divided
-exactly. All others (RAID, thin, cache, snapshot) create requests of their own;
-what a thin volume sends to its pool is what it was sent.
+exactly. All others (RAID, thin, cache, snapshot) create requests of their own.
+But a thin volume sends its pool exactly the requests that it received.
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ LOAD = (
            (("here", "flushes"), ("here", "seconds")), _quotient, "top", "/s"),
 )  # fmt: skip
 
+# One key may have two lines, for different directions: the sums, and so the words, differ.
 RATIOS = (
     Figure("disk_bytes", "bytes that the disks wrote, and read for writes, per byte written at the top",
            ("write",), (("here", "cost bytes"), ("top", "bytes")), _quotient, "last"),

@@ -15,6 +15,7 @@ from stackmap.model.topology import Topology
 if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
     from stackmap.analysis.amplification import StackFigures
     from stackmap.analysis.status_changes import StatusChange
+    from stackmap.analysis.traffic.ledger import Ledger
     from stackmap.model.io_limit import IoLimit
     from stackmap.model.target_status import StatusReading, TargetStatus
 
@@ -109,10 +110,15 @@ class Context:
     def stacks(self) -> tuple[StackFigures, ...]:
         """The figures of each stack with load, and of devices that several stacks share."""
         from stackmap.analysis.amplification import figures_of, with_shared
+
+        return tuple(with_shared(figures_of(self.ledger, self.ledger.busy_tops)))
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """All traffic of the interval."""
         from stackmap.analysis.traffic.ledger import Ledger
 
-        ledger = Ledger(self.topology, self.loads, self.interval.seconds)
-        return tuple(with_shared(figures_of(ledger, ledger.busy_tops)))
+        return Ledger(self.topology, self.loads, self.interval.seconds)
 
     @cached_property
     def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:

@@ -18,8 +18,7 @@ from stackmap.model.device import Device
 from stackmap.model.units import SECTOR
 
 METADATA_BLOCK = 4096  # of a thin pool (dm-thin-metadata.h)
-SNAPSHOTS = ("snapshot", "snapshot-merge")
-# No trend shorter than this warns of a device that is less full than ``warning``.
+# A device below ``warning`` is reported only if its trend is measured for at least ``trend``.
 _rule = partial(
     Rule,
     severity=Severity.WARNING,

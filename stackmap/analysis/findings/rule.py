@@ -136,14 +136,14 @@ check = partial(Rule, needs_load=False)
 
 
 class Finding(NamedTuple):
-    """A rule and what it observed on one device; ``peers``: on which others too, the worst first."""
+    """A rule and what it observed on one device; ``peers``: other devices with the same finding, the worst first."""
 
     rule: Rule
     observed: Observation
     peers: tuple[str, ...] = ()
 
     def joined_by(self, other: Finding, title: str) -> Finding:
-        """Return this finding for the device of *other* too, which is called *title*."""
+        """Return this finding extended to the device of *other*, whose title is *title*."""
         also = ", ".join(filter(None, (self.observed.words.get("also"), title)))
         words = {**self.observed.words, "also": also}
         peers = (*self.peers, other.device)

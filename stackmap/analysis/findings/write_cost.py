@@ -17,7 +17,6 @@ from stackmap.analysis.findings.rule import (
 )
 from stackmap.analysis.findings.saturation import queue_doubt
 from stackmap.analysis.traffic.amounts import Traffic
-from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.device import Device, Role
 from stackmap.model.load import sum_flows
@@ -95,7 +94,7 @@ def _caused_by_writes(context: Context, raid: Device) -> float | None:
 )
 def metadata_cost(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield tops for whose writes the disks write more metadata than data, in bytes or requests."""
-    ledger = Ledger(context.topology, context.loads, context.interval.seconds)
+    ledger = context.ledger
     for top in ledger.tops:
         if not context.enough(ledger.load(top).write.ios, limits["requests"]):
             continue

@@ -28,10 +28,10 @@ class Step:
     One command.
 
     ``does``, ``risks``, ``undo_remark``: sentences. ``undo``: the commands that
-    undo this step alone, once every later step is undone. ``online``: users of
-    the volume may keep running. ``redundant``: False while one disk failure
-    loses data that it would not lose now. ``later``: to run days later, when
-    the new layout has worked for some days. ``final``: it cannot be undone.
+    undo this step, after all later steps are undone. ``online``: users of the
+    volume may keep running. ``redundant``: False if one disk failure can lose data
+    that is safe now. ``later``: run it when the new layout has worked for some
+    days. ``final``: it cannot be undone.
     """
 
     command: Command
@@ -66,12 +66,12 @@ class Plan:
 
     @property
     def online(self) -> bool:
-        """Whether users of the volume run on throughout."""
+        """Whether users of the volume may keep running during all steps."""
         return all(step.online for step in self.steps)
 
     @property
     def redundant(self) -> bool:
-        """Whether at no step one disk failure loses data that it would not lose now."""
+        """Whether the volume keeps its present redundancy during all steps."""
         return all(step.redundant for step in self.steps)
 
 
@@ -81,7 +81,7 @@ def unprotected(steps: Iterable[Step]) -> list[Step]:
 
 
 def printable(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return *steps*; refused if a name has unprintable characters, for names are untrusted."""
+    """Return *steps*; refused if a name has unprintable characters, because names are untrusted."""
     commands = (command for step in steps for command in (step.command, *step.undo))
     for command in commands:
         if not "".join(command).isprintable():

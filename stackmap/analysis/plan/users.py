@@ -75,9 +75,9 @@ def _pair(
     stop: tuple[Command, str, str], start: tuple[Command, str, str], again: Command
 ) -> StopAndStart:
     """
-    Return two offline steps, each given as command, what it does and risk.
+    Return two offline steps; *stop* and *start* have the command, what it does, and its risk.
 
-    Each undoes the other; *again* starts the user where it was.
+    Each step undoes the other; *again*: the command that starts the user in its old place.
     """
     return (
         [Step(*stop, undo=(again,), online=False)],

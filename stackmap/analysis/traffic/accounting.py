@@ -71,9 +71,9 @@ class Accounting:
         """
         Return the account of the devices *names* together.
 
-        ``UNKNOWN`` where a device above makes requests of its own, so
-        what it sent is unknown, or divides its traffic over other devices too: that
-        estimate is made from the arrivals and cannot confirm them.
+        ``UNKNOWN`` if a device above makes requests of its own, because no counter
+        shows what it sent. Also if it divides its traffic over other devices too:
+        that estimate is derived from the arrivals, so it cannot confirm them.
         """
         accounts = [self._account(name, direction) for name in names]
         arrived = sum((each.arrived for each in accounts), start=ZERO)

@@ -26,6 +26,7 @@ from stackmap.model.raid import PAGE
 from stackmap.model.topology import Edge
 
 SKEW = 0.02  # counters of two layers are read at different instants
+ROUNDING = 1e-12  # of a sum of floats: a smaller share is no traffic
 
 ByCause = dict[Cause, Traffic]
 
@@ -143,7 +144,8 @@ class StackRows:
             # md writes whole pages, of data as many as of each parity: more than was written above.
             pages = moved / (1 + layout.parity)
             needed = pages if pages > needed * (1 + SKEW) else needed
-        return float(max(0.0, moved - needed) / moved)
+        more = float(moved - needed) / moved
+        return more if more > ROUNDING else 0.0
 
     def _below(self, name: str, direction: str) -> Traffic:
         """Return all traffic at the data devices below *name*."""

@@ -1,5 +1,5 @@
 """
-Thin pools: what they were asked, and which part of their I/O belongs to one volume.
+Thin pools: the load they receive, and which part of their I/O belongs to one volume.
 
 A bio of a thin volume goes straight to the pool's data device, past the pool's
 own counters. So a pool's load is the sum of what was sent to it. Below, the
