@@ -28,7 +28,7 @@ from stackmap.analysis.traffic.accounting import Account, diagnosis, mismatches
 from stackmap.analysis.traffic.amounts import Share, Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind
-from stackmap.model.load import DIRECTIONS, Flow, plus, ratio
+from stackmap.model.load import DIRECTIONS, Flow, plus, ratio, total_of
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"
 
@@ -70,8 +70,7 @@ class LayerFigures:
     @cached_property
     def aqu(self) -> float | None:
         """The sum of the devices' queue depths."""
-        depths = [self.ledger.load(name).aqu for name in self.layer.devices]
-        return None if None in depths else sum(filter(None, depths))
+        return total_of(self.ledger.load(name).aqu for name in self.layer.devices)
 
     @cached_property
     def parity_reads(self) -> Traffic | None:
@@ -116,7 +115,7 @@ class LayerFigures:
         """Why ``accounted`` is not 1, by direction; {} where it is."""
         here = [self.ledger.topology[name] for name in self.layer.devices]
         flushes = not any(device.kind is Kind.ARRAY for device in here)
-        under_way = _in_flight(self.ledger, self.layer)
+        under_way = self.ledger.in_flight(self.layer.devices)
         return {
             d: diagnosis(self._accounts[d], d, under_way, self.ledger.seconds, flushes=flushes)
             for d in mismatches(self._accounts)
@@ -235,8 +234,3 @@ def with_shared(stacks: Iterable[StackFigures]) -> list[StackFigures]:
 def figures_of(ledger: Ledger, tops: Iterable[str]) -> list[StackFigures]:
     """Return the figures of the stacks of *tops*."""
     return [StackFigures(ledger, ledger.topology[top]) for top in tops]
-
-
-def _in_flight(ledger: Ledger, layer: Layer) -> float | None:
-    """Return the requests in flight at both ends of the interval, at the layer and just above it."""
-    return ledger.in_flight(layer.devices)

@@ -10,7 +10,7 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.analysis.layers import carriers
@@ -18,7 +18,7 @@ from stackmap.analysis.traffic.amounts import NOTHING, Amount, Traffic, all_of
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap, share_with_bitmap
 from stackmap.analysis.traffic.division import divides
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.model.load import plus, ratio
+from stackmap.model.load import ratio, total_of
 from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
 
@@ -56,12 +56,12 @@ class Loader(NamedTuple):
     @property
     def arrivals(self) -> float | None:
         """Requests sent per second, all directions."""
-        return _sum(part.arrivals for part in self.parts.values())
+        return total_of(part.arrivals for part in self.parts.values())
 
     @property
     def bytes(self) -> float | None:
         """Bytes per second, all directions."""
-        return _sum(part.bytes for part in self.parts.values())
+        return total_of(part.bytes for part in self.parts.values())
 
 
 class Blame(NamedTuple):
@@ -80,11 +80,11 @@ class Blame(NamedTuple):
 
     def share(self, loader: Loader) -> float | None:
         """Return the part of all requests here that *loader* sent; the parts sum to 1."""
-        return ratio(loader.arrivals, _sum(each.arrivals for each in self.loaders))
+        return ratio(loader.arrivals, total_of(each.arrivals for each in self.loaders))
 
     def byte_share(self, loader: Loader) -> float | None:
         """Return the part of all bytes here that *loader* moved; the parts sum to 1."""
-        return ratio(loader.bytes, _sum(each.bytes for each in self.loaders))
+        return ratio(loader.bytes, total_of(each.bytes for each in self.loaders))
 
 
 class Target(NamedTuple):
@@ -119,8 +119,8 @@ def blame(ledger: Ledger, name: str) -> Blame:
     rest = Loader(*Owner(), {d: _rest(whole[d], known[d]) for d in directions})
     loaders = sorted([*seen, rest], key=lambda each: -(each.arrivals or 0.0))
     accounted = ratio(
-        _sum(part.arrivals for part in whole.values()),
-        _sum(part.arrivals for part in known.values()),
+        total_of(part.arrivals for part in whole.values()),
+        total_of(part.arrivals for part in known.values()),
     )
     uncertain = unseen or any(each.estimated for each in seen)
     return Blame(name, tuple(loaders), unseen, None if uncertain else accounted)
@@ -131,7 +131,7 @@ def targets(ledger: Ledger, top: str) -> list[Target]:
     topology, owned = ledger.topology, ledger.shares(top)
     data = carriers(topology, top)
     parts = {n: share.total for n, share in owned.items() if n in data and not topology.below(n)}
-    everything = _sum(part.arrivals for part in parts.values())
+    everything = total_of(part.arrivals for part in parts.values())
     found = [
         Target(
             name,
@@ -196,24 +196,9 @@ def _sent(ledger: Ledger, edge: Edge, direction: str) -> Traffic:
 
 def _rest(whole: Traffic, known: Traffic) -> Traffic:
     """Return what arrived beyond the *known* traffic, at least 0: counters are read at different instants."""
-    rest = Traffic(
-        arrivals=_beyond(whole.arrivals, known.arrivals), bytes=_beyond(whole.bytes, known.bytes)
-    )
+    arrived = Amount(whole.arrivals, whole.bytes)
+    rest = arrived.beyond(Amount(known.arrivals, known.bytes))
+    high, low = map(arrived.beyond, known.bounds)
     if known.low is None:
-        return rest
-    low, high = (
-        Amount(_beyond(whole.arrivals, bound.arrivals), _beyond(whole.bytes, bound.bytes))
-        for bound in reversed(known.bounds)
-    )
-    return rest._replace(low=low, high=high)
-
-
-def _beyond(whole: float | None, sent: float | None) -> float | None:
-    return None if whole is None or sent is None else max(0.0, whole - sent)
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    total: float | None = 0.0
-    for value in values:
-        total = plus(total, value)
-    return total
+        return Traffic(rest.arrivals, bytes=rest.bytes)
+    return Traffic(rest.arrivals, bytes=rest.bytes, low=low, high=high)

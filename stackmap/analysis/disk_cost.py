@@ -12,7 +12,7 @@ from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.device import Device
-from stackmap.model.load import plus, ratio
+from stackmap.model.load import plus, ratio, total_of
 
 Found = Mapping[tuple[Cause, str], Traffic]
 
@@ -64,10 +64,8 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
         for (cause, direction), traffic in ledger.disk_traffic_by_cause(top).items()
         if direction != "discard"
     }
-    whole: float | None = 0.0
-    requests: float | None = 0.0
-    for traffic in found.values():
-        whole, requests = plus(whole, traffic.bytes), plus(requests, traffic.ios)
+    whole = total_of(traffic.bytes for traffic in found.values())
+    requests = total_of(traffic.ios for traffic in found.values())
     shared = any(share.undivided for share in owned.values())
     at_disks = ledger.share(top, _disks(ledger, top)).total
     low, high = _bounds(at_disks, found, head.total.bytes) if shared else (None, None)
@@ -98,7 +96,7 @@ def _by_cause(found: Found, moved: float | None) -> dict[Cause, float | None]:
 
 def _total(parts: Mapping[Cause, float | None]) -> float | None:
     """Return the sum of *parts*; None where there are none, or one is unknown."""
-    return None if not parts or None in parts.values() else sum(filter(None, parts.values()))
+    return total_of(parts.values()) if parts else None
 
 
 def _bounds(

@@ -160,6 +160,16 @@ def plus(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a + b
 
 
+def total_of(figures: Iterable[float | None]) -> float | None:
+    """Return the sum; None if one figure is unknown."""
+    total = 0.0
+    for figure in figures:
+        if figure is None:
+            return None
+        total += figure
+    return total
+
+
 def sum_flows(flows: Iterable[Flow]) -> Flow:
     """Return the sum; a figure unknown in one flow is unknown in the sum."""
     return sum(flows, start=ZERO)
@@ -167,12 +177,10 @@ def sum_flows(flows: Iterable[Flow]) -> Flow:
 
 def sum_loads(loads: Sequence[Load]) -> Load:
     """Return the sum; its queue depth is the sum of theirs, and its busy time is unknown."""
-    aqu: float | None = 0.0
-    for load in loads:
-        aqu = plus(aqu, load.aqu)
     read, write, discard, flush = (
         sum_flows(load.flow(kind) for load in loads)
         for kind in ("read", "write", "discard", "flush")
     )
     whole = sum_flows(load.total for load in loads) if any(load.whole for load in loads) else None
+    aqu = total_of(load.aqu for load in loads)
     return Load(read, write, discard, flush, whole=whole, aqu=aqu)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.traffic.amounts import Amount, join_divisions
 from stackmap.analysis.traffic.division import targets_of
 from stackmap.analysis.traffic.sent import Sent
@@ -65,7 +66,6 @@ class Accounting:
 
     def __init__(self, sent: Sent) -> None:
         self._sent = sent
-        self._known: dict[tuple[str, str], Account] = {}
 
     def account(self, names: Iterable[str], direction: str) -> Account:
         """
@@ -75,7 +75,7 @@ class Accounting:
         shows what it sent. Also if it divides its traffic over other devices too:
         that estimate is derived from the arrivals, so it cannot confirm them.
         """
-        accounts = [self._account(name, direction) for name in names]
+        accounts = [self._of_device(name, direction) for name in names]
         arrived = sum((each.arrived for each in accounts), start=ZERO)
         sent = sum((each.sent for each in accounts), start=ZERO)
         included = set(names)
@@ -85,12 +85,7 @@ class Accounting:
             return UNKNOWN
         return Account(arrived, sent)
 
-    def _account(self, name: str, direction: str) -> Account:
-        key = (name, direction)
-        if key not in self._known:
-            self._known[key] = self._of_device(name, direction)
-        return self._known[key]
-
+    @computed_once
     def _of_device(self, name: str, direction: str) -> Account:
         flow = self._sent.load(name).flow(direction)
         edges = self._sent.topology.above(name)
@@ -100,7 +95,7 @@ class Accounting:
             sent = self._sent.down(edge, direction)
             if sent is None:
                 return UNKNOWN
-            total = total + Amount(sent.arrivals, sent.bytes)
+            total += Amount(sent.arrivals, sent.bytes)
             if sent.is_range:
                 divisions[edge.above] = targets_of(self._sent.topology, edge)
         return Account(Amount(flow.arrivals, flow.bytes), total, divisions)
@@ -170,16 +165,9 @@ def _why(
 
 def _is_scan(account: Account) -> bool:
     """Whether what arrived beyond what was sent is read as LVM reads labels."""
-    more = Amount(
-        _less(account.arrived.arrivals, account.sent.arrivals),
-        _less(account.arrived.bytes, account.sent.bytes),
-    )
+    more = account.arrived.beyond(account.sent)
     each = ratio(more.bytes, more.arrivals)
     return each is not None and abs(each - LABEL_SCAN) <= TOLERANCE * LABEL_SCAN
-
-
-def _less(arrived: float | None, sent: float | None) -> float | None:
-    return None if arrived is None or sent is None else arrived - sent
 
 
 def _no_more_bytes(here: Amount, there: Amount, skew: float) -> bool:

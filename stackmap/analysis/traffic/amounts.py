@@ -24,6 +24,10 @@ class Amount(NamedTuple):
         """Return both figures times *factor*."""
         return Amount(_times(self.arrivals, factor), _times(self.bytes, factor))
 
+    def beyond(self, other: Amount) -> Amount:
+        """Return how much more this is than *other*, at least 0: counters are read at different instants."""
+        return Amount(_beyond(self.arrivals, other.arrivals), _beyond(self.bytes, other.bytes))
+
 
 class Traffic(NamedTuple):
     """
@@ -165,6 +169,10 @@ def join_divisions(several: Iterable[Mapping[str, frozenset[str]]]) -> dict[str,
 
 def _times(figure: float | None, factor: float) -> float | None:
     return None if figure is None else figure * factor
+
+
+def _beyond(whole: float | None, part: float | None) -> float | None:
+    return None if whole is None or part is None else max(0.0, whole - part)
 
 
 def _differ(low: float | None, high: float | None) -> bool:

@@ -50,18 +50,18 @@ class Fan(NamedTuple):
 _FANS: WeakKeyDictionary[Topology, dict[tuple[str, Role], Fan]] = WeakKeyDictionary()
 
 
-def fan_of(topology: Topology, edge: Edge) -> Fan:
-    """Return the fan that *edge* is part of."""
+def fan_of(topology: Topology, above: str, role: Role) -> Fan:
+    """Return the devices that *above* maps onto in this role."""
     known = _FANS.setdefault(topology, {})
-    key = edge.above, edge.role
+    key = above, role
     if key not in known:
-        known[key] = _fan([e for e in topology.below(edge.above) if e.role is edge.role])
+        known[key] = _fan([edge for edge in topology.below(above) if edge.role is role])
     return known[key]
 
 
 def targets_of(topology: Topology, edge: Edge) -> frozenset[str]:
     """Return the devices that the device above *edge* maps onto in the role of this edge."""
-    return fan_of(topology, edge).targets
+    return fan_of(topology, edge.above, edge.role).targets
 
 
 def divides(topology: Topology, edge: Edge) -> bool:
@@ -79,7 +79,7 @@ def part_down(
     segments on the same device get their parts by length. *divide* divides all that
     the device above sent.
     """
-    fan = fan_of(topology, edge)
+    fan = fan_of(topology, edge.above, edge.role)
     segment = _segment_share(fan, edge)
     if len(fan.targets) == 1:
         return mine.times(segment)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.traffic.accounting import Account, Accounting
 from stackmap.analysis.traffic.amounts import Share, Traffic
@@ -21,7 +22,7 @@ from stackmap.analysis.traffic.ownership import shares, together
 from stackmap.analysis.traffic.pools import with_pools
 from stackmap.analysis.traffic.rows import Cause, Row
 from stackmap.analysis.traffic.sent import Sent
-from stackmap.model.load import DIRECTIONS, Flow, Load, plus, sum_flows
+from stackmap.model.load import DIRECTIONS, Flow, Load, sum_flows, total_of
 from stackmap.model.topology import Topology
 
 
@@ -41,9 +42,6 @@ class Ledger:
         self.seconds = seconds
         self.sent = Sent(topology, self.loads)
         self._accounting = Accounting(self.sent)
-        self._in_flight: dict[frozenset[str], float | None] = {}
-        self._shares: dict[str, Mapping[str, Share]] = {}
-        self._by_cause: dict[str, Mapping[tuple[Cause, str], Traffic]] = {}
 
     @cached_property
     def tops(self) -> list[str]:
@@ -67,11 +65,10 @@ class Ledger:
         """Return what the devices *names* did together, by direction, for whomever."""
         return {direction: self.flow(names, direction) for direction in DIRECTIONS}
 
+    @computed_once
     def shares(self, top: str) -> Mapping[str, Share]:
         """Return what belongs to *top* at each device of its stack, metadata devices included."""
-        if top not in self._shares:
-            self._shares[top] = shares(self.sent, top)
-        return self._shares[top]
+        return shares(self.sent, top)
 
     def share(self, top: str, names: Iterable[str]) -> Share:
         """Return what belongs to *top* at the devices *names* together, which are of its stack."""
@@ -82,26 +79,23 @@ class Ledger:
         """Return what arrived at *names* and what was sent to them."""
         return self._accounting.account(names, direction)
 
-    def in_flight(self, names: Sequence[str]) -> float | None:
+    @computed_once
+    def in_flight(self, names: tuple[str, ...]) -> float | None:
         """Return the requests in flight at both ends of the interval, at *names* and just above them."""
-        key = frozenset(names)
-        if key not in self._in_flight:
-            above = (edge.above for name in names for edge in self.topology.above(name))
-            found: float | None = 0.0
-            for name in dict.fromkeys((*names, *above)):
-                load = self.load(name)
-                on_average = None if load.aqu is None else 2 * load.aqu
-                counted = load.in_flight_at_ends
-                found = plus(found, on_average if counted is None else counted)
-            self._in_flight[key] = found
-        return self._in_flight[key]
+        above = (edge.above for name in names for edge in self.topology.above(name))
+        loads = map(self.load, dict.fromkeys((*names, *above)))
+        return total_of(
+            each.in_flight_at_ends
+            if each.in_flight_at_ends is not None or each.aqu is None
+            else 2 * each.aqu
+            for each in loads
+        )
 
     def rows(self, top: str) -> list[Row]:
         """Return the rows of the stack of *top*, from the top down."""
         return StackRows(self.sent, top, self.shares(top)).rows
 
+    @computed_once
     def disk_traffic_by_cause(self, top: str) -> Mapping[tuple[Cause, str], Traffic]:
         """Return what the disks completed for *top*, by cause and direction; unknown where a part is."""
-        if top not in self._by_cause:
-            self._by_cause[top] = StackRows(self.sent, top, self.shares(top)).completed()
-        return self._by_cause[top]
+        return StackRows(self.sent, top, self.shares(top)).completed()

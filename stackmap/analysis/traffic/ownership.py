@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.traffic.amounts import (
     NOTHING,
@@ -32,7 +33,7 @@ from stackmap.model.load import DIRECTIONS, Flow, Load, ratio
 from stackmap.model.topology import Edge, Topology
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ownership:
     """What belongs to one top. ``shares``: those of the devices above the one being worked out."""
 
@@ -41,7 +42,6 @@ class Ownership:
     data: frozenset[str]
     shares: dict[str, Share] = field(default_factory=dict)
     above: Mapping[str, Sequence[Edge]] = field(default_factory=dict)  # within the stack
-    alone: dict[str, bool] = field(default_factory=dict)
 
     @property
     def topology(self) -> Topology:
@@ -86,15 +86,13 @@ class Ownership:
             if edge.above in self.data or name not in self.data
         ]
 
+    @computed_once
     def _alone(self, name: str) -> bool:
         """Whether all I/O at *name* came through the top: no other device leads there, or it was idle."""
-        if name in self.alone:
-            return self.alone[name]
-        self.alone[name] = all(
+        return all(
             above == self.top or (bool(self.topology.above(above)) and self._alone(above))
             for above in self.sent.busy_above(name)
         )
-        return self.alone[name]
 
     def _from_above(self, name: str, edges: list[Edge]) -> Share:
         """Return what *edges*, from devices that pass requests on, brought to *name*."""

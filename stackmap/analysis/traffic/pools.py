@@ -44,7 +44,10 @@ def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) 
     *mine*: what that volume sent to the *pool*. *reason*: that counters do not
     tell, given where even the bounds are unknown.
     """
-    extra = _beyond(below.write, pool.write)
+    # How much more was written below than the volumes sent.
+    extra = Amount(below.write.arrivals, below.write.bytes).beyond(
+        Amount(pool.write.arrivals, pool.write.bytes)
+    )
     parts: dict[str, Traffic] = {}
     for direction in DIRECTIONS:
         whole, asked, own = below.flow(direction), pool.flow(direction), mine.part(direction)
@@ -98,15 +101,6 @@ def _between(
     low = max(0.0, min(mine, rest) - more)
     high = min(all_here, max(mine, rest) + more)
     return min(max(all_here * mine / every, low), high), low, high
-
-
-def _beyond(below: Flow, asked: Flow) -> Amount:
-    """Return how much more was written below than the volumes sent."""
-    more = (
-        None if None in (there, here) else max(0.0, (there or 0.0) - (here or 0.0))
-        for there, here in ((below.arrivals, asked.arrivals), (below.bytes, asked.bytes))
-    )
-    return Amount(*more)
 
 
 def is_pool(device: Device) -> bool:

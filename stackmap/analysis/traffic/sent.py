@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.traffic.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
 from stackmap.analysis.traffic.division import Part, divided, divides, fan_of, part_down
 from stackmap.model.device import Kind, Role
@@ -33,13 +34,6 @@ class Sent:
     def __init__(self, topology: Topology, loads: Mapping[str, Load]) -> None:
         self.topology = topology
         self.loads = loads
-        self._limits: dict[tuple[str, str], Amount] = {}
-        self._divided: dict[tuple[str, Role, str, str, float], Mapping[str, Part]] = {}
-        self._whole: dict[tuple[str, str], Traffic | None] = {}
-        self._from_passthrough: dict[str, bool] = {}
-        self._busy: dict[str, tuple[str, ...]] = {}
-        self._splits: dict[tuple[str, str], bool] = {}
-        self._indivisible: dict[str, str] = {}
 
     def load(self, name: str) -> Load:
         """Return what *name* did, for whomever; all unknown if it has no counters."""
@@ -65,31 +59,27 @@ class Sent:
         whole = self._all_sent(edge, direction) if divides(self.topology, edge) else None
         return self._part(edge, direction, passed, passed if whole is None else whole)
 
+    @computed_once
     def only_from_passthrough(self, name: str) -> bool:
         """Whether all devices above *name* pass requests on to it one by one."""
-        if name not in self._from_passthrough:
-            self._from_passthrough[name] = all(
-                passes_on(self.topology, edge) for edge in self.topology.above(name)
-            )
-        return self._from_passthrough[name]
+        return all(passes_on(self.topology, edge) for edge in self.topology.above(name))
 
+    @computed_once
     def busy_above(self, name: str) -> tuple[str, ...]:
         """Return the devices above *name* that are not known to have been idle."""
-        if name not in self._busy:
-            above = dict.fromkeys(edge.above for edge in self.topology.above(name))
-            self._busy[name] = tuple(n for n in above if not is_idle(self.loads.get(n)))
-        return self._busy[name]
+        above = dict.fromkeys(edge.above for edge in self.topology.above(name))
+        return tuple(n for n in above if not is_idle(self.loads.get(n)))
 
+    @computed_once
     def indivisible(self, name: str) -> str:
-        """Return why no counter tells the volumes on *name* apart."""
-        if name not in self._indivisible:
-            above = sorted({self.topology[e.above].title for e in self.topology.above(name)})
-            self._indivisible[name] = (
-                f"{self.topology[name].title} serves several volumes through {', '.join(above)}: "
-                "its counters do not show whose I/O it was"
-            )
-        return self._indivisible[name]
+        """Return why no counter shows the I/O of each volume on *name*."""
+        above = sorted({self.topology[e.above].title for e in self.topology.above(name)})
+        return (
+            f"{self.topology[name].title} serves several volumes through {', '.join(above)}: "
+            "its counters do not show whose I/O it was"
+        )
 
+    @computed_once
     def splits_requests(self, name: str, direction: str) -> bool:
         """
         Whether *name* splits requests: it counted more than were sent to it, with no more bytes.
@@ -97,12 +87,6 @@ class Sent:
         Requests split at a chunk or at the end of a segment are counted by the
         piece. Where requests merge, counters cannot tell.
         """
-        key = name, direction
-        if key not in self._splits:
-            self._splits[key] = self._counts_pieces(name, direction)
-        return self._splits[key]
-
-    def _counts_pieces(self, name: str, direction: str) -> bool:
         edges = self.topology.above(name)
         if self.topology[name].merges or not edges:
             return False
@@ -115,26 +99,24 @@ class Sent:
         return more > 1 + TOLERANCE and is_all(known, whole)
 
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic) -> Traffic:
-        return part_down(self.topology, edge, mine, whole, partial(self._divide, edge, direction))
+        divide = partial(self._divide, edge.above, edge.role, direction)
+        return part_down(self.topology, edge, mine, whole, divide)
 
-    def _divide(self, edge: Edge, direction: str, figure: str, total: float) -> Mapping[str, Part]:
-        """Return the parts of *total* that went to each device below the one above *edge*."""
-        key = edge.above, edge.role, direction, figure, total
-        if key not in self._divided:
-            fan = fan_of(self.topology, edge)
-            limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
-            self._divided[key] = divided(total, fan.lengths, limits)
-        return self._divided[key]
+    @computed_once
+    def _divide(
+        self, above: str, role: Role, direction: str, figure: str, total: float
+    ) -> Mapping[str, Part]:
+        """Return the parts of *total* that went from *above* to each device below in this role."""
+        fan = fan_of(self.topology, above, role)
+        limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
+        return divided(total, fan.lengths, limits)
 
     def _all_sent(self, edge: Edge, direction: str) -> Traffic | None:
         """Return all that the device above *edge* sent; None where it makes requests of its own or no counter shows them."""
-        if not passes_on(self.topology, edge):
-            return None
-        key = edge.above, direction
-        if key not in self._whole:
-            self._whole[key] = self._all_sent_by(*key)
-        return self._whole[key]
+        known = passes_on(self.topology, edge)
+        return self._all_sent_by(edge.above, direction) if known else None
 
+    @computed_once
     def _all_sent_by(self, name: str, direction: str) -> Traffic | None:
         if name in self.loads:
             return self._passed_on(name, all_of(self.load(name).flow(direction)))
@@ -160,14 +142,9 @@ class Sent:
         merged_below = self.topology[name].kind is Kind.PARTITION or uncounted
         return arrived if merged_below else arrived._replace(arrivals=arrived.ios)
 
+    @computed_once
     def _limit(self, name: str, direction: str) -> Amount:
         """Return what arrived at *name* beyond what is known to come from tables that do not divide."""
-        key = (name, direction)
-        if key not in self._limits:
-            self._limits[key] = self._unexplained(name, direction)
-        return self._limits[key]
-
-    def _unexplained(self, name: str, direction: str) -> Amount:
         flow = self.load(name).flow(direction)
         left = Amount(flow.arrivals, flow.bytes)
         for edge in self.topology.above(name):
