@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stackmap.analysis.background_work import background
+from stackmap.analysis.device_state import background
 from stackmap.analysis.disk_cost import DiskCost, disk_cost
 from stackmap.analysis.expected import Expected, by_layer
 from stackmap.analysis.layers import Layer, layers, spreading
@@ -28,7 +28,7 @@ from stackmap.analysis.traffic.accounting import Account, diagnosis, mismatches
 from stackmap.analysis.traffic.amounts import Share, Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind
-from stackmap.model.load import DIRECTIONS, Flow, plus, ratio, total_of
+from stackmap.model.load import DIRECTIONS, Flow, plus, ratio
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"
 
@@ -70,7 +70,8 @@ class LayerFigures:
     @cached_property
     def aqu(self) -> float | None:
         """The sum of the devices' queue depths."""
-        return total_of(self.ledger.load(name).aqu for name in self.layer.devices)
+        depths = [self.ledger.load(name).aqu for name in self.layer.devices]
+        return None if None in depths else sum(filter(None, depths))
 
     @cached_property
     def parity_reads(self) -> Traffic | None:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from stackmap.analysis.doubled_counters import doubled
-from stackmap.analysis.flushes import empty_flushes
+from stackmap.analysis.member_evidence import doubled, empty_flushes
 from stackmap.analysis.traffic.accounting import LABEL_SCAN
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval

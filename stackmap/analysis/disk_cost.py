@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.analysis.degraded import is_degraded
+from stackmap.analysis.device_state import is_degraded
 from stackmap.analysis.layers import carriers
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.ledger import Ledger

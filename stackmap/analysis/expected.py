@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from stackmap.analysis.degraded import missing_members
+from stackmap.analysis.device_state import missing_members
 from stackmap.analysis.layers import Layer
 from stackmap.model.device import Device
 from stackmap.model.passthrough import is_passthrough

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stackmap.analysis.background_work import is_working
-from stackmap.analysis.degraded import is_degraded
+from stackmap.analysis.device_state import is_degraded, is_working
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.bitmap_writes import max_bitmap_bytes
 from stackmap.analysis.traffic.ledger import Ledger

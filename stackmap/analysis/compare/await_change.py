@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stackmap.analysis.compare.comparison import FigureComparison, StackRecord
+from stackmap.analysis.compare.comparison import (
+    FigureComparison,
+    StackRecord,
+    compare_sides,
+    counting_error,
+    measured,
+    sum_at_top,
+)
 from stackmap.analysis.compare.estimate import Estimate, estimate
 from stackmap.analysis.compare.figures import ALL_DIRECTIONS, READ_WRITE, Figure, columns_of
 from stackmap.analysis.compare.load_matching import (
@@ -15,7 +22,6 @@ from stackmap.analysis.compare.load_matching import (
     mix_difference,
     size_difference,
 )
-from stackmap.analysis.compare.measure import compare_sides, counting_error, measured, total_of
 from stackmap.analysis.compare.sums import TOP, Sums
 from stackmap.model.load import plus, ratio
 
@@ -107,7 +113,7 @@ def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
     if found.weights and found.shared >= MIN_SHARED:
         return ""
     rates = [
-        ratio(total_of(side.sums, "total", "ios"), total_of(side.sums, "total", "seconds"))
+        ratio(sum_at_top(side.sums, "total", "ios"), sum_at_top(side.sums, "total", "seconds"))
         for side in (old, new)
     ]
     if None in rates:
@@ -141,5 +147,5 @@ def _rates(sums: Sums) -> list[float | None]:
 
 def _write_share(side: StackRecord) -> float | None:
     """Return the share of writes among the top's requests."""
-    both = plus(total_of(side.sums, "read", "ios"), total_of(side.sums, "write", "ios"))
-    return ratio(total_of(side.sums, "write", "ios"), both)
+    both = plus(sum_at_top(side.sums, "read", "ios"), sum_at_top(side.sums, "write", "ios"))
+    return ratio(sum_at_top(side.sums, "write", "ios"), both)

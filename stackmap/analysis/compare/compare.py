@@ -17,10 +17,10 @@ from stackmap.analysis.compare.comparison import (
     FigureComparison,
     StackComparison,
     StackRecord,
+    compare_figure,
 )
 from stackmap.analysis.compare.estimate import significant
 from stackmap.analysis.compare.figures import AWAIT, LOAD, RATIOS, Figure
-from stackmap.analysis.compare.measure import compare_figure
 from stackmap.analysis.compare.recording import Recording
 from stackmap.analysis.compare.sums import LAST, TOP, sums_of
 from stackmap.analysis.compare.warnings import warnings_of

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stackmap.analysis.background_work import background
 from stackmap.analysis.corrections import corrected
+from stackmap.analysis.device_state import background
 from stackmap.analysis.time_series import TimeSeries, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.background_work import WORK, work_of
+from stackmap.analysis.device_state import WORK, work_of
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import NEVER_SYNCED, Device, Role

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from stackmap.analysis.degraded import missing_members
+from stackmap.analysis.device_state import missing_members
 from stackmap.analysis.layers import carries_data
 from stackmap.analysis.traffic.amounts import NOTHING, Amount, Share, Traffic
 from stackmap.analysis.traffic.ownership import completed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from stackmap.analysis.background_work import is_working
-from stackmap.analysis.degraded import is_degraded
+from stackmap.analysis.device_state import is_degraded, is_working
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap
 from stackmap.model.device import Device, Kind, Role

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from stackmap.analysis.flushes import flushes_sent
+from stackmap.analysis.member_evidence import flushes_sent
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap
 from stackmap.analysis.traffic.ledger import Ledger

@@ -47,11 +47,15 @@ def project(
     window = _window(topology, intervals, context)
     whole = window.whole
     found = (
-        _together(window, context, layout)
+        undirected(window.ledger, context, layout)
         if whole is None
         else _separately(window, whole, context, layout)
     )
+    each = capacity.member_bytes(context.size, context.present)
     return found._replace(
+        seconds=window.ledger.seconds,
+        intervals=window.intervals,
+        need=capacity.need(layout, context.size, each),
         room=capacity.room(topology, layout, context.size, pvs_of(topology, context)),
         corrections=window.corrections,
         events=window.events,
@@ -68,49 +72,16 @@ def _separately(
     data = projected.disks.data or exact(0.0)
     return Projection(
         device=context.device,
-        seconds=window.ledger.seconds,
-        intervals=window.intervals,
         read=whole.read,
         write=whole.write,
         flushes=whole.flushes,
         pattern=model.pattern,
         now=_now(whole, context),
         projected=projected,
-        need=_need(context, layout),
         levels=_levels(window, model),
         regions=tuple(regions(layout, whole, context, model.pattern, data.likely)),
         unmodelled=tuple(unmodelled(whole, context, model.pattern, layout)),
     )
-
-
-def _together(window: _Window, context: VolumeContext, layout: Layout) -> Projection:
-    """Return the projection of reads and writes that the input does not separate."""
-    found = undirected(window.ledger, context, layout)
-    if found is None:
-        raise InputError(
-            f"{context.device.title}: the input lacks its requests or bytes per second; use `iostat -dxy`"
-        )
-    return Projection(
-        device=context.device,
-        seconds=window.ledger.seconds,
-        intervals=window.intervals,
-        read=found.likely.read,
-        write=found.likely.write,
-        flushes=None,
-        pattern=found.pattern,
-        now=found.now,
-        projected=found.projected,
-        need=_need(context, layout),
-        levels={},
-        unmodelled=tuple(unmodelled(found.likely, context, found.pattern, layout)),
-        total=found.total,
-        bytes_known=found.bytes_known,
-    )
-
-
-def _need(context: VolumeContext, layout: Layout) -> capacity.Need | None:
-    each = capacity.member_bytes(context.size, context.present)
-    return capacity.need(layout, context.size, each)
 
 
 class _Window(NamedTuple):
@@ -178,7 +149,7 @@ def _measured_load(
     count: int, read: Stream | None, write: Stream | None, added: Added | None
 ) -> DeviceLoad:
     if read is None or write is None:
-        return DeviceLoad(count, None, None, None, None, added)
+        return DeviceLoad(count, metadata=added)
     return DeviceLoad(
         count, exact(read.requests), exact(write.requests), read.bytes, write.bytes, added
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stackmap.analysis.whatif.capacity import Need, Room
@@ -33,10 +34,10 @@ class DeviceLoad:
     """
 
     count: int
-    read: Band | None
-    write: Band | None
-    read_bytes: float | None
-    write_bytes: float | None
+    read: Band | None = None
+    write: Band | None = None
+    read_bytes: float | None = None
+    write_bytes: float | None = None
     metadata: Added | None = None
     total: Band | None = None
     total_bytes: Band | None = None
@@ -109,16 +110,16 @@ class Projection(NamedTuple):
     """
 
     device: Device
-    seconds: float | None
-    intervals: int
     read: Stream
     write: Stream
     flushes: float | None
     pattern: Pattern
     now: LayoutLoad
     projected: LayoutLoad
-    need: Need | None
-    levels: Mapping[str, Levels]
+    seconds: float | None = None
+    intervals: int = 1
+    need: Need | None = None
+    levels: Mapping[str, Levels] = MappingProxyType({})
     regions: tuple[Region, ...] = ()
     unmodelled: tuple[str, ...] = ()
     corrections: tuple[str, ...] = ()

@@ -7,75 +7,55 @@ request sizes that fits is a hypothesis; the model runs for the likely one and f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stackmap.analysis.traffic.amounts import Share
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.layout_model import model_of
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.pattern import Pattern
-from stackmap.analysis.whatif.projection import DeviceLoad, LayoutLoad
+from stackmap.analysis.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.analysis.whatif.quantities import Band, Stream, exact, spanned
+from stackmap.analysis.whatif.unmodelled import unmodelled
 from stackmap.analysis.whatif.volume_context import VolumeContext
+from stackmap.errors import InputError
 from stackmap.model.raid import PAGE, Layout
 from stackmap.model.units import SECTOR
 
 MIB = 1 << 20
 SMALLEST, LARGEST = SECTOR, MIB  # bytes per request, of reads and of writes
-WRITTEN = (
-    0.5,
-    0.0,
-    1.0,
-)  # shares of the load where even bytes are not separate; the first stands for the range
+# Shares of the load where even bytes are not separate; the first stands for the range.
+WRITTEN = (0.5, 0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Undirected:
-    """
-    The volume's load, ``total``, now and projected.
-
-    ``likely``: its likely mix. ``bytes_known``: whether bytes read and written are separate.
-    """
-
-    total: Stream
-    likely: Measured
-    bytes_known: bool
-    pattern: Pattern
-    now: LayoutLoad
-    projected: LayoutLoad
-
-
-def undirected(ledger: Ledger, context: VolumeContext, layout: Layout) -> Undirected | None:
-    """Return the load on *layout*; None if the volume's requests or bytes are unknown."""
+def undirected(ledger: Ledger, context: VolumeContext, layout: Layout) -> Projection:
+    """Return the load on *layout*; ``InputError`` if the volume's requests or bytes are unknown."""
     own = ledger.load(context.device.name)
     if own.total.ios is None or own.total.bytes is None:
-        return None
+        raise InputError(
+            f"{context.device.title}: the input lacks its requests or bytes per second; use `iostat -dxy`"
+        )
     total = Stream(own.total.ios, own.total.bytes)
     members = ledger.share(context.device.name, context.members)
-    known = None not in (own.read.bytes, own.write.bytes)
     splits = _splits(total, own.read.bytes, own.write.bytes, layout.chunk or PAGE)
     loads = [_measured(read, write, members, context, ledger) for read, write in splits]
     models = [model_of(load, context, layout) for load in loads]
     sides = [model.at(load).members for model, load in zip(models, loads, strict=True)]
-    each = capacity.member_bytes(context.size, context.present)
-    nothing = DeviceLoad(layout.members, None, None, None, None)
     spread = DeviceLoad(
         layout.members,
-        None,
-        None,
-        None,
-        None,
         total=_spanned([side.data for side in sides]),
         total_bytes=_spanned([exact(side.data_bytes or 0.0) for side in sides]),
     )
-    return Undirected(
-        total,
-        loads[0],
-        known,
-        models[0].pattern,
-        _now(context, ledger, members),
-        LayoutLoad(layout, spread, nothing, capacity.usable(layout, each)),
+    usable = capacity.usable(layout, capacity.member_bytes(context.size, context.present))
+    return Projection(
+        context.device,
+        read=loads[0].read,
+        write=loads[0].write,
+        flushes=None,
+        pattern=models[0].pattern,
+        now=_now(context, ledger, members),
+        projected=LayoutLoad(layout, spread, DeviceLoad(layout.members), usable),
+        unmodelled=tuple(unmodelled(loads[0], context, models[0].pattern, layout)),
+        total=total,
+        bytes_known=None not in (own.read.bytes, own.write.bytes),
     )
 
 
@@ -122,16 +102,12 @@ def _measured(
 
 def _now(context: VolumeContext, ledger: Ledger, members: Share) -> LayoutLoad:
     disks = ledger.share(context.device.name, context.disks).total.ios
-    at_disks = DeviceLoad(
-        len(context.disks), None, None, None, None, total=None if disks is None else exact(disks)
-    )
+    at_disks = DeviceLoad(len(context.disks), total=None if disks is None else exact(disks))
     sent = members.total
     at_members = DeviceLoad(
         len(context.members),
-        None,
-        None,
-        members.read.bytes,
-        members.write.bytes,
+        read_bytes=members.read.bytes,
+        write_bytes=members.write.bytes,
         total=None if sent.arrivals is None else exact(sent.arrivals),
         total_bytes=None if sent.bytes is None else exact(sent.bytes),
     )

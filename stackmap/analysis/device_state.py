@@ -1,7 +1,7 @@
 """
-Work that a device does on its own, besides what it is asked for: resync, check, reshape, merge.
+What the state of a device shows: missing members, and work of its own (resync, check, reshape, merge).
 
-While it runs, the I/O of the devices below is not the workload's alone, and
+While such work runs, the I/O of the devices below is not the workload's alone, and
 ratios to the workload mean nothing. The state is read with the topology.
 """
 
@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stackmap.analysis.layers import carries_data
 from stackmap.model.device import Device
 from stackmap.model.topology import Topology
+
+FAILED = ("failed", "faulty", "missing")
 
 # By the kernel's name of the work (md's sync_action, dm-raid's status): what it does below.
 WORK = {
@@ -49,3 +52,17 @@ def work_of(device: Device) -> str:
         return ""
     words = (device.state or "").replace(",", " ").split()
     return next((word for word in words if word in WORK), "")
+
+
+def is_degraded(device: Device) -> bool:
+    """Whether *device* lacks a member."""
+    return "degraded" in (device.state or "")
+
+
+def missing_members(topology: Topology, array: Device) -> int:
+    """Return how many data members a degraded *array* lacks, at least 1; 0 where it is not degraded."""
+    if array.layout is None or not is_degraded(array):
+        return 0
+    below = (topology[edge.below] for edge in topology.below(array.name) if carries_data(edge))
+    working = [each for each in below if not any(word in (each.state or "") for word in FAILED)]
+    return max(1, array.layout.members - len(working))
