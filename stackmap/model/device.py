@@ -111,6 +111,14 @@ class Device:
         """The title, followed by the kernel's name if that differs: ``vghdd/data (dm-7)``."""
         return self.title if self.title == self.name else f"{self.title} ({self.name})"
 
+    def fact_number(self, name: str) -> int | None:
+        """Return a fact that is a whole number; None if there is none."""
+        return _whole_number(self.facts.get(name, ""))
+
+    def queue_number(self, name: str) -> int | None:
+        """Return a setting of the queue that is a whole number; None if there is none."""
+        return _whole_number(self.queue.get(name, ""))
+
     @property
     def identity(self) -> str:
         """
@@ -130,3 +138,8 @@ class Device:
     def mounts(self) -> tuple[str, ...]:
         """Its mount points."""
         return tuple(use.name for use in self.uses if use.kind == "mount")
+
+
+def _whole_number(text: str) -> int | None:
+    """Return the number in *text*, which is untrusted; None if it is none, or has 20 digits or more."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None

@@ -90,14 +90,14 @@ def no_bitmap(context: Context, limits: Limits) -> Iterator[Observation]:
 def stripe_cache_size(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield md parity arrays, good if the stripe cache holds enough of their stripes."""
     for raid in context.topology:
-        rows, layout = raid.facts.get("stripe cache", ""), raid.layout
-        if not rows.isdecimal() or layout is None or not layout.chunk or not layout.parity:
+        rows, layout = raid.fact_number("stripe cache"), raid.layout
+        if rows is None or layout is None or not layout.chunk or not layout.parity:
             continue
-        stripes = int(rows) * PAGE / layout.chunk
+        stripes = rows * PAGE / layout.chunk
         figures = {
             "rows": (float(rows), "count"),
             "stripes": (stripes, "count"),
-            "memory": (float(int(rows) * PAGE * layout.members), "bytes"),
+            "memory": (float(rows * PAGE * layout.members), "bytes"),
             "least": (limits["stripes"], "count"),
         }
         good = Severity.GOOD if stripes >= limits["stripes"] else None

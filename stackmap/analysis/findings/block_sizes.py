@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from stackmap.analysis.findings.boundaries import Boundaries, boundaries, queue_number
+from stackmap.analysis.findings.boundaries import Boundaries, boundaries
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Severity, check, observe
 from stackmap.model.device import Device, Kind, Role
@@ -27,7 +27,7 @@ EXT4_BLOCKS = (4096, 2048, 1024)  # bytes: ext4 counts its stripe in blocks of u
 def crypt_sector(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield encrypted devices, good if their sectors are no smaller than the disk's physical ones."""
     for device in context.topology:
-        logical = queue_number(device, "logical_block_size")
+        logical = device.queue_number("logical_block_size")
         physical = _largest_physical_sector(context.topology, device.name)
         if device.kind is Kind.CRYPT and logical and physical:
             yield _compare(device.name, logical >= physical, logical=logical, physical=physical)
@@ -36,7 +36,7 @@ def crypt_sector(context: Context, _: Limits) -> Iterator[Observation]:
 def _largest_physical_sector(topology: Topology, name: str) -> int:
     """Return the largest physical sector of the disks below *name*; 0 if none is known."""
     disks = (topology[n] for n in topology.with_all_below(name) if not topology.below(n))
-    return max((queue_number(disk, "physical_block_size") or 0 for disk in disks), default=0)
+    return max((disk.queue_number("physical_block_size") or 0 for disk in disks), default=0)
 
 
 @check(
@@ -51,14 +51,14 @@ def _largest_physical_sector(topology: Topology, name: str) -> int:
 def thin_chunk(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield thin pools on an array, good if their chunk is a multiple of its stripe or chunk."""
     for pool in context.topology:
-        chunk, data = pool.facts.get("block", ""), context.below(pool.name, Role.DATA)
-        if pool.target != "thin-pool" or not chunk.isdecimal() or not data:
+        chunk, data = pool.fact_number("block"), context.below(pool.name, Role.DATA)
+        if pool.target != "thin-pool" or chunk is None or not data:
             continue
         below = _stripe_or_chunk(context.topology, data[0])
         if below is not None:
             words = {"what": below.unit, "owner": context.topology[below.device].title}
-            good = int(chunk) % below.size == 0
-            yield _compare(pool.name, good, words, chunk=int(chunk), unit=below.size)
+            good = chunk % below.size == 0
+            yield _compare(pool.name, good, words, chunk=chunk, unit=below.size)
 
 
 def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
@@ -112,8 +112,8 @@ def optimal_size(context: Context, _: Limits) -> Iterator[Observation]:
     """Yield tops above a striped array, good if they have its optimal_io_size."""
     for top in context.topology.tops:
         array = _array_below(context.topology, top.name)
-        own = queue_number(top, "optimal_io_size")
-        wanted = None if array is None else queue_number(array, "optimal_io_size")
+        own = top.queue_number("optimal_io_size")
+        wanted = None if array is None else array.queue_number("optimal_io_size")
         if array is not None and array.name != top.name and own is not None and wanted:
             words = {"array": array.title}
             yield _compare(top.name, own == wanted, words, told=own, wanted=wanted)

@@ -65,15 +65,9 @@ def boundaries(topology: Topology, name: str, *, stripes: bool = False) -> Bound
 
 def _sectors(disk: Device) -> Boundaries:
     """Return the physical sectors of *disk*; assumed ones where those it reports may hide larger ones."""
-    physical = queue_number(disk, "physical_block_size") or 0
+    physical = disk.queue_number("physical_block_size") or 0
     if physical >= SMALLEST_PHYSICAL_SECTOR:
         return Boundaries(physical, 0, "physical sectors", disk.name, sectors=True)
     reported = f", it reports {physical} bytes" if physical else ""
     unit = f"physical sectors are assumed{reported}"
     return Boundaries(SMALLEST_PHYSICAL_SECTOR, 0, unit, disk.name, sectors=True, assumed=True)
-
-
-def queue_number(device: Device, name: str) -> int | None:
-    """Return a number from the queue's settings in sysfs; None if there is none."""
-    text = device.queue.get(name, "")
-    return int(text) if text.isdecimal() else None

@@ -7,7 +7,7 @@ without the counters they only bound the misses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
@@ -21,9 +21,10 @@ from stackmap.analysis.findings.rule import (
     observe,
 )
 from stackmap.model.device import Device, Role
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import Flow, Load, plus, ratio
 
 PASSTHROUGH = "passthrough"
+RATES = ("read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions")
 SOURCE = "Linux admin-guide/device-mapper/cache.rst, status"
 
 
@@ -34,36 +35,28 @@ class CacheUse(NamedTuple):
     fast: str
     slow: str
     load: Load
-    hits: float | None
-    misses: float | None
-    write_hits: float | None
-    write_misses: float | None
-    promotions: float | None
-    demotions: float | None
+    rates: Mapping[str, float | None]
 
     @property
     def hit_ratio(self) -> float | None:
         """The share of reads that the cache served; None if unknown or nothing was read."""
-        if self.hits is None or self.misses is None or not self.hits + self.misses:
-            return None
-        return self.hits / (self.hits + self.misses)
+        return ratio(self.rates["read_hits"], self.reads)
+
+    @property
+    def reads(self) -> float | None:
+        """Reads of blocks per second, hits and misses; None if unknown."""
+        return plus(self.rates["read_hits"], self.rates["read_misses"])
 
     @property
     def block(self) -> float:
         """The bytes of a cache block; 0 if unknown."""
-        block = self.device.facts.get("block", "")
-        return float(block) if block.isdecimal() else 0.0
+        return float(self.device.fact_number("block") or 0)
 
     def figures(self) -> dict[str, Figure]:
         """The rates as evidence."""
         return {
             "hit_ratio": (self.hit_ratio, "share"),
-            "read_hits": (self.hits, "requests/s"),
-            "read_misses": (self.misses, "requests/s"),
-            "write_hits": (self.write_hits, "requests/s"),
-            "write_misses": (self.write_misses, "requests/s"),
-            "promotions": (self.promotions, "requests/s"),
-            "demotions": (self.demotions, "requests/s"),
+            **{name: (rate, "requests/s") for name, rate in self.rates.items()},
             "block": (self.block or None, "bytes"),
         }
 
@@ -119,17 +112,18 @@ def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield caches that copy far more than their volume reads and writes."""
     for use in _caches(context):
         moved, block = use.load.total.bytes, use.block
-        if use.promotions is None or not moved or not block:
+        promotions = use.rates["promotions"]
+        if promotions is None or not moved or not block:
             continue
         back = _written_back(use, context.load(use.slow).write)
-        copied = use.promotions * block + (back or 0.0)
+        copied = promotions * block + (back or 0.0)
         if copied < limits["copied"] * moved:
             continue
         if context.enough(copied / block, limits["promotions"]):
             figures: dict[str, Figure] = {
                 "copied": (copied, "bytes/s"),
                 "moved": (moved, "bytes/s"),
-                "promoted": (use.promotions * block, "bytes/s"),
+                "promoted": (promotions * block, "bytes/s"),
                 "written_back": (back, "bytes/s", use.slow),
                 **use.figures(),
             }
@@ -150,9 +144,9 @@ def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:
 def cache_dirty(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield caches that hold much data that their origin does not have."""
     for device in context.topology:
-        counts, block = context.status(device).counts, device.facts.get("block", "")
+        counts, block = context.status(device).counts, device.fact_number("block")
         dirty, total = counts.get("dirty"), counts.get("total")
-        if device.target != "cache" or dirty is None or not total or not block.isdecimal():
+        if device.target != "cache" or dirty is None or not total or block is None:
             continue
         if dirty / total >= limits["dirty"]:
             figures: dict[str, Figure] = {
@@ -190,10 +184,9 @@ def cache_passthrough(context: Context, _: Limits) -> Iterator[Observation]:
 def cache_hits(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield caches that serve most reads."""
     for use in _caches(context):
-        ratio, reads = use.hit_ratio, (use.hits or 0.0) + (use.misses or 0.0)
-        enough = context.enough(reads, limits["requests"])
-        if ratio is not None and ratio >= limits["hits"] and enough:
-            yield observe(use.device.name, use.figures(), weight=ratio)
+        hits, enough = use.hit_ratio, context.enough(use.reads, limits["requests"])
+        if hits is not None and hits >= limits["hits"] and enough:
+            yield observe(use.device.name, use.figures(), weight=hits)
 
 
 def _caches(context: Context) -> Iterator[CacheUse]:
@@ -204,11 +197,8 @@ def _caches(context: Context) -> Iterator[CacheUse]:
         if not slow or not fast or device.facts.get("mode") == PASSTHROUGH:
             continue
         change = context.changes.get(device.name)
-        names = (
-            "read_hits", "read_misses", "write_hits", "write_misses", "promotions", "demotions",
-        )  # fmt: skip
-        rates = [None if change is None else change.rate(name) for name in names]
-        yield CacheUse(device, fast[0], slow[0], context.load(device.name), *rates)
+        rates = {name: None if change is None else change.rate(name) for name in RATES}
+        yield CacheUse(device, fast[0], slow[0], context.load(device.name), rates)
 
 
 def _least_missed(context: Context, use: CacheUse) -> float | None:
@@ -225,6 +215,6 @@ def _written_back(use: CacheUse, origin: Flow) -> float | None:
     size = use.load.write.size or 0.0
     if use.device.facts.get("mode") != "writeback":
         return 0.0
-    if origin.bytes is None or use.write_misses is None:
+    if origin.bytes is None or (missed := use.rates["write_misses"]) is None:
         return None
-    return max(0.0, origin.bytes - use.write_misses * size)
+    return max(0.0, origin.bytes - missed * size)

@@ -43,10 +43,8 @@ _rule = partial(
 )
 def thin_pool_data(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield thin pools with little free data space, or that will soon have none."""
-    for device in context.topology:
-        block = device.facts.get("block", "")
-        if device.target == "thin-pool" and block.isdecimal():
-            yield from _full(context, limits, device, "data_", float(block))
+    for pool in context.topology:
+        yield from _full(context, limits, pool, "thin-pool", "data_", pool.fact_number("block"))
 
 
 @_rule(
@@ -59,9 +57,8 @@ def thin_pool_data(context: Context, limits: Limits) -> Iterator[Observation]:
 )
 def thin_pool_metadata(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield thin pools with little free metadata space, or that will soon have none."""
-    for device in context.topology:
-        if device.target == "thin-pool":
-            yield from _full(context, limits, device, "metadata_", METADATA_BLOCK)
+    for pool in context.topology:
+        yield from _full(context, limits, pool, "thin-pool", "metadata_", METADATA_BLOCK)
 
 
 @_rule(
@@ -74,17 +71,20 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Iterator[Observation
 def snapshot_space(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield snapshots with little free space, or that will soon have none."""
     for device in context.topology:
-        if device.target == "snapshot":
-            yield from _full(context, limits, device, "", SECTOR)
+        yield from _full(context, limits, device, "snapshot", "", SECTOR)
 
 
 def _full(
-    context: Context, limits: Limits, device: Device, name: str, block: float
+    context: Context, limits: Limits, device: Device, target: str, name: str, block: int | None
 ) -> Iterator[Observation]:
-    """Yield *device* if the ``<name>used`` of its ``<name>total`` blocks are many, or soon will be."""
+    """
+    Yield *device*, if it is a *target*, and ``<name>used`` of its ``<name>total`` blocks are many or soon will be.
+
+    *block*: bytes; without it nothing is judged.
+    """
     counts = context.status(device).counts
     used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
-    if used is None or not total:
+    if device.target != target or block is None or used is None or not total:
         return
     change = context.changes.get(device.name)
     growth = None if change is None else change.rate(f"{name}used")

@@ -34,7 +34,8 @@ def request_limit(context: Context, limits: Limits) -> Iterator[Observation]:
         if raid.kind is not Kind.ARRAY or layout is None or not layout.parity or not layout.chunk:
             continue
         stripe = layout.chunk * layout.data
-        known = [(size, each) for each in _users(context, raid) if (size := _limit(each))]
+        sizes = ((each.queue_number("max_sectors_kb"), each) for each in _users(context, raid))
+        known = [(float(kib * KIB), each) for kib, each in sizes if kib]
         if not known or min(known, key=lambda each: each[0])[0] >= stripe:
             continue
         limit, device = min(known, key=lambda each: each[0])
@@ -62,12 +63,6 @@ def _users(context: Context, raid: Device) -> Iterator[Device]:
         above = {edge.above for edge in context.topology.above(name)} - seen
         seen |= above
         waiting += sorted(above)
-
-
-def _limit(device: Device) -> float:
-    """Return the largest request to *device* in bytes; 0 if unknown."""
-    text = device.queue.get("max_sectors_kb", "")
-    return float(text) * KIB if text.isdecimal() else 0.0
 
 
 def _is_cut(context: Context, limits: Limits, raid: Device, limit: float) -> bool:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stackmap.analysis.findings.boundaries import queue_number
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
 from stackmap.model.device import Kind
-
-KIB = 1024
+from stackmap.model.units import KIB
 
 
 @Rule(
@@ -28,12 +26,11 @@ def stripe_cache(context: Context, limits: Limits) -> Iterator[Observation]:
         raid, parity = stack.raid, stack.parity
         if raid is None or parity is None or raid.kind is not Kind.ARRAY:
             continue
-        text, extra = raid.facts.get("stripe cache", ""), parity.extra_read_bytes_per_byte
-        rows = float(text) if text.isdecimal() else None
+        rows, extra = raid.fact_number("stripe cache"), parity.extra_read_bytes_per_byte
         if rows is not None and rows <= limits["rows"] and (extra or 0.0) >= limits["read"]:
             yield observe(
                 raid.name,
-                {"rows": (rows, "count"), "extra_read": (extra, "times")},
+                {"rows": (float(rows), "count"), "extra_read": (extra, "times")},
                 {"rmw": raid.facts.get("rmw level", "unknown"), "kernel_name": raid.name},
             )
 
@@ -71,7 +68,7 @@ def no_scheduler(context: Context, limits: Limits) -> Iterator[Observation]:
 def queue_full(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield disks with nearly as many requests in flight as their queue holds."""
     for device in context.disks:
-        capacity, depth = queue_number(device, "nr_requests"), context.load(device.name).aqu
+        capacity, depth = device.queue_number("nr_requests"), context.load(device.name).aqu
         if capacity and (depth or 0.0) >= limits["share"] * capacity:
             yield observe(
                 device.name, {"queue": (depth, "requests"), "holds": (float(capacity), "requests")}
@@ -91,7 +88,7 @@ def queue_full(context: Context, limits: Limits) -> Iterator[Observation]:
 def read_ahead(context: Context, limits: Limits) -> Iterator[Observation]:
     """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
     for device in context.measured:
-        ahead = (queue_number(device, "read_ahead_kb") or 0) * KIB
+        ahead = (device.queue_number("read_ahead_kb") or 0) * KIB
         stripe, read = device.layout and device.layout.stripe, context.load(device.name).read
         if not ahead or not stripe or read.size is None or ahead >= stripe:
             continue

@@ -63,7 +63,10 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
         most = min(most, max(0.0, (sum(arrived) - needed) / len(arrived)))
     size = bitmap_write_size(topology, array)
     if array.layout.parity and size < PAGE:
-        smaller = min(_beyond_full_pages(flow) for flow in flows)
+        # Writes beyond those whose bytes fill whole pages.
+        smaller = min(
+            max(0.0, (each.arrivals or 0.0) - (each.bytes or 0.0) / PAGE) for each in flows
+        )
         most = min(most, smaller / (1 - size / PAGE))
     return most
 
@@ -71,7 +74,7 @@ def max_bitmap_writes(topology: Topology, loads: Mapping[str, Load], array: Devi
 def bitmap_write_size(topology: Topology, array: Device) -> int:
     """Return the bytes of one bitmap write: a page, or less where the whole bitmap is smaller."""
     block = _block_size(topology, array.name)
-    region = _number(array.facts.get("region", ""))
+    region = array.fact_number("region")
     if not block or not region or not array.size or array.layout is None:
         return PAGE
     bits = -(-array.size // array.layout.data // region)
@@ -92,21 +95,11 @@ def _needed(layout: Layout, writes: Flow) -> float | None:
     return None if writes.ios is None else layout.copies * writes.ios
 
 
-def _beyond_full_pages(flow: Flow) -> float:
-    """Return how many writes there were beyond those whose bytes fill whole pages."""
-    return max(0.0, (flow.arrivals or 0.0) - (flow.bytes or 0.0) / PAGE)
-
-
 def _block_size(topology: Topology, name: str) -> int:
     """Return the largest logical block of the disks below; 0 if one is unknown."""
     leaves = [n for n in topology.with_all_below(name) if not topology.below(n)]
-    sizes = [_number(topology[n].queue.get("logical_block_size", "")) for n in leaves]
+    sizes = [topology[n].queue_number("logical_block_size") or 0 for n in leaves]
     return 0 if 0 in sizes else max(sizes, default=0)
-
-
-def _number(text: str) -> int:
-    """Return the number an attribute holds; 0 if it holds none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
 
 
 def _with_range(arrived: Traffic, most: float, size: int) -> Traffic:
