@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from stackmap.analysis.findings.boundaries import Boundaries, boundaries
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, check, observe
+from stackmap.analysis.findings.rule import (
+    Found,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    check,
+    observe,
+)
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 
@@ -30,7 +38,7 @@ START_NAMES = {
     source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
     thresholds={"requests": (50, "count")},
 )
-def misaligned(context: Context, limits: Limits) -> Iterator[Observation]:
+def misaligned(context: Context, limits: Limits) -> Found:
     """Yield devices with load whose start is not on a boundary."""
     for edge, below in _known_starts(context):
         load = context.load(edge.above).total
@@ -51,7 +59,7 @@ def misaligned(context: Context, limits: Limits) -> Iterator[Observation]:
     advice="recreate it at a boundary (1 MiB, or a multiple of the stripe) and copy the data",
     source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
 )
-def start(context: Context, _: Limits) -> Iterator[Observation]:
+def start(context: Context, _: Limits) -> Found:
     """Yield every known start, good if it is on a boundary."""
     for edge, below in _known_starts(context):
         yield _start(context, edge, below)
@@ -69,7 +77,7 @@ def start(context: Context, _: Limits) -> Iterator[Observation]:
     "stripe, or 2, 4 or 8 data disks",
     source="Linux ABI/stable/sysfs-block, optimal_io_size",
 )
-def stripe_start(context: Context, _: Limits) -> Iterator[Observation]:
+def stripe_start(context: Context, _: Limits) -> Found:
     """Yield starts on a chunk boundary that are not on a boundary of full stripes."""
     for edge in context.topology.edges:
         chunks = boundaries(context.topology, edge.below)
@@ -90,7 +98,7 @@ def stripe_start(context: Context, _: Limits) -> Iterator[Observation]:
     advice="start the partition at a multiple of 1 MiB",
     source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
 )
-def alignment_offset(context: Context, _: Limits) -> Iterator[Observation]:
+def alignment_offset(context: Context, _: Limits) -> Found:
     """Yield devices that the kernel reports as misaligned, unless a known start explains it."""
     topology = context.topology
     known = {edge.above for edge, below in _known_starts(context) if below.past(edge.start or 0)}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Severity, check, observe
+from stackmap.analysis.findings.rule import Found, Limits, Severity, check, observe
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import PAGE
 
@@ -22,7 +22,7 @@ REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10", "mirror")
     advice="use `mdadm --write-mostly` or `lvchange --writemostly`, or flash as a cache",
     source="md(4); Linux admin-guide/md.rst: reads avoid write-mostly members",
 )
-def mixed_members(context: Context, _: Limits) -> Iterator[Observation]:
+def mixed_members(context: Context, _: Limits) -> Found:
     """Yield arrays of spinning disks and flash, good if the slow members are write-mostly."""
     for raid, disks in _member_disks(context):
         devices = [context.topology[name] for name in dict.fromkeys(disks)]
@@ -43,7 +43,7 @@ def mixed_members(context: Context, _: Limits) -> Iterator[Observation]:
     advice="move a member to another disk with `pvmove` or `mdadm --replace`",
     source="lvmraid(7)",
 )
-def same_disk_twice(context: Context, _: Limits) -> Iterator[Observation]:
+def same_disk_twice(context: Context, _: Limits) -> Found:
     """Yield arrays with a disk under several of their members, critical if that defeats redundancy."""
     for raid, disks in _member_disks(context):
         shared = [context.topology[n].title for n, count in Counter(disks).items() if count > 1]
@@ -62,7 +62,7 @@ def same_disk_twice(context: Context, _: Limits) -> Iterator[Observation]:
     source="md(4); stackmap-kernel(7), Bitmap",
     thresholds={"size": (100 * 1024**3, "bytes")},
 )
-def no_bitmap(context: Context, limits: Limits) -> Iterator[Observation]:
+def no_bitmap(context: Context, limits: Limits) -> Found:
     """Yield redundant md arrays, good if a crash needs no full resync."""
     for raid in context.topology:
         redundant = raid.layout is not None and raid.layout.level in REDUNDANT
@@ -87,7 +87,7 @@ def no_bitmap(context: Context, limits: Limits) -> Iterator[Observation]:
     source="md(4); Linux drivers/md/raid5.c, setup_conf: 256 rows unless the chunk needs more",
     thresholds={"stripes": (16, "count")},
 )
-def stripe_cache_size(context: Context, limits: Limits) -> Iterator[Observation]:
+def stripe_cache_size(context: Context, limits: Limits) -> Found:
     """Yield md parity arrays, good if the stripe cache holds enough of their stripes."""
     for raid in context.topology:
         rows, layout = raid.fact_number("stripe cache"), raid.layout

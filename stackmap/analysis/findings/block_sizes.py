@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from stackmap.analysis.findings.boundaries import Boundaries, boundaries
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Severity, check, observe
+from stackmap.analysis.findings.rule import Found, Limits, Observation, Severity, check, observe
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import RAID_LEVELS
 from stackmap.model.topology import Topology
@@ -24,7 +24,7 @@ EXT4_BLOCKS = (4096, 2048, 1024)  # bytes: ext4 counts its stripe in blocks of u
     advice="`cryptsetup luksFormat --sector-size 4096` for new devices, or `cryptsetup reencrypt`",
     source="cryptsetup(8)",
 )
-def crypt_sector(context: Context, _: Limits) -> Iterator[Observation]:
+def crypt_sector(context: Context, _: Limits) -> Found:
     """Yield encrypted devices, good if their sectors are no smaller than the disk's physical ones."""
     for device in context.topology:
         logical = device.queue_number("logical_block_size")
@@ -48,7 +48,7 @@ def _largest_physical_sector(topology: Topology, name: str) -> int:
     advice="recreate the pool with `lvcreate --chunksize` and a multiple of {unit}",
     source="harvester issue 1083: read-modify-write on first touch",
 )
-def thin_chunk(context: Context, _: Limits) -> Iterator[Observation]:
+def thin_chunk(context: Context, _: Limits) -> Found:
     """Yield thin pools on an array, good if their chunk is a multiple of its stripe or chunk."""
     for pool in context.topology:
         chunk, data = pool.fact_number("block"), context.below(pool.name, Role.DATA)
@@ -76,7 +76,7 @@ def _stripe_or_chunk(topology: Topology, name: str) -> Boundaries | None:
     advice="ext4: `tune2fs -E stripe_width`; XFS: `mount -o sunit=,swidth=` (in 512-byte sectors)",
     source="ext4(5), xfs(5); mount options in /proc/self/mountinfo",
 )
-def file_system_stripe(context: Context, _: Limits) -> Iterator[Observation]:
+def file_system_stripe(context: Context, _: Limits) -> Found:
     """Yield mounted file systems on arrays, good if they know the stripe."""
     for name, options in context.mounted.items():
         array, widths = _array_below(context.topology, name), _stripe_widths(options)
@@ -108,7 +108,7 @@ def _stripe_widths(options: Mapping[str, str]) -> list[int]:
     advice="set it by hand: `mkfs.xfs -d su=,sw=` or `mkfs.ext4 -E stride=,stripe_width=`",
     source="Linux drivers/md/raid5.c, raid5_run: optimal_io_size = chunk × data disks",
 )
-def optimal_size(context: Context, _: Limits) -> Iterator[Observation]:
+def optimal_size(context: Context, _: Limits) -> Found:
     """Yield tops above a striped array, good if they have its optimal_io_size."""
     for top in context.topology.tops:
         array = _array_below(context.topology, top.name)

@@ -11,15 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import (
-    LIGHT,
-    Figure,
-    Limits,
-    Observation,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.analysis.findings.rule import LIGHT, Figure, Found, Limits, Rule, Severity, observe
 from stackmap.model.device import Device, Role
 from stackmap.model.load import Flow, Load, plus, ratio
 
@@ -72,7 +64,7 @@ class CacheUse(NamedTuple):
     source=SOURCE,
     thresholds={"missed": (0.7, "share"), "requests": (100, "count"), **LIGHT},
 )
-def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
+def cache_misses(context: Context, limits: Limits) -> Found:
     """Yield caches that miss most reads, by their counters or, without these, by bytes."""
     for use in _caches(context):
         read, slow = use.load.read, context.load(use.slow).read
@@ -108,7 +100,7 @@ def cache_misses(context: Context, limits: Limits) -> Iterator[Observation]:
     thresholds={"copied": (2.0, "times"), "promotions": (10, "count"), **LIGHT},
     superseded_by=("SM503",),
 )
-def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:
+def cache_copies(context: Context, limits: Limits) -> Found:
     """Yield caches that copy far more than their volume reads and writes."""
     for use in _caches(context):
         moved, block = use.load.total.bytes, use.block
@@ -141,7 +133,7 @@ def cache_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     thresholds={"dirty": (0.75, "share")},
     is_state=True,
 )
-def cache_dirty(context: Context, limits: Limits) -> Iterator[Observation]:
+def cache_dirty(context: Context, limits: Limits) -> Found:
     """Yield caches that hold much data that their origin does not have."""
     for device in context.topology:
         counts, block = context.status(device).counts, device.fact_number("block")
@@ -165,7 +157,7 @@ def cache_dirty(context: Context, limits: Limits) -> Iterator[Observation]:
     source="Linux admin-guide/device-mapper/cache.rst, passthrough",
     is_state=True,
 )
-def cache_passthrough(context: Context, _: Limits) -> Iterator[Observation]:
+def cache_passthrough(context: Context, _: Limits) -> Found:
     """Yield caches that cache nothing."""
     for device in context.topology:
         if device.target == "cache" and device.facts.get("mode") == PASSTHROUGH:
@@ -181,7 +173,7 @@ def cache_passthrough(context: Context, _: Limits) -> Iterator[Observation]:
     source=SOURCE,
     thresholds={"hits": (0.8, "share"), "requests": (100, "count")},
 )
-def cache_hits(context: Context, limits: Limits) -> Iterator[Observation]:
+def cache_hits(context: Context, limits: Limits) -> Found:
     """Yield caches that serve most reads."""
     for use in _caches(context):
         hits, enough = use.hit_ratio, context.enough(use.reads, limits["requests"])

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import (
-    LIGHT,
-    Figure,
-    Limits,
-    Observation,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.analysis.findings.rule import LIGHT, Figure, Found, Limits, Rule, Severity, observe
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import sum_flows
 
@@ -28,7 +18,7 @@ from stackmap.model.load import sum_flows
     source="stackmap-kernel(7), Device-mapper targets; Linux admin-guide/device-mapper/snapshot.rst",
     thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
 )
-def snapshot_copies(context: Context, limits: Limits) -> Iterator[Observation]:
+def snapshot_copies(context: Context, limits: Limits) -> Found:
     """Yield snapshots that store old data of their origin while it is written."""
     for device in context.topology:
         roles = {edge.role: edge.below for edge in context.topology.below(device.name)}
@@ -62,7 +52,7 @@ def snapshot_copies(context: Context, limits: Limits) -> Iterator[Observation]:
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, skip_block_zeroing",
     thresholds={"ratio": (1.5, "times"), "requests": (50, "count"), **LIGHT},
 )
-def thin_first_touch(context: Context, limits: Limits) -> Iterator[Observation]:
+def thin_first_touch(context: Context, limits: Limits) -> Found:
     """Yield thin pools that write far more data than their volumes."""
     for device in context.topology:
         if device.target != "thin-pool":

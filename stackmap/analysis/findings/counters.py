@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.corrections import RULES as CORRECTIONS
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
 
 STUCK = "stuck-in-flight"
 
@@ -20,7 +18,7 @@ STUCK = "stuck-in-flight"
     advice="Recreate the device, or reboot, to reset the counter.",
     source="stackmap-kernel(7), Corrections; Linux drivers/md/md.c",
 )
-def stuck_counter(context: Context, _: Limits) -> Iterator[Observation]:
+def stuck_counter(context: Context, _: Limits) -> Found:
     """Yield devices whose in-flight counter never drops."""
     for name in _corrected_devices(context).get(STUCK, ()):
         yield observe(name)
@@ -34,7 +32,7 @@ def stuck_counter(context: Context, _: Limits) -> Iterator[Observation]:
     advice="Nothing to do.",
     source="stackmap-kernel(7), Corrections; Linux admin-guide/iostats.rst",
 )
-def counters_corrected(context: Context, _: Limits) -> Iterator[Observation]:
+def counters_corrected(context: Context, _: Limits) -> Found:
     """Yield each other correction of the kernel's counters, with all its devices."""
     why = {rule.name: rule.why for rule in CORRECTIONS}
     for rule, names in _corrected_devices(context).items():

@@ -9,11 +9,10 @@ still transfers 200 MB/s.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
 
@@ -78,7 +77,7 @@ def ms_per_request(load: Load) -> float | None:
     source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
     thresholds={"slower": (4.0, "times"), "requests": (10, "count")},
 )
-def sick_disk(context: Context, limits: Limits) -> Iterator[Observation]:
+def sick_disk(context: Context, limits: Limits) -> Found:
     """Yield disks that need far more time per request than its size and the medium explain."""
     for device in context.disks:
         load = context.typical_load(device.name)
@@ -127,7 +126,7 @@ def _measure(load: Load, needed: float) -> str:
     superseded_by=("SM201", "SM202", "SM401"),
     joins_peers=True,
 )
-def slow_transfer(context: Context, limits: Limits) -> Iterator[Observation]:
+def slow_transfer(context: Context, limits: Limits) -> Found:
     """Yield busy disks that need too long for large sequential requests, and too little for random ones."""
     for device in context.disks:
         load, kind = context.typical_load(device.name), medium(device)

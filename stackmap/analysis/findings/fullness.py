@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import (
-    Figure,
-    Limits,
-    Observation,
-    Rule,
-    Severity,
-    observe,
-)
+from stackmap.analysis.findings.rule import Figure, Found, Limits, Rule, Severity, observe
 from stackmap.model.device import Device
 from stackmap.model.units import SECTOR
 
@@ -41,10 +33,11 @@ _rule = partial(
     "`fstrim` on its file systems. A full pool holds writes for 60 s, then fails them.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used data blocks; lvmthin(7)",
 )
-def thin_pool_data(context: Context, limits: Limits) -> Iterator[Observation]:
+def thin_pool_data(context: Context, limits: Limits) -> Found:
     """Yield thin pools with little free data space, or that will soon have none."""
     for pool in context.topology:
-        yield from _full(context, limits, pool, "thin-pool", "data_", pool.fact_number("block"))
+        block = float(pool.fact_number("block") or 0)
+        yield from _full(context, limits, pool, "thin-pool", "data_", block)
 
 
 @_rule(
@@ -55,7 +48,7 @@ def thin_pool_data(context: Context, limits: Limits) -> Iterator[Observation]:
     "becomes read-only and needs `lvconvert --repair`.",
     source="Linux admin-guide/device-mapper/thin-provisioning.rst, used metadata blocks; lvmthin(7)",
 )
-def thin_pool_metadata(context: Context, limits: Limits) -> Iterator[Observation]:
+def thin_pool_metadata(context: Context, limits: Limits) -> Found:
     """Yield thin pools with little free metadata space, or that will soon have none."""
     for pool in context.topology:
         yield from _full(context, limits, pool, "thin-pool", "metadata_", METADATA_BLOCK)
@@ -68,23 +61,23 @@ def thin_pool_metadata(context: Context, limits: Limits) -> Iterator[Observation
     "its content is lost.",
     source="Linux admin-guide/device-mapper/snapshot.rst, status; lvmsnapshot",
 )
-def snapshot_space(context: Context, limits: Limits) -> Iterator[Observation]:
+def snapshot_space(context: Context, limits: Limits) -> Found:
     """Yield snapshots with little free space, or that will soon have none."""
     for device in context.topology:
         yield from _full(context, limits, device, "snapshot", "", SECTOR)
 
 
 def _full(
-    context: Context, limits: Limits, device: Device, target: str, name: str, block: int | None
-) -> Iterator[Observation]:
+    context: Context, limits: Limits, device: Device, target: str, name: str, block: float
+) -> Found:
     """
     Yield *device*, if it is a *target*, and ``<name>used`` of its ``<name>total`` blocks are many or soon will be.
 
-    *block*: bytes; without it nothing is judged.
+    *block*: bytes, 0 if unknown: then nothing is judged.
     """
     counts = context.status(device).counts
     used, total = counts.get(f"{name}used"), counts.get(f"{name}total")
-    if device.target != target or block is None or used is None or not total:
+    if device.target != target or not block or used is None or not total:
         return
     change = context.changes.get(device.name)
     growth = None if change is None else change.rate(f"{name}used")

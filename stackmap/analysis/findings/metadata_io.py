@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import expected_ms
 from stackmap.analysis.findings.rule import (
     LIGHT,
     Figure,
+    Found,
     Limits,
-    Observation,
     Rule,
     Severity,
     observe,
@@ -29,7 +27,7 @@ from stackmap.model.device import Role
     source="stackmap-kernel(7), Bitmap; Linux drivers/md/md-bitmap.c",
     thresholds={"share": (0.5, "times"), "requests": (50, "count"), **LIGHT},
 )
-def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
+def metadata_writes(context: Context, limits: Limits) -> Found:
     """Yield devices that write metadata nearly as often as data."""
     for device in context.measured:
         below = context.below(device.name, Role.METADATA)
@@ -71,7 +69,7 @@ def metadata_writes(context: Context, limits: Limits) -> Iterator[Observation]:
     },
     joins_peers=True,
 )
-def flush_bound(context: Context, limits: Limits) -> Iterator[Observation]:
+def flush_bound(context: Context, limits: Limits) -> Found:
     """Yield disks that spend much of their time on flushes."""
     for device in context.disks:
         flush, write = context.load(device.name).flush, context.load(device.name).write

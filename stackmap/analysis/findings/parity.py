@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import SHORT, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import SHORT, Found, Limits, Rule, Severity, observe
 from stackmap.analysis.findings.saturation import queue_doubt
 from stackmap.model.device import Role
 
@@ -23,7 +21,7 @@ from stackmap.model.device import Role
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
     thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
 )
-def partial_stripe(context: Context, limits: Limits) -> Iterator[Observation]:
+def partial_stripe(context: Context, limits: Limits) -> Found:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""
     stacks = {s.raid.name: s for s in context.stacks if s.raid and s.parity}
     for name, stack in stacks.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import (
     LIGHT,
     Figure,
+    Found,
     Limits,
     Observation,
     Rule,
@@ -95,7 +96,7 @@ class PeerGroup(NamedTuple):
     },
     superseded_by=("SM201",),
 )
-def slow_member(context: Context, limits: Limits) -> Iterator[Observation]:
+def slow_member(context: Context, limits: Limits) -> Found:
     """Yield a member of an array that is clearly slower than its peers."""
     reported: set[str] = set()
     for raid, names in context.peers:
@@ -266,7 +267,7 @@ def _slow_parts(
     source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate",
     thresholds={"ratio": (2.0, "times"), "requests": (500, "count"), **LIGHT},
 )
-def unequal_load(context: Context, limits: Limits) -> Iterator[Observation]:
+def unequal_load(context: Context, limits: Limits) -> Found:
     """Yield a member with far more load than its peers where the layout spreads data evenly."""
     reported: set[str] = set()
     for raid, names in context.peers:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import mean, pstdev
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import expected_ms, medium
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
 from stackmap.analysis.findings.saturation import same_kind
 from stackmap.model.load import ratio
 
@@ -25,7 +24,7 @@ from stackmap.model.load import ratio
     superseded_by=("SM201", "SM202", "SM204", "SM401"),
     joins_peers=True,
 )
-def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
+def busy_is_not_full(context: Context, limits: Limits) -> Found:
     """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
     found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
     for name in sorted(found):
@@ -59,7 +58,7 @@ def busy_is_not_full(context: Context, limits: Limits) -> Iterator[Observation]:
     superseded_by=("SM201", "SM202", "SM401"),
     joins_peers=True,
 )
-def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
+def long_queue(context: Context, limits: Limits) -> Found:
     """Yield disks where requests wait longer in the queue than one request needs."""
     for device in context.disks:
         load = context.load(device.name)
@@ -102,7 +101,7 @@ def long_queue(context: Context, limits: Limits) -> Iterator[Observation]:
     },
     joins_peers=True,
 )
-def knee(context: Context, limits: Limits) -> Iterator[Observation]:
+def knee(context: Context, limits: Limits) -> Found:
     """Yield disks whose throughput stops growing at some queue depth of one or more."""
     for name in (disk.name for disk in context.disks):
         points = _points(context, name, limits)
@@ -165,7 +164,7 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
         "queue": (0.9, "requests"),
     },
 )
-def coupled(context: Context, limits: Limits) -> Iterator[Observation]:
+def coupled(context: Context, limits: Limits) -> Found:
     """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
     for stack in context.stacks:
         name = stack.top.name

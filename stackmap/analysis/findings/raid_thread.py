@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Figure, Found, Limits, Rule, Severity, observe
 from stackmap.analysis.status_changes import thread_usage
 from stackmap.model.device import Device, Kind
 from stackmap.model.target_status import RaidThread
@@ -27,7 +27,7 @@ DM_RAID = "mdX"  # the name of every array of LVM (dm-raid.c)
         "disk_queue": (1, "requests"),
     },
 )
-def md_bound(context: Context, limits: Limits) -> Iterator[Observation]:
+def md_bound(context: Context, limits: Limits) -> Found:
     """Yield arrays that queue requests while their disks are idle and a thread of theirs is not."""
     usage = thread_usage(context.readings)
     for raid in context.measured:

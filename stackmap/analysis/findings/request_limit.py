@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Figure, Found, Limits, Rule, Severity, observe
 from stackmap.model.device import Device, Kind
 from stackmap.model.units import KIB
 
@@ -22,7 +22,7 @@ from stackmap.model.units import KIB
     thresholds={"size": (0.5, "times"), "cost": (1.25, "times"), "requests": (50, "count")},
     is_state=True,
 )
-def request_limit(context: Context, limits: Limits) -> Iterator[Observation]:
+def request_limit(context: Context, limits: Limits) -> Found:
     """
     Yield md parity arrays whose stripes are larger than any request to them.
 

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Figure, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import (
+    Figure,
+    Found,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
 from stackmap.model.raid import RAID_LEVELS
 
 
@@ -20,7 +28,7 @@ from stackmap.model.raid import RAID_LEVELS
     source="stackmap-kernel(7), Merging and splitting; Linux drivers/md/dm.c, raid0.c, raid10.c",
     thresholds={"chunk": (32768, "bytes"), "full": (0.98, "share"), "requests": (500, "count")},
 )
-def small_chunk(context: Context, limits: Limits) -> Iterator[Observation]:
+def small_chunk(context: Context, limits: Limits) -> Found:
     """Yield arrays that split requests into pieces of a small chunk."""
     names: dict[str, StackFigures] = {}
     for stack in context.stacks:
@@ -72,7 +80,7 @@ def _split(context: Context, stack: StackFigures, name: str, limits: Limits) -> 
         "requests": (200, "count"),
     },
 )
-def not_merged(context: Context, limits: Limits) -> Iterator[Observation]:
+def not_merged(context: Context, limits: Limits) -> Found:
     """Yield tops whose large requests reach the disks as small ones."""
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
         top, size = stack.layers[0].share.total, disks.own["total"].size
@@ -93,7 +101,7 @@ def not_merged(context: Context, limits: Limits) -> Iterator[Observation]:
     source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
     thresholds={"merged": (2.0, "times"), "share": (0.5, "share"), "requests": (100, "count")},
 )
-def merged(context: Context, limits: Limits) -> Iterator[Observation]:
+def merged(context: Context, limits: Limits) -> Found:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
     for stack, disks in _stacks_with_disks(context, limits["requests"]):
         ratio, top = disks.coalescing.get("total"), stack.layers[0].share.total

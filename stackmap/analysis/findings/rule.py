@@ -63,6 +63,9 @@ class Observation(NamedTuple):
     severity: Severity | None
 
 
+Found = Iterator[Observation]  # what the condition of a rule yields
+
+
 def observe(
     device: str,
     figures: Mapping[str, Figure] | None = None,
@@ -80,7 +83,7 @@ def observe(
     return Observation(device, evidence, words or {}, weight, severity)
 
 
-def _never(_: Context, __: Limits) -> Iterator[Observation]:
+def _never(_: Context, __: Limits) -> Found:
     return iter(())
 
 
@@ -113,10 +116,10 @@ class Rule:
     is_state: bool = False
     superseded_by: tuple[str, ...] = ()
     joins_peers: bool = False
-    find: Callable[[Context, Limits], Iterator[Observation]] = _never
+    find: Callable[[Context, Limits], Found] = _never
     name: str = ""
 
-    def __call__(self, find: Callable[[Context, Limits], Iterator[Observation]]) -> Rule:
+    def __call__(self, find: Callable[[Context, Limits], Found]) -> Rule:
         """Return this rule with *find* as its condition."""
         return replace(self, find=find, name=self.name or find.__name__.replace("_", "-"))
 

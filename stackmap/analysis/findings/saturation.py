@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from math import ceil
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import medium
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Observation, Rule, Severity, observe
 from stackmap.analysis.layers import counted_tops
 from stackmap.model.device import Device
 from stackmap.model.load import Load, ratio
@@ -42,7 +42,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
     superseded_by=("SM201",),
     joins_peers=True,
 )
-def overloaded(context: Context, limits: Limits) -> Iterator[Observation]:
+def overloaded(context: Context, limits: Limits) -> Found:
     """Yield disks, or top-level devices, whose await is far longer than at a low queue depth."""
     found: dict[str, Observation] = {}
     # Writeback fills a volume's queue, so a top is judged only against a baseline.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
 from stackmap.model.device import Kind
 from stackmap.model.units import KIB
 
@@ -20,7 +18,7 @@ from stackmap.model.units import KIB
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, stripe_cache_size",
     thresholds={"rows": (256, "count"), "read": (0.2, "times")},
 )
-def stripe_cache(context: Context, limits: Limits) -> Iterator[Observation]:
+def stripe_cache(context: Context, limits: Limits) -> Found:
     """Yield md arrays with the default stripe cache or a smaller one that read old data for their writes."""
     for stack in context.stacks:
         raid, parity = stack.raid, stack.parity
@@ -45,7 +43,7 @@ def stripe_cache(context: Context, limits: Limits) -> Iterator[Observation]:
     thresholds={"queue": (4.0, "requests")},
     joins_peers=True,
 )
-def no_scheduler(context: Context, limits: Limits) -> Iterator[Observation]:
+def no_scheduler(context: Context, limits: Limits) -> Found:
     """Yield spinning disks that queue requests without an I/O scheduler."""
     for device in context.disks:
         queue, text = context.load(device.name).aqu, device.queue.get("scheduler", "")
@@ -65,7 +63,7 @@ def no_scheduler(context: Context, limits: Limits) -> Iterator[Observation]:
     thresholds={"share": (0.9, "share")},
     joins_peers=True,
 )
-def queue_full(context: Context, limits: Limits) -> Iterator[Observation]:
+def queue_full(context: Context, limits: Limits) -> Found:
     """Yield disks with nearly as many requests in flight as their queue holds."""
     for device in context.disks:
         capacity, depth = device.queue_number("nr_requests"), context.load(device.name).aqu
@@ -85,7 +83,7 @@ def queue_full(context: Context, limits: Limits) -> Iterator[Observation]:
     source="Linux ABI/stable/sysfs-block, read_ahead_kb",
     thresholds={"size_difference": (0.05, "share"), "requests": (100, "count")},
 )
-def read_ahead(context: Context, limits: Limits) -> Iterator[Observation]:
+def read_ahead(context: Context, limits: Limits) -> Found:
     """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
     for device in context.measured:
         ahead = (device.queue_number("read_ahead_kb") or 0) * KIB
@@ -115,7 +113,7 @@ def read_ahead(context: Context, limits: Limits) -> Iterator[Observation]:
     thresholds={"await": (5.0, "ms"), "requests": (100, "count")},
     joins_peers=True,
 )
-def write_through(context: Context, limits: Limits) -> Iterator[Observation]:
+def write_through(context: Context, limits: Limits) -> Found:
     """Yield spinning disks that write a lot with their write cache off."""
     for device in context.disks:
         write = context.load(device.name).write

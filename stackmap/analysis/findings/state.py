@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.device_state import WORK, work_of
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
 from stackmap.model.device import NEVER_SYNCED, Device, Role
 from stackmap.model.load import Load, plus, sum_flows
 from stackmap.model.topology import Topology
@@ -28,7 +26,7 @@ BROKEN = (
     source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
     is_state=True,
 )
-def broken(context: Context, _: Limits) -> Iterator[Observation]:
+def broken(context: Context, _: Limits) -> Found:
     """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
     topology = context.topology
     for device in topology:
@@ -79,7 +77,7 @@ def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
     source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
     is_state=True,
 )
-def background_work(context: Context, _: Limits) -> Iterator[Observation]:
+def background_work(context: Context, _: Limits) -> Found:
     """Yield devices whose state says that they copy, check or rebuild."""
     for device in context.topology:
         work = work_of(device)
@@ -99,7 +97,7 @@ def background_work(context: Context, _: Limits) -> Iterator[Observation]:
     superseded_by=("SM301", "SM302"),
     name="unasked-reads",
 )
-def unexplained_reads(context: Context, limits: Limits) -> Iterator[Observation]:
+def unexplained_reads(context: Context, limits: Limits) -> Found:
     """Yield arrays whose members are read more than their own reads and writes explain."""
     for raid in context.topology:
         members, load = _own_members(context, raid), context.load(raid.name)
@@ -157,7 +155,7 @@ def _explained(raid: Device, load: Load, below: float | None) -> float | None:
     thresholds={"data_over_parity": (3, "count")},
     is_state=True,
 )
-def never_synced(context: Context, limits: Limits) -> Iterator[Observation]:
+def never_synced(context: Context, limits: Limits) -> Found:
     """Yield arrays whose parity was never calculated and that small writes do not correct."""
     for device in context.topology:
         layout = device.layout

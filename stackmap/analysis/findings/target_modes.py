@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
 
 
 @Rule(
@@ -17,7 +15,7 @@ from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity,
     source="Linux admin-guide/device-mapper/thin-provisioning.rst and cache.rst, metadata mode",
     is_state=True,
 )
-def metadata_read_only(context: Context, _: Limits) -> Iterator[Observation]:
+def metadata_read_only(context: Context, _: Limits) -> Found:
     """Yield thin pools and caches that the kernel switched to read-only."""
     for device in context.topology:
         if device.target in ("thin-pool", "cache") and context.status(device).state == "read-only":

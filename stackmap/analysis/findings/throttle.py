@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from statistics import mean
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, Observation, Rule, Severity, observe
 from stackmap.model.io_limit import IoLimit
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
@@ -22,7 +21,7 @@ DIRECTIONS = {"read": " (reads)", "write": " (writes)"}
     source="J. Young, High Disk I/O Usage, Part Two (2019): 200 LV-side IOPS; cgroup v2 io.max",
     thresholds={"share_of_cap": (0.9, "share")},
 )
-def throttled(context: Context, limits: Limits) -> Iterator[Observation]:
+def throttled(context: Context, limits: Limits) -> Found:
     """Yield devices whose load reaches a cap."""
     for limit in context.limits:
         found = (_at_cap(context, limit, *cap, limits["share_of_cap"]) for cap in limit.caps)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import (
     LIGHT,
     SHORT,
     Figure,
+    Found,
     Limits,
-    Observation,
     Rule,
     Severity,
     observe,
@@ -49,7 +49,7 @@ REMEDIES = {
     thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
     superseded_by=("SM101", "SM301", "SM302", "SM303"),
 )
-def write_cost(context: Context, limits: Limits) -> Iterator[Observation]:
+def write_cost(context: Context, limits: Limits) -> Found:
     """Yield parity arrays whose writes cost much for reasons that the counters do not tell apart."""
     parities = {s.raid.name: (s.raid, s.parity) for s in context.stacks if s.raid and s.parity}
     for name, (raid, parity) in parities.items():
@@ -92,7 +92,7 @@ def _caused_by_writes(context: Context, raid: Device) -> float | None:
     thresholds={"ratio": (1.0, "times"), "requests": (50, "count"), **LIGHT},
     superseded_by=("SM501",),
 )
-def metadata_cost(context: Context, limits: Limits) -> Iterator[Observation]:
+def metadata_cost(context: Context, limits: Limits) -> Found:
     """Yield tops for whose writes the disks write more metadata than data, in bytes or requests."""
     ledger = context.ledger
     for top in ledger.tops:
