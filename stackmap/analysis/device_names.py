@@ -14,13 +14,8 @@ from stackmap.model.topology import Topology
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
 _SAR_NUMBER = re.compile(r"dev(\d{1,9})-(\d{1,9})\Z")
 _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
-_BUSES = (
-    "wwn-",
-    "nvme-",
-    "scsi-",
-    "ata-",
-    "dm-uuid-",
-)  # prefixes of links in by-id; sysstat drops them
+# Prefixes of links in by-id; sysstat drops them.
+_BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
 
 MAX_LOADS = 20_000  # kept as resolved: a long text repeats its reports
 MAX_STRANGERS = 10_000

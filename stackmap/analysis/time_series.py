@@ -58,9 +58,8 @@ class TimeSeries:
         self._begin()
 
     def _begin(self) -> None:
-        self._ends: tuple[
-            Interval, ...
-        ] = ()  # the first interval since the last stretch, and the newest
+        # The first interval since the last stretch, and the newest.
+        self._ends: tuple[Interval, ...] = ()
         self._count = 0
         self._extremes: dict[Key, tuple[float, float]] = {}
         self._running = Average()

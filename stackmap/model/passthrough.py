@@ -15,20 +15,10 @@ from stackmap.model.topology import Edge, Topology
 
 POOL = "thin-pool"
 
-PASSTHROUGH_TARGETS = frozenset(
-    {
-        "linear",
-        "striped",
-        "unstriped",
-        "crypt",
-        "multipath",
-        "delay",
-        "flakey",
-        "dust",
-        "switch",
-        "zoned",
-    }
-)
+PASSTHROUGH_TARGETS = frozenset({
+    "linear", "striped", "unstriped", "crypt", "multipath", "delay", "flakey", "dust", "switch",
+    "zoned",
+})  # fmt: skip
 
 
 def is_passthrough(device: Device) -> bool:

@@ -16,6 +16,16 @@ from stackmap.model.load import ratio
 Ratio = Callable[[Sequence[float]], "float | None"]
 
 
+def _quotient(sums: Sequence[float]) -> float | None:
+    return ratio(sums[0], sums[1])
+
+
+def _shrink(sums: Sequence[float]) -> float | None:
+    """Return the top's mean request size ÷ the mean size of what arrives here."""
+    top_bytes, top_ios, here_bytes, here_arrivals = sums
+    return ratio(ratio(top_bytes, top_ios), ratio(here_bytes, here_arrivals))
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """
@@ -29,9 +39,9 @@ class Figure:
     what: str
     directions: tuple[str, ...]
     sums: tuple[tuple[str, ...], ...]
-    of: Ratio
     where: str = "below"
     unit: str = ""
+    of: Ratio = _quotient
 
     def columns(self, layer: str, direction: str) -> list[Sum]:
         """Return the keys of its sums in *layer*."""
@@ -51,52 +61,39 @@ class Figure:
         }[self.where]
 
 
-def _quotient(sums: Sequence[float]) -> float | None:
-    return ratio(sums[0], sums[1])
-
-
-def _shrink(sums: Sequence[float]) -> float | None:
-    """Return the top's mean request size ÷ the mean size of what arrives here."""
-    top_bytes, top_ios, here_bytes, here_arrivals = sums
-    return ratio(ratio(top_bytes, top_ios), ratio(here_bytes, here_arrivals))
-
-
 ALL_DIRECTIONS = ("read", "write", "total")
 READ_WRITE = ("read", "write")
 
 LOAD = (
-    Figure("rate", "requests per second", ALL_DIRECTIONS, (("here", "ios"), ("here", "seconds", "total")),
-           _quotient, "top", "/s"),
-    Figure("bytes", "bytes per second", READ_WRITE, (("here", "bytes"), ("here", "seconds", "total")),
-           _quotient, "top", "B/s"),
-    Figure("size", "bytes per request", ALL_DIRECTIONS, (("here", "bytes"), ("here", "ios")),
-           _quotient, "top", "B"),
+    Figure("rate", "requests per second", ALL_DIRECTIONS, (("here", "ios"), ("here", "seconds", "total")), "top", "/s"),
+    Figure("bytes", "bytes per second", READ_WRITE, (("here", "bytes"), ("here", "seconds", "total")), "top", "B/s"),
+    Figure("size", "bytes per request", ALL_DIRECTIONS, (("here", "bytes"), ("here", "ios")), "top", "B"),
     Figure("queue", "requests in flight", ("total",),
-           (("here", "queue"), ("here", "seconds")), _quotient, "top"),
+           (("here", "queue"), ("here", "seconds")), "top"),
     Figure("flushes", "flushes per second", ("total",),
-           (("here", "flushes"), ("here", "seconds")), _quotient, "top", "/s"),
+           (("here", "flushes"), ("here", "seconds")), "top", "/s"),
 )  # fmt: skip
 
 # One key may have two lines, for different directions: the sums, and so the words, differ.
 RATIOS = (
     Figure("disk_bytes", "bytes that the disks wrote, and read for writes, per byte written at the top",
-           ("write",), (("here", "cost bytes"), ("top", "bytes")), _quotient, "last"),
+           ("write",), (("here", "cost bytes"), ("top", "bytes")), "last"),
     Figure("requests", "requests that arrive here per request at the top", ALL_DIRECTIONS,
-           (("here", "arrivals"), ("top", "ios")), _quotient),
+           (("here", "arrivals"), ("top", "ios"))),
     Figure("bytes", "bytes here per byte at the top", ALL_DIRECTIONS,
-           (("here", "bytes"), ("top", "bytes")), _quotient),
+           (("here", "bytes"), ("top", "bytes"))),
     Figure("disk_bytes", "bytes the disks read and wrote per byte at the top, metadata included", ("total",),
-           (("here", "all bytes"), ("top", "bytes")), _quotient, "last"),
+           (("here", "all bytes"), ("top", "bytes")), "last"),
     Figure("shrink", "the top's mean size ÷ the mean size of what arrives here", ALL_DIRECTIONS,
-           (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), _shrink),
+           (("top", "bytes"), ("top", "ios"), ("here", "bytes"), ("here", "arrivals")), of=_shrink),
     Figure("coalescing", "requests that arrive here per request completed", ALL_DIRECTIONS,
-           (("here", "own arrivals"), ("here", "own ios")), _quotient, "last"),
+           (("here", "own arrivals"), ("here", "own ios")), "last"),
     Figure("completed", "requests completed here per request at the top", READ_WRITE,
-           (("here", "ios"), ("top", "ios")), _quotient, "last"),
+           (("here", "ios"), ("top", "ios")), "last"),
     Figure("completed", "requests the disks completed per request at the top, metadata included", ("total",),
-           (("here", "all ios"), ("top", "ios")), _quotient, "last"),
+           (("here", "all ios"), ("top", "ios")), "last"),
     Figure("write_cost", "requests the disks completed for writes per write at the top, all causes",
-           ("write",), (("here", "cost ios"), ("top", "ios")), _quotient, "last"),
+           ("write",), (("here", "cost ios"), ("top", "ios")), "last"),
 )  # fmt: skip
 
 AWAIT = Figure(
@@ -104,7 +101,6 @@ AWAIT = Figure(
     "milliseconds per request, at similar load",
     ALL_DIRECTIONS,
     (("here", "own wait"), ("here", "own ios")),
-    _quotient,
     "all",
     "ms",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_copy, md_move, md_reshape
+from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
 from stackmap.analysis.plan.detach_layers import require_no_snapshots
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Plan
@@ -36,8 +36,8 @@ STRATEGIES = {
         Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
         Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
         Strategy("grow", "mdadm reshapes the array in place", md_reshape.grow, lvm=False),
-        Strategy("move", "creates a new array; pvmove moves the PV's extents", md_move.move, lvm=False),
-        Strategy("array-copy", "creates a new array and copies the data", md_copy.copy, lvm=False),
+        Strategy("move", "creates a new array; pvmove moves the PV's extents", md_new_array.move, lvm=False),
+        Strategy("array-copy", "creates a new array and copies the data", md_new_array.copy, lvm=False),
     )
 }  # fmt: skip
 

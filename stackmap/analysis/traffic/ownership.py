@@ -118,7 +118,10 @@ class Ownership:
                 part = arrived._replace(ios=whole.ios, wait=whole.wait)
             else:
                 part = arrived._replace(ios=None, wait=None)
-                reason = reason or _split_requests(self.topology, name)
+                reason = reason or (
+                    f"{self.topology[name].title} splits requests of several volumes: "
+                    "its counters do not show whose pieces they were"
+                )
             parts[direction] = part
         return Share(parts, divided, reason, divisions=self._divisions(name, edges))
 
@@ -178,10 +181,3 @@ def _covered(name: str, share: Share) -> frozenset[str]:
     """Return *name*; nothing where *share* is a range that no sum over targets makes exact."""
     is_range = any(part.low is not None for part in share.parts.values())
     return frozenset() if is_range and not share.divisions else frozenset({name})
-
-
-def _split_requests(topology: Topology, name: str) -> str:
-    return (
-        f"{topology[name].title} splits requests of several volumes: "
-        "its counters do not show whose pieces they were"
-    )

@@ -65,14 +65,8 @@ def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) 
 
 def _weighted(whole: Flow, weight: float) -> Traffic:
     """Return *weight* of *whole* as an estimate between nothing and all."""
-    return (
-        all_of(whole)
-        .times(weight)
-        ._replace(
-            low=Amount(0.0, 0.0),
-            high=Amount(whole.arrivals, whole.bytes),
-        )
-    )
+    high = Amount(whole.arrivals, whole.bytes)
+    return all_of(whole).times(weight)._replace(low=Amount(0.0, 0.0), high=high)
 
 
 def _bounded(whole: Flow, asked: Flow, own: Traffic, copied: Amount) -> Traffic:

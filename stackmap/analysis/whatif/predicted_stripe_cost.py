@@ -122,9 +122,8 @@ def _sequential(data: int, parity: int, chunks: int) -> Cost:
 def _reads(data: int, parity: int, new: set[int], cached: set[int]) -> int:
     """Return the pages read to write *new*, and add to *cached* the pages of the row that md then knows."""
     others = set(range(data)) - new - cached
-    modify = len(new - cached) + (
-        0 if cached else parity
-    )  # the first update leaves parity in the cache
+    # The first update leaves parity in the cache.
+    modify = len(new - cached) + (0 if cached else parity)
     cached |= new
     if len(others) <= modify:
         cached |= others
