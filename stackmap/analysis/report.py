@@ -109,18 +109,15 @@ class Measuring:
             self._since_boot += 1
             return
         if not interval.since_boot and 0 < self._since_boot == self.period.count:
-            self._discard()
+            # There are current rates: discard averages since boot.
+            self.series, self.hours, self.sizes = TimeSeries(), Hours(), SizeClasses()
+            self.period = Period()
         self._since_boot += interval.since_boot
         self.period = _longer(self.period, interval)
         watched = self._corrected_loads(interval)
         self.series.add(interval, watched)
         self.hours.add(interval, watched)
         self.sizes.add(interval, watched)
-
-    def _discard(self) -> None:
-        """Discard averages since boot: there are current rates."""
-        self.series, self.hours, self.sizes = TimeSeries(), Hours(), SizeClasses()
-        self.period = Period()
 
     def _corrected_loads(self, interval: Interval) -> Mapping[str, Load]:
         """Return the corrected loads of the watched devices."""
@@ -154,7 +151,10 @@ class Measuring:
         if average is None:
             return None
         interval = corrected(self.topology, average)
-        stretches = tuple(self._corrected(each) for each in self.series.stretches)
+        stretches = tuple(
+            replace(each, interval=corrected(self.topology, each.interval))
+            for each in self.series.stretches
+        )
         series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
         context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
         part = self.topology.select(self.named) if self.named else self.topology
@@ -174,9 +174,6 @@ class Measuring:
             tuple(self._left_out(interval)),
             tuple(unjudged(context, found, part.devices)),
         )
-
-    def _corrected(self, stretch: Stretch) -> Stretch:
-        return replace(stretch, interval=corrected(self.topology, stretch.interval))
 
     def _chosen(
         self, interval: Interval, found: tuple[Finding, ...]

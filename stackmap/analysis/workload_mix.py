@@ -13,6 +13,8 @@ ENDS = 3  # reports; in a longer text, a load may begin in the first and end in 
 # The read share differs by this much; size and rate by these factors.
 READ_SHARE, SIZE, RATE = 0.3, 4.0, 4.0
 
+Differs = Callable[[float, float], bool]  # of the lowest and the highest value
+
 
 def mixed(reports: Sequence[Interval]) -> tuple[str, ...]:
     """Return a note if a few *reports* of a text have clearly different workloads, otherwise ()."""
@@ -52,30 +54,20 @@ def _differences(reports: Sequence[Interval]) -> Iterator[str]:
     read = [_sum(load.read.bytes for load in each) for each in loads]
     shares = list(map(ratio, read, moved))
     sizes = list(map(ratio, moved, requests))
-    yield from _spread(
-        "reads are {:.0f} to {:.0f} % of the bytes",
-        shares,
-        100,
-        lambda low, high: high - low >= READ_SHARE,
+    found: tuple[tuple[str, Sequence[float | None], float, Differs], ...] = (
+        (
+            "reads are {:.0f} to {:.0f} % of the bytes",
+            shares,
+            100,
+            lambda a, b: b - a >= READ_SHARE,
+        ),
+        ("requests of {:.1f} to {:.1f} KiB", sizes, 1 / 1024, lambda a, b: b >= SIZE * a),
+        ("{:.1f} to {:.1f} requests/s", requests, 1, lambda a, b: b >= RATE * a),
     )
-    yield from _spread(
-        "requests of {:.1f} to {:.1f} KiB", sizes, 1 / 1024, lambda low, high: high >= SIZE * low
-    )
-    yield from _spread(
-        "{:.1f} to {:.1f} requests/s", requests, 1, lambda low, high: high >= RATE * low
-    )
-
-
-def _spread(
-    words: str,
-    values: Iterable[float | None],
-    unit: float,
-    differs: Callable[[float, float], bool],
-) -> Iterator[str]:
-    """Yield *words* with the lowest and highest of *values*, times *unit*, if these differ."""
-    known = [value for value in values if value is not None]
-    if len(known) > 1 and differs(min(known), max(known)):
-        yield words.format(min(known) * unit, max(known) * unit)
+    for words, values, unit, differs in found:
+        known = [value for value in values if value is not None]
+        if len(known) > 1 and differs(min(known), max(known)):
+            yield words.format(min(known) * unit, max(known) * unit)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

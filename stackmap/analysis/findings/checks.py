@@ -10,7 +10,6 @@ from stackmap.analysis.findings import (
     fullness,
     request_limit,
     state,
-    target_modes,
 )
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
@@ -18,7 +17,7 @@ from stackmap.analysis.findings.rule import Finding, Rule, Severity
 # The rules of ``explain`` that judge a state, in the order of its table.
 STATE: tuple[Rule, ...] = (
     state.broken,
-    target_modes.metadata_read_only,
+    state.metadata_read_only,
     fullness.thin_pool_data,
     fullness.thin_pool_metadata,
     fullness.snapshot_space,

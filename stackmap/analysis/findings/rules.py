@@ -22,7 +22,6 @@ from stackmap.analysis.findings import (
     saturation,
     settings,
     state,
-    target_modes,
     throttle,
     write_cost,
 )
@@ -34,7 +33,7 @@ from stackmap.model.topology import NO_TOPOLOGY
 # Causes before their effects: findings of one severity are reported in this order.
 RULES: tuple[Rule, ...] = (
     state.broken,
-    target_modes.metadata_read_only,
+    state.metadata_read_only,
     fullness.thin_pool_data,
     fullness.thin_pool_metadata,
     fullness.snapshot_space,

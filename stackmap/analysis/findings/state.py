@@ -1,4 +1,4 @@
-"""Is a device broken, or does background work distort the figures?"""
+"""Is a device broken or its metadata read-only, or does background work distort the figures?"""
 
 from __future__ import annotations
 
@@ -166,3 +166,19 @@ def never_synced(context: Context, limits: Limits) -> Found:
             continue
         if NEVER_SYNCED in device.facts:
             yield observe(device.name, {"data": (layout.data, "count")})
+
+
+@Rule(
+    "SM314",
+    Severity.CRITICAL,
+    sentence="The metadata of {device} is read-only: its {target} accepts no new blocks.",
+    caveat="A target that was activated read-only on purpose looks the same.",
+    advice="See `dmesg` for the cause: an I/O error, or full metadata. Then run `lvconvert --repair`.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst and cache.rst, metadata mode",
+    is_state=True,
+)
+def metadata_read_only(context: Context, _: Limits) -> Found:
+    """Yield thin pools and caches that the kernel switched to read-only."""
+    for device in context.topology:
+        if device.target in ("thin-pool", "cache") and context.status(device).state == "read-only":
+            yield observe(device.name, words={"target": device.target})

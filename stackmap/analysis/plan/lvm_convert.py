@@ -52,8 +52,6 @@ Added = dict[int, tuple[PhysicalVolume, ...]]  # PVs by the index of the convers
 
 def convert(context: PlanContext) -> Plan:
     """Return the plan; refused if lvconvert has no path, or an obstacle is on it."""
-    if not context.is_lvm:
-        raise PlanRefused("the target is not an LV")
     now, goal = canonical(_segtype(context)), _goal(context)
     require_synced(context)
     conversions = path(now, goal)

@@ -35,8 +35,6 @@ MAX_NAME = 127  # characters of an LV's name, without the VG's and a hyphen (lvm
 
 def copy(context: PlanContext) -> Plan:
     """Return the plan; refused if the LV cannot be replaced by another."""
-    if not context.is_lvm:
-        raise PlanRefused("the target is not an LV")
     group = context.group
     layers = detach_layers(context)
     if layers.hidden:

@@ -16,8 +16,6 @@ MIRRORED = frozenset({"linear", "raid1"})
 
 def mirror(context: PlanContext) -> Plan:
     """Return the plan; refused unless both layouts are linear or RAID1."""
-    if not context.is_lvm:
-        raise PlanRefused("the target is not an LV")
     if context.volume.segtype not in MIRRORED or context.request.level not in MIRRORED:
         raise PlanRefused("supports only the target layouts linear and raid1")
     require_synced(context)
