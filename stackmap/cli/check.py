@@ -17,7 +17,6 @@ from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
 from stackmap.document.findings import check_document
 from stackmap.find import find_all
-from stackmap.render.findings_json import check_json
 from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ def command(
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]
+        from stackmap.render.findings_json import check_json
+
         click.echo(json.dumps(check_json(chosen, found)))
     else:
         write = as_markdown if markdown else as_text

@@ -25,8 +25,6 @@ from stackmap.find import find, not_found
 from stackmap.host.text_file import is_capture, open_text
 from stackmap.measurement.measurement import Measurement
 from stackmap.measurement.selection import IntervalSelection
-from stackmap.measurement.text import TextSource
-from stackmap.render.compare_json import compare_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +111,8 @@ def command(
             "no volume that both recordings have was busy; pair renamed ones with --map OLD=NEW"
         )
     if as_json:
+        from stackmap.render.compare_json import compare_json
+
         click.echo(json.dumps(compare_json(found)))
     else:
         click.echo(as_text(document(found), heading=not no_heading), nl=False)
@@ -137,6 +137,8 @@ def _source(session: Session, word: str) -> Source:
         return Session(path, part).machine(max_samples=MAX_BATCHES)
     if any(part.values()):
         raise click.UsageError(f"{word}: only a capture has parts, not a text")
+    from stackmap.measurement.text import TextSource  # two captures do not pay for the formats
+
     return TextSource(open_text(path), session.machine(), tell)
 
 

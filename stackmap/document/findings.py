@@ -8,10 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.disk import expected_ms, service_ms, slow_transfer
-from stackmap.analysis.findings.peers import slow_member
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
-from stackmap.analysis.workload_mix import MIXED
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
 from stackmap.document.templates import filled, shown, title, words_of
@@ -27,7 +24,6 @@ NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
 JUDGED = "No warning for {what} ({disks})."
 LONGEST = " Longest queue: {queue} requests ({device}), await {await}[, service time {service}]."
-HIGH_AWAIT = (slow_member.id, slow_transfer.id)
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
@@ -48,15 +44,20 @@ def explain_document(
 
     *doubt*: why the figures may be those of another machine.
     """
+    from stackmap.analysis.findings.disk import slow_transfer  # check has no load
+    from stackmap.analysis.findings.peers import slow_member
+    from stackmap.analysis.workload_mix import MIXED
+
     topology, interval = context.topology, context.interval
+    mixed = [note for note in interval.notes if note.startswith(MIXED)]
     questions = [
-        *(doc.Paragraph(sentence(note), "Caution:") for note in interval.notes if _is_mixed(note)),
+        *(doc.Paragraph(sentence(note), "Caution:") for note in mixed),
         *(open_question(topology, each) for each in open_questions),
         *_evidence_of_health(context, found, open_questions),
     ]
     # A problem, or a remark on a high await, comes before what was judged.
     grave = any(each.is_grave for each in found)
-    leading = () if open_questions else HIGH_AWAIT
+    leading = () if open_questions else (slow_member.id, slow_transfer.id)
     first = [each for each in found if grave or each.rule.id in leading]
     ordered = [*first, *(each for each in found if each not in first)]
     cards = [finding_card(topology, each, number) for number, each in enumerate(ordered)]
@@ -66,12 +67,8 @@ def explain_document(
         *cards[: len(first)],
         *questions,
         *cards[len(first) :],
-        *(note for note in notes(interval) if not _is_mixed(note.text)),
+        *(note for note in notes(interval) if note.text not in mixed),
     ]
-
-
-def _is_mixed(note: str) -> bool:
-    return note.startswith(MIXED)
 
 
 def _verdict(found: Sequence[Finding], open_questions: Sequence[Unjudged]) -> str:
@@ -102,7 +99,8 @@ def _evidence_of_health(
     context: Context, found: Sequence[Finding], open_questions: Sequence[Unjudged]
 ) -> list[doc.Block]:
     """Return what was judged and is no problem, with the disk that queues most; [] after a problem."""
-    from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD  # check has no load
+    from stackmap.analysis.findings.disk import expected_ms, service_ms
+    from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD
 
     asked = {each.question for each in open_questions}
     disks = [d for d in context.disks if context.is_disk(d) and not context.load(d.name).idle]
