@@ -82,7 +82,8 @@ def _is_tested(each: FigureComparison) -> bool:
 
 
 def _is_changed(each: FigureComparison) -> bool:
-    return change_of(each.change) != NO_CHANGE
+    ratio = None if each.change is None else each.change.ratio
+    return ratio is None or factor(ratio) != NO_CHANGE
 
 
 def _figure(key: Headline, each: FigureComparison) -> str:
@@ -187,21 +188,27 @@ def change_of(change: Change | None) -> str:
     """Return a change in percent, or as a factor if it is large."""
     if change is None:
         return UNKNOWN
-    return "from 0" if change.ratio is None else factor(change.ratio)
+    return "from 0" if change.ratio is None else factor(change.ratio, as_factor=_is_large(change))
 
 
 def range_of(change: Change | None) -> str:
     """Return the 95 % interval of a change."""
     if change is None or change.low is None or change.high is None:
         return UNKNOWN
-    return f"{factor(change.low)} … {factor(change.high)}"
+    low, high = (factor(end, as_factor=_is_large(change)) for end in (change.low, change.high))
+    return f"{low} … {high}"
 
 
-def factor(ratio: float) -> str:
+def _is_large(change: Change) -> bool:
+    """Whether the change or an end of its range is shown as a factor, and so all three."""
+    return any(each is not None and each >= FACTOR for each in change[:3])
+
+
+def factor(ratio: float, *, as_factor: bool = False) -> str:
     """
-    Return after ÷ before in percent, or as a factor if it is large.
+    Return after ÷ before in percent, or as a factor if it is large or *as_factor*.
 
-    >>> factor(0.304), factor(3.55)
-    ('-69.6 %', '×3.55')
+    >>> factor(0.304), factor(3.55), factor(1.5, as_factor=True)
+    ('-69.6 %', '×3.55', '×1.50')
     """
-    return f"×{ratio:.2f}" if ratio >= FACTOR else change_percent(ratio)
+    return f"×{ratio:.2f}" if as_factor or ratio >= FACTOR else change_percent(ratio)
