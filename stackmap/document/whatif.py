@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stackmap.analysis.whatif.projection import DeviceLoad, LayoutLoad, Projection
 from stackmap.analysis.whatif.quantities import Band, Stream, exact
@@ -78,24 +78,26 @@ def comparison_table(projection: Projection, key: str) -> Table:
     """Return the requests and bytes of members and disks, now and projected."""
     now, then = projection.now, projection.projected
     if projection.total is None:
+        bitmaps = _bitmap_writes(now), _bitmap_writes(then)
         rows = (
             *_rows("members", now.members, then.members),
-            *_rows("disks", now.disks, then.disks),
+            *_rows("disks", now.disks, then.disks, bitmaps),
         )
     else:
         rows = tuple(_totals("members", now.members, then.members))
     return Table(key, CHECK_HEADINGS if projection.is_check else HEADINGS, (Rows(rows),))
 
 
-def _rows(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of one layer; the bitmap's requests count at the disks only."""
-    disks = name == "disks"
-    before, after = (at.requests if disks else at.data for at in (now, then))
-    moved, moving = (at.bytes if disks else at.data_bytes for at in (now, then))
+def _rows(
+    name: str, now: DeviceLoad, then: DeviceLoad, bitmaps: Sequence[Band | None] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of one layer; *bitmaps*: the bitmap's requests on both sides, at the disks only."""
+    before, after = (at.requests if bitmaps else at.data for at in (now, then))
+    moved, moving = (at.bytes if bitmaps else at.data_bytes for at in (now, then))
     yield _row(f"{name}: reads", now.read, then.read)
     yield _row(" writes", now.write, then.write)
-    if disks:
-        yield _row(" bitmap writes", _bitmap_requests(now), _bitmap_requests(then))
+    if bitmaps:
+        yield _row(" bitmap writes", *bitmaps)
     yield _row(" requests", before, after)
     yield _row(f" per {name.removesuffix('s')}", _per_device(before, now), _per_device(after, then))
     yield _row(
@@ -114,8 +116,11 @@ def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str,
     )
 
 
-def _bitmap_requests(devices: DeviceLoad) -> Band | None:
-    return None if devices.metadata is None else devices.metadata.requests
+def _bitmap_writes(side: LayoutLoad) -> Band | None:
+    """Return the bitmap's requests at the disks; 0 for a layout without redundancy, None if unknown."""
+    if side.layout is None or not side.layout.survivable_failures:
+        return exact(0.0)
+    return None if side.disks.metadata is None else side.disks.metadata.requests
 
 
 def _per_device(requests: Band | None, devices: DeviceLoad) -> Band | None:
@@ -147,7 +152,8 @@ def _caveats(projection: Projection) -> Iterator[str]:
     if projection.write.requests and projection.total is None:
         yield _sequential(projection)
     yield from _bitmap(projection)
-    yield from (f"Not modelled: {each}." for each in projection.unmodelled)
+    if projection.unmodelled:
+        yield f"Not modelled: {'; '.join(projection.unmodelled)}."
     yield from (f"Corrected: {each}." for each in projection.corrections)
     yield from (f"Event: {each}." for each in projection.events)
 
