@@ -94,8 +94,10 @@ def _wrapped(text: str, style: Style, first: str = "", rest: str = "") -> list[s
 
 @_lines_of.register(doc.Headline)
 def _headline(block: doc.Headline, style: Style) -> list[str]:
-    title = "  ".join(map(safe, filter(None, block.parts)))
-    return [title] if style.headings and title else []
+    title = "  ".join(filter(None, block.parts))
+    if not style.headings or not title:
+        return []
+    return [safe(title)] if style.whole_rows else _wrapped(title, style, "", HANG)
 
 
 @_lines_of.register(doc.Paragraph)
