@@ -8,6 +8,8 @@ from stackmap.analysis.corrections import RULES
 from stackmap.analysis.report import Report
 from stackmap.document.blocks import Folded, Listing, Part, Section, Terms
 from stackmap.document.interval import instant
+from stackmap.document.legend import WORDS
+from stackmap.document.units import duration
 from stackmap.document.wording import plural, sentence
 
 ENDS = 0.02  # a narrower range is shown as one figure
@@ -26,21 +28,14 @@ UNITS = (
 )
 BUSY = "Utilisation is no sign of overload: a device that is busy 100 % of the time may be far from its limit."
 
-WORDS = (
-    ("request", "one read or write of any size; IOPS are requests per second"),
-    ("await", "mean time of a request, queueing included"),
-    ("member", "a device that holds part of an array's data"),
-    ("chunk", "consecutive bytes on one member"),
-    ("stripe", "one chunk on every data member"),
-    ("parity", "redundant data from which md rebuilds a failed member"),
-    ("merge", "adjacent requests become one before they reach the disk"),
-    (
-        "bitmap",
-        "marks the regions of an array that a crash may leave out of sync; costs extra writes",
-    ),
-    ("LV, VG, PV", "LVM's logical volume, volume group and physical volume"),
-    ("top", "a device with nothing above it, as a file system or a VM uses it"),
-)
+# Words that the legend of a table need not explain.
+MORE_WORDS = {
+    "request": "One read or write of any size; IOPS are requests per second.",
+    "await": "Mean time of a request, queueing included.",
+    "parity": "Redundant data from which md rebuilds a failed member.",
+    "merge": "Adjacent requests become one before they reach the disk.",
+    "LV, VG, PV": "LVM's logical volume, volume group and physical volume.",
+}
 
 
 def section(report: Report) -> Section:
@@ -55,7 +50,7 @@ def section(report: Report) -> Section:
     )
     lists = ((title, tuple(items)) for title, items in parts)
     blocks = (Part(title, (Listing(items),)) for title, items in lists if items)
-    words = Folded("Words", (Terms(WORDS),), printed=False)
+    words = Folded("Words", (Terms(tuple((MORE_WORDS | WORDS).items())),), printed=False)
     return Section("methods", "Methods and caveats", (*blocks, words))
 
 
@@ -78,24 +73,6 @@ def when(report: Report) -> str:
 def is_short(report: Report) -> bool:
     """Whether the measurement is too short to represent other hours."""
     return report.period.seconds is not None and report.period.seconds < SHORT
-
-
-def duration(seconds: float) -> str:
-    """
-    Return a duration.
-
-    >>> duration(10.0), duration(9000.0), duration(200000.0)
-    ('10 s', '2 h 30 min', '2 d 7 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
-    if days:
-        return f"{days} d {hours} h"
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
 def _measured(report: Report) -> Iterator[str]:

@@ -13,7 +13,7 @@ from stackmap.document.blocks import Block, Paragraph
 from stackmap.document.plan import safety
 from stackmap.document.report import methods
 from stackmap.document.report.proposals import proposed_layout
-from stackmap.document.units import size
+from stackmap.document.units import duration, size
 from stackmap.document.whatif_sentences import capacity, effect
 from stackmap.document.wording import change, listed, paragraph, plural, short
 from stackmap.model.load import Load
@@ -121,7 +121,7 @@ def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
         yield safety(plan, context)
     yield _not_fixed(report, proposal)
     if methods.is_short(report):
-        yield f"The measurement covers only {methods.duration(report.period.seconds or 0.0)}."
+        yield f"The measurement covers only {duration(report.period.seconds or 0.0)}."
     if found is not None and not found.idle:
         yield NO_LATENCY
     if plan is not None:
