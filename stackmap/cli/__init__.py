@@ -158,6 +158,7 @@ def main() -> None:
     """Run the command line; print an error in one line, and exit with its status."""
     if sys.stdin is None:  # the shell closed it: keep its number from other files
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the end
+        sys.stdin.buffer.raw.name = "<stdin>"  # type: ignore[attr-defined]  # for messages
     if sys.stderr is None:
         sys.exit(1)
     if sys.stdout is None:
