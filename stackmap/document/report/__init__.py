@@ -1,1 +1,1 @@
-"""The page of a report, one file per section: values → blocks, which HTML and Markdown draw."""
+"""The page of a report, section by section: values → blocks, which HTML and Markdown draw."""

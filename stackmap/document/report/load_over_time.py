@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.report import Report
@@ -88,23 +88,27 @@ def _charts(
     report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
 ) -> Iterator[doc.Block]:
     course, name = report.course, stack.top.name
-    x = _along(course)
     for figure, unit, title in CHARTS:
         head = stack.layers[0]
         directions = await_directions(head) if figure == "await_ms" else known_directions(head)
         lines = [line for d in directions if (line := _line(course, name, d, figure))]
         if lines:
             words = _extent(stack, course, figure, unit, directions)
-            yield doc.Chart(f"{figure}-{name}", title, unit, _axis(course), x, tuple(lines), words)
+            yield _chart(course, f"{figure}-{name}", title, unit, lines)._replace(words=words)
     if len(stack.layers) > 1:
-        yield from _disks(report, stack, x, at_disks)
-        yield from _await_per_disk(report, stack, x)
+        yield from _disks(report, stack, at_disks)
+        yield from _await_per_disk(report, stack)
 
 
-def _along(course: tuple[Stretch, ...]) -> tuple[float, ...]:
-    if _axis(course) == "time":
-        return tuple(each.start or 0.0 for each in course)
-    return tuple(float(number) for number in range(1, len(course) + 1))
+def _chart(
+    course: tuple[Stretch, ...], key: str, title: str, unit: str, lines: Iterable[doc.Line]
+) -> doc.Chart:
+    """Return a chart over the instants of *course*, over the numbers of its reports if it has none."""
+    axis = _axis(course)
+    x = tuple(map(float, range(1, len(course) + 1)))
+    if axis == "time":
+        x = tuple(each.start or 0.0 for each in course)
+    return doc.Chart(key, title, unit, axis, x, tuple(lines))
 
 
 def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> doc.Line | None:
@@ -141,9 +145,7 @@ def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) 
     return f"{REQUESTS[direction]} {low} to {high}, mean {middle}"
 
 
-def _disks(
-    report: Report, stack: StackFigures, x: tuple[float, ...], shares: tuple[Share, ...]
-) -> Iterator[doc.Block]:
+def _disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> Iterator[doc.Block]:
     """Yield the disk requests that belong to the stack, if known."""
     lines = tuple(
         doc.Line(REQUESTS[direction], values)
@@ -155,20 +157,11 @@ def _disks(
         if shares[0].estimated:
             belongs += " An estimate: other volumes use these disks."
         words = paragraph((_extent_at_disks(report, stack, shares), belongs))
-        yield doc.Chart(
-            f"disks-{stack.top.name}",
-            "Disk requests",
-            "requests/s",
-            _axis(report.course),
-            x,
-            lines,
-            words,
-        )
+        key, title = f"disks-{stack.top.name}", "Disk requests"
+        yield _chart(report.course, key, title, "requests/s", lines)._replace(words=words)
 
 
-def _await_per_disk(
-    report: Report, stack: StackFigures, x: tuple[float, ...]
-) -> Iterator[doc.Block]:
+def _await_per_disk(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
     """Yield the await of each disk, for all its users; of many, the slowest."""
     disks = stack.layers[-1].layer.devices
     means = {name: report.interval.loads.get(name, Load()).total.await_ms for name in disks}
@@ -183,15 +176,9 @@ def _await_per_disk(
     worst = f"{report.topology[slowest[0]].title} {shown(known[slowest[0]], 'ms')}"
     best = f"{report.topology[slowest[-1]].title} {shown(known[slowest[-1]], 'ms')}"
     many = f" The {MOST_DISKS} slowest of {len(known)} disks." if len(known) > MOST_DISKS else ""
-    yield doc.Chart(
-        f"await-disks-{stack.top.name}",
-        "Await per disk",
-        "ms",
-        _axis(report.course),
-        x,
-        tuple(lines),
-        f"Means: {worst} to {best}. Reads and writes of all users together.{many}",
-    )
+    words = f"Means: {worst} to {best}. Reads and writes of all users together.{many}"
+    key, title = f"await-disks-{stack.top.name}", "Await per disk"
+    yield _chart(report.course, key, title, "ms", lines)._replace(words=words)
 
 
 def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:

@@ -1,15 +1,24 @@
-"""The sections on the proposed layouts: the measured load on each, and the commands that make it."""
+"""The proposed layouts: each in short, the measured load on it, and the commands that make it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from stackmap.analysis.findings.rule import Finding
 from stackmap.analysis.proposal import Proposal
 from stackmap.analysis.report import Report
 from stackmap.analysis.whatif.projection import Projection
-from stackmap.document import plan, whatif
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
+from stackmap.document.plan import blocks as plan_blocks
+from stackmap.document.plan import safety
+from stackmap.document.report.methods import is_short
 from stackmap.document.report.stack_summary import layout_in_words
+from stackmap.document.units import duration, size
+from stackmap.document.whatif import blocks as projection_blocks
+from stackmap.document.whatif_sentences import capacity, effect
+from stackmap.document.wording import change, listed, paragraph, plural, short
+from stackmap.model.load import Load
 
 NO_PROJECTION = (
     "No layout was requested. Run `stackmap report NAME --to LAYOUT -o FILE` to project the measured "
@@ -20,8 +29,6 @@ PROJECTION_INTRO = (
     "the ends of the model's range. Members count what the layout sends; disks count what is left "
     "after merging."
 )
-
-
 NO_PLAN = "No layout was requested. Add `--to LAYOUT` for the commands of a migration."
 PLAN_INTRO = (
     "The commands for this stack, in order. stackmap has run none of them, and the stack may have "
@@ -66,7 +73,7 @@ def _projected(proposal: Proposal, number: int) -> Iterator[Block]:
     bars = None if projection.idle else _bars(projection)
     if bars is not None:
         yield bars
-    yield from whatif.blocks(projection, f"projection-{number}")
+    yield from projection_blocks(projection, f"projection-{number}")
 
 
 def _planned(proposal: Proposal, number: int) -> Iterator[Block]:
@@ -75,7 +82,7 @@ def _planned(proposal: Proposal, number: int) -> Iterator[Block]:
         yield Paragraph(f"{proposal.unplanned}.", "No plan:")
         return
     others = [each for each in proposal.outcomes if each is not chosen]
-    yield from plan.blocks(context, chosen, others, f"step-{number}")
+    yield from plan_blocks(context, chosen, others, f"step-{number}")
 
 
 def _bars(projection: Projection) -> Bars | None:
@@ -92,3 +99,123 @@ def _bars(projection: Projection) -> Bars | None:
         Bar(f"each disk, {after}", each.likely, each.low, each.high),
     )
     return Bars("Requests at the disks", "requests/s", bars)
+
+
+OTHERS = 1.05  # a disk that serves this many times the stack's requests has other users
+NOTHING_PROPOSED = (
+    "None. Run `stackmap report NAME --to LAYOUT -o FILE` to project another layout and plan the "
+    "migration."
+)
+NO_LATENCY = "The projection counts requests, not latency, and holds only for the measured load."
+
+
+def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield each proposal with its effect, the findings that it fixes, and its risks."""
+    if not proposals:
+        yield Paragraph(NOTHING_PROPOSED, "Proposal:")
+    for place, each in enumerate(proposals, 1):
+        mark = f" {place}:" if len(proposals) > 1 else ":"
+        name = report.topology[each.top].full_title
+        if each.projection is not None and each.projection.is_check:
+            present = f"{proposed_layout(each)} is the present layout of {name}."
+            yield Paragraph(present, f"Proposal{mark}")
+            continue
+        way = "There is no plan for it: see How to get there."
+        if each.chosen is not None and each.plan is not None:
+            count = plural(len(each.plan.steps), "step")
+            way = f"Plan of {count}: {each.chosen.strategy.summary}."
+        yield Paragraph(f"{name} as {proposed_layout(each)}. {way}", f"Proposal{mark}")
+        effects = f"No projection: {each.unprojected}."
+        if each.projection is not None:
+            effects = paragraph(
+                (effect(each.projection), _on_shared_disks(report, each.projection))
+            )
+        yield Paragraph(effects, f"Effect{mark}")
+        yield from _fixes(report, each, mark)
+        risks = paragraph(risks_of(report, each))
+        yield Paragraph(
+            risks or "Unknown: there is neither a plan nor a projection.", f"Risks{mark}"
+        )
+
+
+def _on_shared_disks(report: Report, projection: Projection) -> str:
+    """
+    Return what each disk would serve in all, now and then.
+
+    "" where the disks have no other users, or nothing is projected. The figure
+    is per disk, because the disks of a layout with more members are not chosen yet.
+    """
+    now, then = projection.now.disks, projection.projected.disks
+    disks = volume_context(report.topology, projection.device.name).disks
+    rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
+    if projection.idle or now.requests is None or then.requests is None or None in rates:
+        return ""
+    every = sum(each or 0.0 for each in rates)
+    if every <= OTHERS * now.requests.likely:
+        return ""
+    each, ours = every / len(disks), now.requests.likely / len(disks)
+    after = each - ours + then.requests.likely / max(1, then.count)
+    serve = f"these {len(disks)} disks serve {short(each)} requests/s each"
+    if len(disks) == 1:
+        serve = f"{report.topology[disks[0]].title} serves {short(each)} requests/s"
+    return (
+        f"With all other load, {serve} now. As one of the {plural(then.count, 'disk')} of the new "
+        f"layout, a disk would serve about {short(after)}: {change(each, after, 'fewer')}."
+    )
+
+
+def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
+    """Yield which findings the proposed layout fixes, and which of the stack's it does not."""
+    grave = [each for each in report.findings_of(proposal.top) if each.is_grave]
+    if not grave:
+        return
+    fixed = [_short(report, each) for each in grave if proposal.mends(each)]
+    said = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
+    after = _load_per_disk(proposal) if len(fixed) < len(grave) else ""
+    yield Paragraph(paragraph((said, _not_fixed(report, proposal), after)), f"Fixes{mark}")
+
+
+def _not_fixed(report: Report, proposal: Proposal) -> str:
+    """Return the findings of the stack that the layout does not fix; "" for none."""
+    grave = (each for each in report.findings_of(proposal.top) if each.is_grave)
+    left = [_short(report, each) for each in grave if not proposal.mends(each)]
+    return f"It does not fix {listed(left)}." if left else ""
+
+
+def _load_per_disk(proposal: Proposal) -> str:
+    """Return how the load per disk changes; without a projection, what to do first."""
+    found = proposal.projection
+    now, then = (None, None) if found is None else (found.now.disks, found.projected.disks)
+    if now is None or then is None or now.requests is None or then.requests is None:
+        return "Look at these findings first."
+    before = now.requests.likely / max(1, now.count)
+    after = then.requests.likely / max(1, then.count)
+    return f"Requests of this volume per disk: {change(before, after, 'fewer')}; measure again afterwards."
+
+
+def _short(report: Report, finding: Finding) -> str:
+    return f"{finding.rule.name} ({report.topology[finding.device].title})"
+
+
+def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
+    """Yield the plan's risks, what is unknown and the space it needs, the gravest first; some may be ""."""
+    plan, found, context = proposal.plan, proposal.projection, proposal.context
+    if plan is not None and context is not None:
+        yield safety(plan, context)
+    yield _not_fixed(report, proposal)
+    if is_short(report):
+        yield f"The measurement covers only {duration(report.period.seconds or 0.0)}."
+    if found is not None and not found.idle:
+        yield NO_LATENCY
+    if plan is not None:
+        yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
+    if found is not None:
+        space = capacity(found)
+        yield space
+        yield _planned_space(found) if plan is not None and space else ""
+
+
+def _planned_space(projection: Projection) -> str:
+    """Return that the plan found space for all present data."""
+    usable = projection.now.usable
+    return f"The plan found free space for {size(usable)}." if usable else ""

@@ -22,8 +22,7 @@ from stackmap.document.blocks import (
 from stackmap.document.cost_sentences import at_disks as disk_bytes
 from stackmap.document.cost_sentences import costs
 from stackmap.document.findings import not_judged
-from stackmap.document.report.proposal_summary import proposed, risks_of
-from stackmap.document.report.proposals import proposed_layout
+from stackmap.document.report.proposals import proposed, proposed_layout, risks_of
 from stackmap.document.report.stack_summary import (
     at_disks,
     awaits,
