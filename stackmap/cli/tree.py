@@ -164,8 +164,7 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
 
         return json.dumps(tree_json(topology)) + "\n"
     if form in ("pairs", "raw"):
-        from stackmap.render.columns import choose
-        from stackmap.render.flat import render_pairs, render_raw
+        from stackmap.render.columns import choose, render_pairs, render_raw
 
         columns = columns or choose("")
         if form == "pairs":

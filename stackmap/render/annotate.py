@@ -15,14 +15,15 @@ from stackmap.model.table_headings import MAX_PREFIX_WORDS
 from stackmap.render.name_fields import (
     IOSTAT_WIDTH,
     MIN_COLUMNS,
+    SAR_NAME,
     Heading,
+    NameTable,
     Style,
     count_quote_marks,
     find_heading,
     is_number,
     replace_name,
 )
-from stackmap.render.naming import SAR_NAME, NameTable
 
 MAX_LINE = 1 << 20  # bytes; a longer line is written in parts
 MAX_HEADINGS = 100  # remembered; a text repeats a few

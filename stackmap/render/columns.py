@@ -1,13 +1,14 @@
 """
-The columns of ``tree``: name, help and value, for tables, pairs, lists and the manual.
+The columns of ``tree``: name, help and value, for tables and the manual; devices as lines for scripts.
 
 One line of COLUMNS adds a column. A column that lsblk also has gets lsblk's name.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,11 @@ from stackmap.document.titles import kernel, listed
 from stackmap.document.units import UNKNOWN, size
 from stackmap.document.walk import WRITE_MOSTLY, Row
 from stackmap.model.device import Device, Role
+from stackmap.model.topology import Topology
+from stackmap.render.text import safe
+
+_NO_NAME = r"[^A-Z0-9]"
+_UNQUOTED = r'["\\$`]'
 
 Value = str | int | bool | None | tuple[str, ...]
 
@@ -166,3 +172,32 @@ ALIASES = {
     "MOUNTPOINT": "USED-BY",
     "MOUNTPOINTS": "USED-BY",
 }
+
+
+def render_pairs(topology: Topology, columns: Sequence[Column], *, exact: bool = False) -> str:
+    """Return a line per device, ``NAME="value"`` per column, safe to evaluate in a shell."""
+    names = [re.sub(_NO_NAME, "_", column.name) for column in columns]
+    return "".join(
+        " ".join(
+            f'{name}="{_quoted(column.of_device(device, exact=exact))}"'
+            for name, column in zip(names, columns, strict=True)
+        )
+        + "\n"
+        for device in topology
+    )
+
+
+def render_raw(
+    topology: Topology, columns: Sequence[Column], *, heading: bool = True, exact: bool = False
+) -> str:
+    r"""Return a line per device, values separated by a space; a space inside is ``\x20``, "" is ``-``."""
+    lines = [[column.name for column in columns]] if heading else []
+    for device in topology:
+        values = (safe(column.of_device(device, exact=exact)) for column in columns)
+        lines.append([value.replace(" ", r"\x20") or "-" for value in values])
+    return "".join(" ".join(line) + "\n" for line in lines)
+
+
+def _quoted(text: str) -> str:
+    """Return *text* without characters that a shell would interpret."""
+    return re.sub(_UNQUOTED, lambda found: f"\\x{ord(found[0]):02x}", safe(text))

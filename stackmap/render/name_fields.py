@@ -1,5 +1,5 @@
 """
-The field of the device name in a line of iostat and sar, and how to replace the name.
+The field of the device name in a line of iostat and sar, the name to show, and how to replace it.
 
 iostat left-aligns the name in 13 columns before the figures. sar right-aligns
 it in 9 columns after the time. ``--pretty`` prints it after the figures.
@@ -25,6 +25,9 @@ MIN_COLUMNS = 4  # of a row without a heading above it
 METRIC = re.compile(rb".*/s$|.*-sz$|.*await$|%\w+$|tps$|svctm$|[kMG]B_\w+$|Blk_\w+$")
 QUOTED = frozenset(map(str.encode, QUOTE_MARKS))
 TITLES = frozenset(map(str.encode, {*IOSTAT_DEVICE, SAR_DEVICE}))
+SAR_NAME = re.compile(rb"dev(\d{1,9})-(\d{1,9})$")
+MAX_UNRESOLVED = 10_000  # unknown names that are counted
+MAX_WIDTH = 64  # of the name column; longer names push their figures
 BYTES_OF_NUMBERS = frozenset(b"0123456789-")
 
 
@@ -140,3 +143,75 @@ def _sar_width(before: bytes, name: bytes, label: bytes, width: int) -> int:
     if width:
         run += width - max(SAR_WIDTH, len(name))
     return max(run, len(label) + min(blanks, 1))
+
+
+class NameTable:
+    """
+    The names to show, as given to ``Annotator``.
+
+    ``unresolved``: rows per name that is not in the table.
+    """
+
+    def __init__(self, names: Mapping[str, str], numbers: Mapping[str, str], style: Style) -> None:
+        self.unresolved: dict[str, int] = {}
+        self._names = names
+        self._numbers = numbers
+        self._style = style
+        self._known: dict[bytes, tuple[bytes, str]] = {}
+
+    @property
+    def named_any(self) -> bool:
+        """Whether any name was looked up."""
+        return bool(self._known or self.unresolved)
+
+    def knows(self, name: bytes) -> bool:
+        """Whether *name* is a device's."""
+        return name in self._known or self._kernel_name(name) in self._names
+
+    def lookup(self, name: bytes) -> tuple[bytes, str]:
+        """Return the label for *name* and the kernel name; an unknown name is kept and counted."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        device = self._kernel_name(name)
+        label = self._names.get(device)
+        if label is None:
+            text = name.decode(errors="surrogateescape")
+            if text in self.unresolved or len(self.unresolved) < MAX_UNRESOLVED:
+                self.unresolved[text] = self.unresolved.get(text, 0) + 1
+            return name, device
+        known = self._known[name] = self._labelled(_bytes(label), name), device
+        return known
+
+    def widths(self) -> tuple[int, int]:
+        """Return the width of the name column in iostat and in sar."""
+        only = self._style.only
+        labels = {
+            name: self._names[name].encode()
+            for name in self._numbers.values() or self._names
+            if name in self._names and (only is None or name in only)
+        }
+        iostat = [len(self._labelled(label, _bytes(name))) for name, label in labels.items()]
+        sar = [
+            len(self._labelled(labels[device], f"dev{number.replace(':', '-')}".encode()))
+            for number, device in self._numbers.items()
+            if device in labels
+        ]
+        return (
+            min(MAX_WIDTH, max([IOSTAT_WIDTH, *iostat])),
+            min(MAX_WIDTH, max([SAR_WIDTH, *iostat, *sar])),
+        )
+
+    def _labelled(self, label: bytes, name: bytes) -> bytes:
+        return b"%b (%b)" % (label, name) if self._style.append and label != name else label
+
+    def _kernel_name(self, name: bytes) -> str:
+        number = SAR_NAME.match(name)
+        text = name.decode(errors="surrogateescape")
+        if number is None:
+            return text.removeprefix("/dev/")
+        return self._numbers.get(f"{int(number[1])}:{int(number[2])}", text)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from stackmap.document.picture import Arrow, Box, Picture
-from stackmap.render.layered import Layered, layered
-from stackmap.render.routes import channels, ends
+from stackmap.render.layered import Layered, channels, ends, layered
 from stackmap.render.text import cut, safe, width
 
 LETTER = 6.7  # pixels per column of text

@@ -8,9 +8,8 @@ from functools import singledispatch
 from stackmap.document import blocks as doc
 from stackmap.model.metrics import on_one_line
 from stackmap.render.html.axes import label, places, scale_of
-from stackmap.render.html.bars import bars
 from stackmap.render.html.markup import Markup, data, joined, lines, tag
-from stackmap.render.html.plot import plot
+from stackmap.render.html.plot import bars, plot
 from stackmap.render.svg import render_svg
 from stackmap.render.text import code_spans
 from stackmap.render.tree import render_tree
