@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 
 from stackmap.errors import NameNotFound
 from stackmap.model.device import Device, Kind
@@ -48,6 +47,8 @@ def _matching(topology: Topology, name: str) -> list[str]:
     found = find(topology, name)
     if found or not re.search(PATTERN, name):
         return found
+    from fnmatch import fnmatchcase  # only a pattern pays for it
+
     pattern = name.removeprefix(DEV)
     matching = [
         device
