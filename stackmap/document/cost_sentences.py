@@ -8,12 +8,12 @@ from stackmap.analysis.amplification import LayerFigures, StackFigures
 from stackmap.analysis.parity import Parity
 from stackmap.analysis.traffic.rows import Cause
 from stackmap.document.units import number, percent, size
+from stackmap.document.wording import REQUEST
 from stackmap.model.raid import Layout
 
 NEGLIGIBLE = 0.02  # a share this close to 0 or 1 needs no sentence
 SHOWN = 0.005  # a figure that rounds to 0.00 is left out
 MERGED = 1.05  # coalescing from which merging is mentioned
-SINGULAR = {"read": "read", "write": "write", "total": "request"}
 TITLES = {
     Cause.PARITY_READ: "parity reads",
     Cause.DEGRADED: "reads for missing members or parity",
@@ -98,7 +98,7 @@ def _cost_per_request(stack: StackFigures, direction: str) -> str:
     if len(known) > 1 and all(each.startswith("1.00 at ") and "(" not in each for each in known):
         known = ["1.00 at each layer"]
     text = ", ".join(known).replace(" at ", " requests at ", 1)
-    return f"one {SINGULAR[direction]} causes {text}" if text else ""
+    return f"one {REQUEST[direction]} causes {text}" if text else ""
 
 
 def _last_step(stack: StackFigures, disks: LayerFigures, direction: str, done: float) -> str:

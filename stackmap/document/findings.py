@@ -176,7 +176,7 @@ def _counted(count: int, severity: Severity) -> str:
 
 
 def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
-    """Return a part per rule, by id: what it detects, its thresholds and its source."""
+    """Return one part per rule, in the order of ids: what it detects, its thresholds and its source."""
     return [
         doc.Part(
             f"{rule.id} {rule.name}: {rule.severity}",

@@ -12,7 +12,6 @@ from stackmap.model.raid import PAGE, Layout
 
 SURPLUS = 0.05  # of the bytes written; a smaller surplus is skew between samples
 EXCESS = 0.05  # of all bytes at the layer; a smaller excess is skew
-PLURAL = {"read": "reads", "write": "writes"}
 
 
 def sentences(stack: StackFigures) -> list[str]:
@@ -72,7 +71,7 @@ def _excess(stack: StackFigures, layer: LayerFigures, direction: str) -> str:
     if excess < EXCESS * everything:
         return ""
     return (
-        f"{size(excess)}/s of the {PLURAL[direction]} at the {layer.layer.word} did not come from "
+        f"{size(excess)}/s of the {REQUESTS[direction]} at the {layer.layer.word} did not come from "
         f"{stack.top.title}: a resync or check, or another user of the {layer.layer.word}"
     )
 

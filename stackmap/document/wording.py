@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 UNCHANGED = 0.005  # a relative change that rounds to 0 %
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}
+REQUEST = {"read": "read", "write": "write", "total": "request"}
 
 
 def known_directions(head: LayerFigures) -> tuple[str, ...]:

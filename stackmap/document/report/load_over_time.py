@@ -182,7 +182,7 @@ def _await_per_disk(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
 
 
 def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:
-    """Return the same for the disks, from the points: the extremes of intervals are kept for tops only."""
+    """Return the range of disk requests over the points; only tops have the extremes of each interval."""
     parts = []
     for direction in known_directions(stack.layers[0]):
         known = [ios for share in shares if (ios := share.part(direction).ios) is not None]

@@ -9,6 +9,7 @@ from stackmap.document import describe
 from stackmap.document.templates import shown
 from stackmap.document.units import size
 from stackmap.document.wording import (
+    REQUEST,
     REQUESTS,
     await_directions,
     known_directions,
@@ -121,4 +122,4 @@ def awaits(stack: StackFigures) -> Iterator[tuple[str, float]]:
     for direction in await_directions(head):
         await_ms = head.own[direction].await_ms
         if await_ms is not None:
-            yield ("request" if direction == "total" else direction), await_ms
+            yield REQUEST[direction], await_ms

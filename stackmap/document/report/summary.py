@@ -34,6 +34,7 @@ from stackmap.document.templates import filled, shown, words_of
 from stackmap.document.units import number, rate
 from stackmap.document.whatif_sentences import between, compared, requests_change, two_digits
 from stackmap.document.wording import (
+    REQUEST,
     REQUESTS,
     change,
     known_directions,
@@ -136,8 +137,7 @@ def _per_request(stack: StackFigures) -> str:
     direction = busy[-1] if busy else "total"
     many = at_disks(stack, direction)
     mark = "about " if stack.layers[-1].share.estimated else ""
-    word = REQUESTS[direction].removesuffix("s")
-    return "" if many is None else f"{mark}{short(many)} per {word}"
+    return "" if many is None else f"{mark}{short(many)} per {REQUEST[direction]}"
 
 
 def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
