@@ -27,12 +27,6 @@ _OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram)\d+")
 LSBLK = "/cmd/lsblk.txt"
 
 
-def is_partial(blocks: Iterable[Block]) -> bool:
-    """Whether *blocks*, read from sysfs, lack devices or sizes; mapped devices are not judged."""
-    whole = [block for block in blocks if not block.name.startswith("dm-")]
-    return not whole or any("size" not in block.entries for block in whole)
-
-
 def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
     """Return *blocks* and the devices that only /proc lists, with the facts of other files."""
     in_sysfs = {block.name: block for block in blocks}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from stackmap.discover.partial_tree import completed, is_partial
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
@@ -77,8 +76,10 @@ def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
     """Read sysfs of *host*, and dmsetup's tables if there is a device-mapper device."""
     numbers = {} if counters else partitions.read(host)
     listed = sysfs.read(host, numbers)
-    partial = is_partial(listed)
+    partial = _is_partial(listed)
     if partial:
+        from stackmap.discover.partial_tree import completed  # few hosts are partial trees
+
         listed = completed(host, listed)
     blocks = {block.name: block for block in listed if _is_there(host, block)}
     mapped = dm.read(host, blocks.values())
@@ -100,6 +101,12 @@ def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
         counters=counters,
         partial=partial,
     )
+
+
+def _is_partial(blocks: Iterable[Block]) -> bool:
+    """Whether *blocks*, read from sysfs, lack devices or sizes; mapped devices are not judged."""
+    whole = [block for block in blocks if not block.name.startswith("dm-")]
+    return not whole or any("size" not in block.entries for block in whole)
 
 
 def _is_there(host: Host, block: Block) -> bool:
