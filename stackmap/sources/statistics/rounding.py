@@ -32,7 +32,7 @@ def refined(
     errors = [half / x if x > 0 else inf for x in (requests, shown / terms, mean)]
     worst = max(errors)
     others = sum(errors) - worst if worst < inf else sum(e for e in errors if e < inf)
-    if errors.count(inf) > 1 or others >= worst:
+    if errors.count(inf) > 1 or others >= min(worst, 1):  # 1: the others may be anything
         return requests, size
     if worst == errors[0]:
         return _within(requests, half, size / (mean * mean_unit), others), size
@@ -53,4 +53,4 @@ def _within(printed: float, half: float, found: float, error: float) -> float:
     """Return *found*, with its relative *error*, as far as it rounds to *printed*; else *printed*."""
     if abs(found - printed) > half * 1.01 + found * error:
         return printed
-    return max(printed - half * 0.99, min(found, printed + half * 0.99))
+    return max(printed - half * 0.9999, min(found, printed + half * 0.9999))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stackmap.model.interval import Interval
@@ -29,7 +30,8 @@ SAR = {
     "D3": "tps rkB/s wkB/s dkB/s areq-sz aqu-sz await %util",
 }
 
-figures = st.integers(0, 10_000_00).map(lambda hundredths: hundredths / 100)
+# 0, or with a digit in the second place: figures of one decimal are taken for those of --dec=1.
+figures = st.integers(0, 1_000_00).map(lambda n: (n * 10 + n % 9 + 1) / 100 if n else 0.0)
 names = st.from_regex(
     r"(dm-|sd[a-z]|md|nvme0n)[0-9]{1,3}|vg[a-z]{1,20}-lv--[a-z]{1,9}", fullmatch=True
 )
@@ -69,6 +71,21 @@ def told(row: dict[str, float], unit: str) -> Load:
     )
 
 
+def as_printed(load: Load, unit: str) -> Load:
+    """Return *load* with two decimals and milliseconds per request; what is read may be more precise."""
+
+    def flow(part: Flow | None) -> Flow | None:
+        if part is None or part.ios is None:
+            return part
+        ios = round(part.ios, 2)
+        size = None if part.bytes is None else round(part.bytes / UNITS[unit], 2)
+        each = part.wait and (round(part.wait / part.ios, 2) if ios else 0.0)
+        return replace(part, ios=ios, bytes=size, wait=each)
+
+    names_ = ("read", "write", "discard", "flush", "whole")
+    return replace(load, **{name: flow(getattr(load, name)) for name in names_})
+
+
 def printed(names_: list[str], rows: dict[str, list[float]], title: str = "Device") -> str:
     """Return a table as iostat prints it."""
     lines = [f"{title:13}" + "".join(f" {name:>8}" for name in names_)]
@@ -83,12 +100,16 @@ def read(text: str) -> list[Interval]:
 
 @settings(deadline=None)
 @given(tables, st.sampled_from(sorted(IOSTAT)), st.sampled_from(["kB", "MB"]))
+@example({"dm-0": [0.0, 0.01, 0.0, 0.0, 0.0, 0.01, *[0.0] * 16]}, "X6", "kB")
+@example({"dm-0": [0.0, 0.01, 0.0, 0.0, 0.0, 4.0, *[0.0] * 16]}, "X6", "kB")
 def test_iostat_round_trip(rows, heading, unit):
     """Output of iostat under any heading and in any unit is read with the right figures."""
     columns = IOSTAT[heading].replace("*", unit).split()
     (interval,) = read(printed(columns, rows))
-    assert interval.loads == {
-        device: told(dict(zip(columns, row, strict=False)), unit) for device, row in rows.items()
+    found = {device: as_printed(load, unit) for device, load in interval.loads.items()}
+    assert found == {
+        device: as_printed(told(dict(zip(columns, row, strict=False)), unit), unit)
+        for device, row in rows.items()
     }
 
 
@@ -110,8 +131,9 @@ def test_sar_round_trip(rows, heading, last):
         said = dict(zip(columns, row, strict=False))
         said = {n.replace("rd_sec", "rsec").replace("wr_sec", "wsec"): v for n, v in said.items()}
         unit = "sec" if "rsec/s" in said else "kB"
-        meant[device] = told(said, unit)
-    assert now.loads == average.loads == meant
+        meant[device] = as_printed(told(said, unit), unit)
+    assert now.loads == average.loads
+    assert {device: as_printed(load, unit) for device, load in now.loads.items()} == meant
     assert (now.stamp, now.summary) == ("07:10:11", False)
     assert (average.stamp, average.summary) == ("Moyenne :", True)
 
