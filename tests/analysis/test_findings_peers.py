@@ -96,7 +96,7 @@ LIGHT_READS = (  # ms of four healthy disks at 14 random reads per second each
 
 
 def test_chance_is_no_slow_disk():
-    """In the lab, a healthy disk had 1.5 times the await of its peers in five of eight intervals."""
+    """In the lab, a healthy disk had 1.6 times the await of its peers over 112 requests; three times is slow."""
     parts = [disks(awaits, 14.0) for awaits in LIGHT_READS]
     slow = [disks([a, 2 * b, c, d], 14.0) for a, b, c, d in LIGHT_READS]
 

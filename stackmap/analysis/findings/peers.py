@@ -86,7 +86,7 @@ class PeerGroup(NamedTuple):
         "rate_difference": (0.25, "share"),
         "requests": (50, "count"),
         "slow_intervals": (0.6, "share"),
-        "steady": (0.75, "share"),
+        "chance": (200, "count"),
         "cap_difference": (0.03, "share"),
         "saturated": (0.95, "share"),
         "next_slowest": (1.1, "times"),
@@ -124,7 +124,7 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     if judged and slow / judged < limits["slow_intervals"]:
         return None
     queues = _overloaded(group)
-    doubt = _doubt(group, slowest, slow, judged, len(queues), limits)
+    doubt = _doubt(group, slowest, slow, len(queues), limits)
     # Of a disk that only queues, the overload is the finding.
     if doubt and (not judged or slowest.name in queues):
         return None
@@ -132,14 +132,11 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
     return observed._replace(severity=Severity.INFO if doubt else None)
 
 
-def _doubt(
-    group: PeerGroup, slowest: Outlier, slow: int, judged: int, queues: int, limits: Limits
-) -> str:
+def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: Limits) -> str:
     """
     Return why the queue or chance may explain the await better than a slow disk; "" if they do not.
 
-    *slow*: in how many of the *judged* intervals it was slower, 0 if there is only one.
-    *queues*: overloaded peers.
+    *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
     """
     if queues > 1 or _all_saturated(group, limits["saturated"]):
         return "This is only a remark, because several peers are saturated."
@@ -147,9 +144,22 @@ def _doubt(
         return "This is only a remark, because another peer is as slow."
     if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
         return "This is only a remark, because it was much slower only with a long queue."
-    if slow < limits["steady"] * judged:
-        return f"This is only a remark, because it was slower in {slow} of {judged} intervals."
+    if _by_chance(group, slowest, limits):
+        return "This is only a remark, because so few requests may be slower by chance."
     return ""
+
+
+def _by_chance(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
+    """
+    Whether a mean of so few requests varies as much by chance; False if their number is unknown.
+
+    Twice the await needs ``chance`` requests; the number falls with the square of the difference.
+    """
+    seconds = group.context.interval.seconds
+    if seconds is None:
+        return False
+    requests = (group.flows()[slowest.name].ios or 0.0) * seconds
+    return requests * (slowest.ratio - 1) ** 2 < limits["chance"]
 
 
 def _fast_without_queue(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
