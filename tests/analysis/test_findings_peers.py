@@ -205,6 +205,17 @@ def test_equal_peers_hide_no_overload(peer, expected):
     assert "sda" not in overloaded
 
 
+@pytest.mark.parametrize(("size", "expected"), [(60725, False), (8192, True)])
+def test_pieces_of_large_requests_are_no_overload(size, expected):
+    """In the lab, writes of 1 MiB, one after the other, queue as pieces; the baseline has writes of 4 KiB."""
+    tree = Topology([disk("sda")], [])
+    pieces = {"sda": moved(write=did(36.9, size, wait=36.9 * 342), aqu=12.6, busy=0.8)}
+    small = {"sda": moved(write=did(8.3, 4676, wait=8.3 * 54), aqu=0.6, busy=0.2)}
+
+    found = reported([pieces], tree, baseline=Interval(small, seconds=10.0))
+    assert (("SM401", "sda", "warning") in found) == expected
+
+
 @pytest.mark.parametrize(("loaded", "expected"), [(1, False), (5, True)])
 def test_one_busy_interval_of_ten_is_no_overload(loaded, expected):
     """A single disk: 4 ms at low load, 60 ms at a queue depth of 12."""

@@ -35,6 +35,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
         "high_queue": (4.0, "requests"),
         "requests": (10, "count"),
         "size_ratio": (2.0, "times"),
+        "baseline_size_ratio": (4.0, "times"),
         "mix_difference": (0.2, "share"),
         "trickle": (0.1, "share"),
         "intervals": (0.25, "share"),
@@ -75,8 +76,8 @@ def _slower_peer(context: Context, name: str, found: Iterable[str]) -> bool:
 def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[Load, Load] | None:
     """Return a load at a low queue depth and the load to judge; None if there is no such pair."""
     if context.baseline is not None:
-        before = context.baseline.loads.get(device.name)
-        return None if before is None else (before, context.load(device.name))
+        before, now = context.baseline.loads.get(device.name), context.load(device.name)
+        return None if before is None or _other_sizes(before, now, limits) else (before, now)
     parts = [part.loads[device.name] for part in context.series if device.name in part.loads]
     seconds = (context.series[0].seconds if context.series else None) or 1.0
     least = limits["requests"]
@@ -94,6 +95,12 @@ def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[
     if (lasting.aqu or 0.0) < limits["high_queue"]:
         return quiet, lasting
     return quiet, loaded
+
+
+def _other_sizes(before: Load, now: Load, limits: Limits) -> bool:
+    """Whether requests differ so much in size that large ones, cut in pieces, queue by themselves."""
+    smaller, larger = sorted(load.total.size or 0.0 for load in (before, now))
+    return smaller > 0 and larger > limits["baseline_size_ratio"] * smaller
 
 
 def queue_doubt(context: Context, name: str) -> str:
