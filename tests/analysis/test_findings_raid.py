@@ -165,6 +165,19 @@ def test_partial_stripes_of_raid6():
     assert (figures(finding)["cost"], figures(finding)["ideal"]) == pytest.approx((4, 2))
 
 
+@pytest.mark.parametrize(("merges", "expected"), [(15, 400), (0, None)])
+def test_pages_that_the_disks_merge(merges, expected):
+    """In the lab, 64 KiB writes became 386 pages per second at md's members, which served 28 requests."""
+    pages = 50 * (1 + merges)  # read and written per member and second
+    loads = {"md0": moved(write=did(2 * pages, 4 * KIB))} | {
+        name: moved(did(50, 4 * KIB, 50 * merges), did(50, 4 * KIB, 50 * merges)) for name in DISKS
+    }
+    evidence = figures(one(context([array("raid5")], loads), "SM101"))
+
+    assert evidence["member_rate"] == 8 * pages
+    assert evidence.get("merged_rate") == expected
+
+
 @pytest.mark.parametrize(("level", "ideal"), [("raid5", 4 / 3), ("raid6", 2)])
 def test_a_cost_that_cannot_be_divided(level, ideal):
     """

@@ -8,13 +8,17 @@ from stackmap.analysis.findings.rule import SHORT, Found, Limits, Rule, Severity
 from stackmap.analysis.findings.saturation import queue_doubt
 from stackmap.model.device import Role
 
+NO_OTHERS = "none"
+MERGED = 2.0  # members that get this many times as many requests as they serve merge them
+
 
 @Rule(
     "SM101",
     Severity.WARNING,
-    sentence="{device} writes partial stripes[: {rate} become {member_rate} at its members]. Each "
-    "byte written costs {cost} disk bytes of data and parity ({ideal} with full stripes). Old data and parity are read and parity is written again: {extra} more at "
-    "the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
+    sentence="{device} writes partial stripes[: {rate} become {member_rate} at its members][, "
+    "which the disks merge to {merged_rate}]. Each byte written costs {cost} disk bytes of data and "
+    "parity ({ideal} with full stripes). Old data and parity are read and parity is written again: "
+    "{extra} more at the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
     caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads. "
     "{doubt}",
     advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
@@ -35,10 +39,12 @@ def partial_stripe(context: Context, limits: Limits) -> Found:
         if cost < limits["cost"] * ideal or written < limits["bytes"]:
             continue
         extra = (cost - ideal) * written
-        doubt = queue_doubt(context, name)
+        doubt, others = queue_doubt(context, name), _others_on_disks(context, name)
+        members = _at_members(context, stack, name)
         figures = {
             "rate": (context.load(name).total.ios, "requests/s"),
-            "member_rate": (_at_members(context, stack, name), "requests/s"),
+            "member_rate": (members, "requests/s"),
+            "merged_rate": (_if_merged(stack, members, others), "requests/s"),
             "cost": (cost, "times"),
             "ideal": (ideal, "times"),
             "written": (written, "bytes/s"),
@@ -46,7 +52,7 @@ def partial_stripe(context: Context, limits: Limits) -> Found:
             "pages": (parity.pages_per_row, "times"),
             "extra_read": (parity.extra_read_bytes_per_byte, "times"),
         }
-        words = {"other_volumes": _others_on_disks(context, name), "doubt": doubt}
+        words = {"other_volumes": others, "doubt": doubt}
         severity = Severity.INFO if doubt else None
         yield observe(name, figures, words, weight=extra, severity=severity)
 
@@ -61,10 +67,18 @@ def _at_members(context: Context, stack: StackFigures, name: str) -> float | Non
     return None
 
 
+def _if_merged(stack: StackFigures, members: float | None, others: str) -> float | None:
+    """Return what the disks serve per second if they merge the requests of *members*; None if not or unknown."""
+    served = stack.layers[-1].own["total"].ios
+    if served is None or members is None or others != NO_OTHERS or members < MERGED * served:
+        return None
+    return served
+
+
 def _others_on_disks(context: Context, name: str) -> str:
     """Return the other tops with I/O on the disks of *name*, "none", or "unknown" without their figures."""
     topology = context.topology
     disks = (each for each in topology.with_all_below(name) if not topology.below(each))
     tops = {top for disk in disks for top in topology.tops_of(disk)} - set(topology.tops_of(name))
     titles = ", ".join(sorted(topology[top].title for top in tops if context.load(top).total.bytes))
-    return titles or ("none" if tops <= context.loads.keys() else "unknown")
+    return titles or (NO_OTHERS if tops <= context.loads.keys() else "unknown")
