@@ -205,6 +205,17 @@ def test_equal_peers_hide_no_overload(peer, expected):
     assert "sda" not in overloaded
 
 
+@pytest.mark.parametrize(("busy", "expected"), [(0.36, False), (0.9, True)])
+def test_bursts_of_writeback_are_no_overload(busy, expected):
+    """In the lab, 65 ms at a queue depth of 6.3 on an SSD that was idle 64 % of the time."""
+    tree = Topology([disk("sda")], [])
+    quiet = {"sda": moved(write=did(29.4, 67584, wait=29.4 * 7.2), aqu=0.2, busy=0.03)}
+    burst = {"sda": moved(write=did(97.8, 67584, wait=97.8 * 64.7), aqu=6.3, busy=busy)}
+
+    found = reported([quiet, burst, quiet, burst], tree)
+    assert (("SM401", "sda", "warning") in found) == expected
+
+
 @pytest.mark.parametrize(("size", "expected"), [(60725, False), (8192, True)])
 def test_pieces_of_large_requests_are_no_overload(size, expected):
     """In the lab, writes of 1 MiB, one after the other, queue as pieces; the baseline has writes of 4 KiB."""

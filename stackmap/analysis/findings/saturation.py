@@ -39,6 +39,7 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
         "mix_difference": (0.2, "share"),
         "trickle": (0.1, "share"),
         "intervals": (0.25, "share"),
+        "busy": (0.5, "share"),
     },
     superseded_by=("SM201",),
     joins_peers=True,
@@ -139,6 +140,8 @@ def _slower(
         return None
     if now.aqu < max(limits["high_queue"], 2 * before.aqu):
         return None  # the queue did not grow, so load is not the cause
+    if now.busy is not None and now.busy < limits["busy"]:
+        return None  # bursts: between them it could have served more
     # Larger requests take longer without any queue.
     growth = max(0.0, (now.total.size or 0.0) - (before.total.size or 0.0))
     transfer = growth / medium(device).bytes_per_ms
