@@ -152,6 +152,16 @@ def test_lvm_cuts_requests_at_the_chunk_anyway():
     assert not [f for f in checks(Context(topology(parts))) if f.rule.id == "SM111"]
 
 
+@pytest.mark.parametrize(("excess", "expected"), [(3, False), (12, True)])
+def test_requests_that_complete_while_counters_are_read(excess, expected):
+    """In the lab, a RAID1's member had 3 reads of 512 KiB more than the array over 6.1 s."""
+    reads = {"md0": 7.35, "sda": 7.35 + excess / 6.1, "sdb": 0.0}
+    loads = {name: moved(did(rate, 512 * KIB)) for name, rate in reads.items()}
+
+    found = one(context([array("raid1", 2)], loads, seconds=6.1), "SM303")
+    assert (found is not None) == expected
+
+
 # What writes cost.
 
 

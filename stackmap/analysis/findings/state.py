@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from stackmap.analysis.device_state import WORK, work_of
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
@@ -93,7 +95,11 @@ def background_work(context: Context, _: Limits) -> Found:
     caveat="A program may read the members directly; run `stackmap blame` on them.",
     advice="Do not judge the layout yet: check `stackmap tree` and measure again afterwards.",
     source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
-    thresholds={"share": (0.05, "share"), "bytes": (102400, "bytes/s")},
+    thresholds={
+        "share": (0.05, "share"),
+        "bytes": (102400, "bytes/s"),
+        "requests": (10, "count"),
+    },
     superseded_by=("SM301", "SM302"),
     name="unasked-reads",
 )
@@ -110,7 +116,9 @@ def unexplained_reads(context: Context, limits: Limits) -> Found:
         if read is None or explained is None or not total:
             continue
         excess = read - explained
-        if excess >= max(limits["share"] * total, limits["bytes"]):
+        # Requests that complete while the counters are read are in one line and not yet in the other.
+        few = limits["requests"] * (load.read.size or 0.0) / (context.interval.seconds or inf)
+        if excess >= max(limits["share"] * total, limits["bytes"], few):
             figures = {
                 "members": (read, "bytes/s"),
                 "asked": (load.read.bytes, "bytes/s"),
