@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import compress, starmap
 from operator import ne
 
@@ -30,8 +29,8 @@ SHORT = 7  # partitions before 2.6.25: reads, sectors read, writes, sectors writ
 COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
 MAX_QUOTED = 200  # characters of a line in a message
 NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
-CACHED_LINES = 4096  # parsed lines to keep: each is the earlier line of the next interval
-IDLE_LINES = 1 << 15  # idle devices to know: more than the largest hosts have
+# The parsed lines of the newest interval's end: they begin the next one.
+_newest: dict[str, tuple[str, Counters]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,6 @@ def parse(lines: Iterable[str]) -> dict[str, Counters]:
     return dict(parse_line(line) for line in lines if not line.isspace())
 
 
-@lru_cache(CACHED_LINES)
 def parse_line(line: str) -> tuple[str, Counters]:
     """Return a device's name and counters; ``ParseError`` for any other line."""
     words = line.split()
@@ -105,8 +103,8 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
         if devices is not None:
             loads = {name: load for name, load in loads.items() if name in devices}
         changed = _changed_lines(earlier, later)  # only these are parsed
-        pairs = (
-            (*parse_line(after), parse_line(before)[1])
+        pairs = _parsed(
+            (before, after)
             for before, after in changed
             if devices is None or _name(after) in devices
         )
@@ -175,7 +173,18 @@ def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
     )
 
 
-@lru_cache(IDLE_LINES)
+def _parsed(
+    changed: Iterable[tuple[str, str]],
+) -> Iterator[tuple[str, Counters, Counters]]:
+    """Yield the name and both counters of each pair of lines; the later ones are kept for the next interval."""
+    later = {}
+    for before, after in changed:
+        name, now = later[after] = parse_line(after)
+        yield name, now, (_newest.get(before) or parse_line(before))[1]
+    _newest.clear()
+    _newest.update(later)
+
+
 def _idle(line: str) -> tuple[str, Load]:
     """Return a device's name and its load over an interval in which its line did not change."""
     words = line.split()

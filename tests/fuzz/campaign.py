@@ -16,7 +16,16 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.fuzz import hostile_captures, hostile_texts, large, machines, outputs, processes, rates
+from tests.fuzz import (
+    hostile_captures,
+    hostile_texts,
+    large,
+    machines,
+    outputs,
+    processes,
+    rates,
+    steady,
+)
 from tests.fuzz.running import Tally, prepare
 
 Case = Callable[[Tally, random.Random, Path], None]
@@ -44,6 +53,8 @@ WHOLE: Mapping[str, Whole] = {
     "large texts": large.texts,
     "growth": large.growth,
 }
+# Parts that take too long for each campaign: they run if they are named.
+LONG: Mapping[str, Whole] = {"steady": steady.steady}
 KILLS = "kills"
 ONCE = 300.0  # seconds that the parts of ``WHOLE`` and the kills take together
 
@@ -63,6 +74,7 @@ def campaign(
     tallies = []
     chosen = {name: part for name, part in RANDOM.items() if not parts or name in parts}
     once = {name: part for name, part in WHOLE.items() if (whole and not parts) or name in parts}
+    once |= {name: part for name, part in LONG.items() if name in parts}
     kills = kills if not parts or KILLS in parts else 0
     left = max(10.0, seconds - (ONCE if once else 0))
     shares = sum(share for _, share in chosen.values())
@@ -113,7 +125,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--short", action="store_true", help="without the parts that run once")
     parser.add_argument("--only", metavar="PART:NUMBER")
-    parser.add_argument("parts", nargs="*", choices=[[], *RANDOM, *WHOLE, KILLS], default=[])
+    parser.add_argument("parts", nargs="*", choices=[[], *RANDOM, *WHOLE, *LONG, KILLS], default=[])
     options = parser.parse_args()
     folder = tempfile.mkdtemp()  # not TemporaryDirectory: a child that ends would remove it
     try:

@@ -122,8 +122,13 @@ def start(
     stdin: bytes = b"",
     setup: Callable[[], None] | None = None,
     environment: dict[str, str] | None = None,
+    cpu: int = 60,
 ) -> tuple[int, int, int]:
-    """Start the command line in a child; return its process and the files of what it prints."""
+    """
+    Start the command line in a child; return its process and the files of what it prints.
+
+    It ends after *cpu* seconds of CPU.
+    """
     files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
     os.write(files[0], stdin)
     os.lseek(files[0], 0, os.SEEK_SET)
@@ -133,6 +138,7 @@ def start(
     if child == 0:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # as stackmap.__main__ does
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
         _child(arguments, files, setup, environment or {})
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.close(files[0])
@@ -161,7 +167,6 @@ def _child(
         os.environ.update(environment)
         limit = _address_space() + ADDRESS_SPACE
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if setup:
             setup()

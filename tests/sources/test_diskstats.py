@@ -73,6 +73,16 @@ def test_a_line_that_did_not_change_knows_what_its_kernel_counts(fields, discard
     assert load.idle
 
 
+def test_only_the_newest_lines_are_kept():
+    """Memory stays flat for days, and no line is parsed twice."""
+    lines = [LINE.replace(" 2 3 5 ", f" {reads} 3 5 ") for reads in range(50)]
+    for second in range(49):
+        pair = (Sample(second, (lines[second],)), Sample(second + 1.0, (lines[second + 1],)))
+        assert diskstats.between(*pair).loads["sda"].read.ios == 1
+
+    assert [*diskstats._newest] == lines[-1:]
+
+
 def test_a_device_that_comes_or_goes_has_no_rate():
     """A device in only one sample has an event and no rates; the others keep their rates."""
     other = LINE.replace("sda", "sdb")
