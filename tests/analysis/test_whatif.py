@@ -195,6 +195,21 @@ def test_full_stripes_stay_full():
     assert found.disks.write.likely == pytest.approx(10 * 5)
 
 
+def test_a_run_sets_bits_where_it_begins_and_as_it_goes_on():
+    """Of 1 MiB, in 16 chunks, 384 rows for 1024 pages: four places per second if none is sequential, or 64."""
+    full = interval(
+        moved(write=did(64, 64 * KIB)), read=did(32, PAGE), write=did(352, PAGE), rmeta=2.0
+    )
+    anywhere = [
+        each
+        for each in projected(machine("raid5"), full, "raid10").pattern.hypotheses
+        if not each.sequential
+    ]
+
+    assert {round(each.random) for each in anywhere} == {4, 64}
+    assert {round(each.following, 2) for each in anywhere} == {0.94, 0.0}
+
+
 def test_requests_that_are_under_way_at_the_end_are_no_full_rows():
     """Of 400 writes of a page, eight were not at the members yet, nor was their parity: 784 for 400."""
     found = at_once(
@@ -495,6 +510,18 @@ def test_what_copies_make_of_writes_at_once_is_said_to_be_open():
     }  # fmt: skip
 
     assert said == {1.0: False, 8.0: True}
+
+
+@pytest.mark.parametrize(("depth", "shared"), [(10.0, False), (21.0, True)])
+def test_what_is_under_way_between_two_flushes_is_under_one_plug(depth, shared):
+    """Forty writes per flush write two pages of the bitmap per second: with copies no more if all are."""
+    volume = moved(write=did(40, PAGE) + did(1, 0), busy=0.25)
+    volume = replace(volume, write=replace(volume.write, wait=depth * 250.0))
+    figures = {"read": did(20, PAGE), "write": did(20, PAGE) + did(1, 0), "rmeta": 4.0}
+    found = projected(machine("raid5"), interval(volume, **figures), "raid10").projected
+    pages = found.disks.metadata.requests.likely / 8
+
+    assert (pages < 3.0) == shared
 
 
 def test_parity_writes_the_bitmap_for_all_that_is_under_way():

@@ -16,7 +16,7 @@ KIB = 1024
 
 def reads(share: float, chunk: int) -> float:
     """Pages read per page written on RAID5 of four, if *share* of the bytes is sequential."""
-    pattern = Pattern(4 * KIB, 1.0, None, None, None, (Hypothesis(share, 1.0, None),), ())
+    pattern = Pattern(4 * KIB, 1.0, None, None, None, (Hypothesis(share, 1.0, None, share),), ())
     context = volume_context(topology(raid_volume("r", "raid10", 1)), "r")
     (cost,) = parity_costs(pattern, context, layout("raid5", 4, chunk))
     return cost.page.reads
@@ -65,7 +65,7 @@ def test_measured_rows_carry_over_to_rows_of_the_same_chunks_only(level, members
     for three chunks of 128 KiB.
     """
     rows = Cost(reads=1.3, writes=2.0, updates=1.0)
-    pattern = Pattern(4 * KIB, 1.0, None, rows, None, (Hypothesis(0.0, 1.0, None),), ())
+    pattern = Pattern(4 * KIB, 1.0, None, rows, None, (Hypothesis(0.0, 1.0, None, 0.0),), ())
     context = volume_context(topology(raid_volume("r", "raid5", 1)), "r")
     assert (context.present.data, context.present.chunk) == (3, 64 * KIB)
 

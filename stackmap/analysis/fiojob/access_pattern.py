@@ -14,7 +14,7 @@ from stackmap.analysis.amplification import StackFigures, figures_of
 from stackmap.analysis.parity import Parity
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.whatif.measured import Measured, measured
-from stackmap.analysis.whatif.pattern import Pattern, pattern_of
+from stackmap.analysis.whatif.pattern import pattern_of
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -54,20 +54,13 @@ def _written(stack: StackFigures, context: VolumeContext, found: Measured) -> Ac
     merged = _merged(stack, "write")
     if not pattern.evidence or (merged.sequential and max(shares) == 1.0):
         return merged  # the pattern is not decided
-    sequential = _following(pattern, found)
+    # On other layouts a run is derived from stripes, not from counted requests.
+    by_rows = pattern.rows is not None and pattern.journal is None
+    sequential = pattern.likely.following if by_rows else pattern.likely.sequential
     return AccessPattern(
         sequential,
         f"{100 * sequential:.1f} % are sequential, shown by {' and '.join(pattern.evidence)}",
     )
-
-
-def _following(pattern: Pattern, found: Measured) -> float:
-    """Return the share that continues an earlier write, or another one of the same run."""
-    first = 1 - pattern.likely.sequential
-    # On other layouts a run is derived from stripes, not from counted requests.
-    if pattern.rows is not None and pattern.journal is None:
-        first *= min(1.0, found.write.size / pattern.run)
-    return 1 - first
 
 
 def _merged(stack: StackFigures, direction: str) -> AccessPattern:

@@ -14,6 +14,7 @@ from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.volume_context import VolumeContext
+from stackmap.model.raid import Layout
 
 DEVIATIONS = 2.0
 OFFSET = 3 / 8  # of Anscombe's transform
@@ -39,11 +40,11 @@ class BitSets(NamedTuple):
         return first, self.low, last
 
 
-def bit_sets(measured: Measured, context: VolumeContext, burst_rate: float) -> BitSets | None:
+def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSets | None:
     """
     Return how often writes set bits; None if the bitmap's writes are not known.
 
-    *burst_rate*: at how many instants per second they arrive, at least.
+    *marks*: page writes per second that mark superblocks, at most.
     """
     writes, bitmap = page_writes(measured, context), context.bitmap
     if writes is None or bitmap is None:
@@ -54,10 +55,27 @@ def bit_sets(measured: Measured, context: VolumeContext, burst_rate: float) -> B
         return bits.ungrouped(bits.sets_from_page_writes(written), sent, depth, bitmap.pages)
 
     least, most = count_range(writes, measured.seconds)
-    low = bits.sets_from_page_writes(max(0.0, least - bits.superblock_writes(burst_rate)))
+    low = bits.sets_from_page_writes(max(0.0, least - marks))
     counted = bits.sets_from_page_writes(least)
-    depth = measured.writes_sharing_a_page(context.present)
+    depth = sharing(measured, context, context.present)
     return BitSets(bitmap, low, counted, sets(writes, depth), sets(most, measured.max_depth))
+
+
+def sharing(measured: Measured, context: VolumeContext, layout: Layout | None) -> float:
+    """
+    Return how many writes likely share one write of a bitmap page on *layout*.
+
+    Parity levels collect the bits of a batch. With copies each submitter waits alone (raid1-10.c),
+    but for what is under one plug. What the present bitmap shows is the most.
+    """
+    if layout is None or not (layout.parity or measured.plugged):
+        return 1.0
+    writes, bitmap = page_writes(measured, context), context.bitmap
+    present = context.present is not None and (context.present.parity or measured.plugged)
+    if not writes or bitmap is None or not present:
+        return measured.depth
+    most = measured.write.requests * bitmap.pages / bits.sets_from_page_writes(writes)
+    return max(1.0, min(measured.depth, most))
 
 
 def page_writes(measured: Measured, context: VolumeContext) -> float | None:

@@ -54,10 +54,17 @@ class Measured(NamedTuple):
         """Writes in flight at most, if they arrive together and complete one by one."""
         return 2 * self.depth - 1
 
-    def writes_sharing_a_page(self, layout: Layout | None) -> float:
-        """Return how many writes share one write of a bitmap page on *layout*."""
-        # Parity levels collect the bits of a batch; with copies each submitter waits alone (raid1-10.c).
-        return self.depth if layout is not None and layout.parity else 1.0
+    @property
+    def plugged(self) -> bool:
+        """Whether all writes between two flushes are in flight at once, as writeback of a file submits them."""
+        flushes = self.known_flushes
+        return 0 < flushes < self.write.requests <= flushes * self.max_depth
+
+    @property
+    def bursts(self) -> float:
+        """The instants per second at which writes arrive, at least."""
+        writes = self.write.requests
+        return min(writes, max(writes / self.max_depth, self.known_flushes))
 
     @property
     def requests(self) -> float:

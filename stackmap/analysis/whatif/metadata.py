@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
-from stackmap.analysis.whatif.bitmap_rate import count_range, page_writes
+from stackmap.analysis.whatif.bitmap_rate import count_range, page_writes, sharing
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern, sets_on
 from stackmap.analysis.whatif.projection import Added, Region
@@ -74,7 +74,7 @@ def metadata_on(
         for each, (_, _, high) in zip(sets_every(bits.PERIOD), marks, strict=True)
     )
     ends = count_range(least, whole.seconds)[0], count_range(most, whole.seconds)[1]
-    likely = written(sets[0], whole.writes_sharing_a_page(layout)) + marks[0][1] * scale
+    likely = written(sets[0], sharing(whole, context, layout)) + marks[0][1] * scale
     pages = spanning(ends if writes else (), likely).scaled(layout.members)
     sent = context.requests_per_page
     carried = pages.scaled(bitmap.page_bytes)

@@ -20,6 +20,7 @@ from stackmap.analysis.whatif.bitmap_rate import BitSets, bit_sets
 from stackmap.analysis.whatif.journal import Journal, journal_of
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.predicted_stripe_cost import Cost, run_of, scattered, sequential
+from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import PAGE, Layout
 
@@ -34,13 +35,15 @@ BY_BITMAP = "the bitmap's bits, set {} a stream would set them"
 
 class Hypothesis(NamedTuple):
     """
-    One possible pattern: the ``sequential`` share of bytes, how many of the other writes may set a bit,
-    ``random`` per second, and the bytes of the volume that these are spread over, ``span``; None if unbounded.
+    One possible pattern: the ``sequential`` share of bytes, at how many places per second the others begin,
+    ``random``, and the bytes of the volume that these are spread over, ``span``; None if unbounded.
+    ``following``: the share of bytes that follow others, in a stream or in a run.
     """
 
     sequential: float
     random: float
     span: float | None
+    following: float
 
 
 class Pattern(NamedTuple):
@@ -86,16 +89,15 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
         large = large_share(written.size, (layout.chunk if layout else None) or LARGE)
     elif not run_evidence:
         run = journal.run
-    burst_rate = written.requests / measured.max_depth
-    if journal is not None:
-        burst_rate = min(written.requests, journal.commits)
-    sets = bit_sets(measured, context, burst_rate)
-    shares, evidence = _sequential_shares(measured, by_rows, journal, large, sets)
+    burst_rate = measured.bursts if journal is None else min(written.requests, journal.commits)
+    sets = bit_sets(measured, context, bits.superblock_writes(burst_rate))
+    shares, evidence = _sequential_shares(written, by_rows, journal, large, sets)
+    runs = written.bytes / run if run_evidence and journal is None else None
     hypotheses = dict.fromkeys(
         each
         for share in shares
-        for random in _random_rates(written.requests, share, journal, large)
-        for each in _hypotheses(measured, context, share, random, sets)
+        for random in _random_rates(written, runs, share, journal, large, sets)
+        for each in _hypotheses(written, runs, context, share, random, sets)
     )
     evidence = [*run_evidence, *evidence]
     return Pattern(run, burst_rate, large, rows, journal, tuple(hypotheses), tuple(evidence))
@@ -118,13 +120,26 @@ def is_one_size(size: float) -> bool:
 
 
 def _random_rates(
-    writes: float, share: float, journal: Journal | None, large: float | None
+    written: Stream,
+    runs: float | None,
+    share: float,
+    journal: Journal | None,
+    large: float | None,
+    sets: BitSets | None,
 ) -> list[float]:
-    """Return how many of *writes* per second may be random if a *share* of bytes is sequential: likely, and at most."""
+    """
+    Return at how many places per second writes may begin if a *share* of bytes is sequential: likely, and at most.
+
+    Requests, or *runs* of them per second; but no fewer than set a bit.
+    """
+    writes = written.requests
     if share == 1:
         return [0.0]
     if journal is not None and share:
         return [writes - journal.requests]
+    if runs is not None:
+        least = 0.0 if sets is None else sets.low - share * written.bytes / sets.bitmap.covers
+        return [min(writes, max(least, runs)) * (1 - share), writes * (1 - share)]
     if large is None:
         return [(1 - share) * writes]
     return [(1 - min(share, large)) * writes, writes]
@@ -173,14 +188,14 @@ def _skew(measured: Measured, layout: Layout) -> float:
 
 
 def _sequential_shares(
-    measured: Measured,
+    write: Stream,
     by_rows: float | None,
     journal: Journal | None,
     large: float | None,
     sets: BitSets | None,
 ) -> tuple[list[float], list[str]]:
     """Return the possible sequential shares of bytes, the likely one first, and the evidence."""
-    written = measured.write.bytes
+    written = write.bytes
     if not written:
         return [0.0], []
     if by_rows is not None:
@@ -188,17 +203,17 @@ def _sequential_shares(
     shares: list[float] = [0.0, 1.0]
     evidence: list[str] = []
     if sets is not None and (sets.bitmap.regions or bits.MAX_REGIONS) >= MIN_REGIONS:
-        shares, evidence = _shares_by_bits(measured, large, sets)
+        shares, evidence = _shares_by_bits(write, large, sets)
     if journal is None:
         return shares, evidence
     return [journal.bytes / written, *shares], ["a journal's commits and the writes sent with them"]
 
 
 def _shares_by_bits(
-    measured: Measured, large: float | None, sets: BitSets
+    write: Stream, large: float | None, sets: BitSets
 ) -> tuple[list[float], list[str]]:
     """Return the shares that fit the set bits: those of a stream, or with enough writes all over the volume."""
-    writes, written = measured.write.requests, measured.write.bytes
+    writes, written = write.requests, write.bytes
     stream = written / sets.bitmap.covers
     regions = sets.bitmap.regions or bits.MAX_REGIONS
     if sets.counted <= stream <= sets.high:
@@ -207,7 +222,7 @@ def _shares_by_bits(
         return [0.0, 1.0], [BY_BITMAP.format("less often than")]
     # The fewest random writes that set as many bits; the other bytes may be a stream.
     fewest = bits.least_rate_for(max(0.0, sets.low - stream), regions, writes)
-    each = PAGE if large is not None else measured.write.size
+    each = PAGE if large is not None else write.size
     most = max(0.0, 1 - fewest * each / written)
     likely = 0.0
     if large is not None and (1 - large) * writes >= fewest:
@@ -226,7 +241,8 @@ def _share_by_rows(layout: Layout, rows: Cost, run: float) -> float | None:
 
 
 def _hypotheses(
-    measured: Measured,
+    written: Stream,
+    runs: float | None,
     context: VolumeContext,
     share: float,
     random: float,
@@ -234,17 +250,21 @@ def _hypotheses(
 ) -> Iterator[Hypothesis]:
     """Yield the hypotheses with a sequential *share* and *random* writes, one for each estimate of the set bits."""
     whole = None if context.size is None else float(context.size)
+    following = share if runs is None else 1 - random / written.requests
     if sets is None or not random:
-        yield Hypothesis(share, random, whole)
+        yield Hypothesis(share, random, whole, following)
         return
     regions, covers = sets.bitmap.regions, sets.bitmap.covers
     period = bits.daemon_period(context.present)
-    stream = share * measured.write.bytes / covers
+    stream = following * written.bytes / covers
     estimates = [max(0.0, each - stream) for each in sets.estimates]
     for each in estimates:
-        yield Hypothesis(share, random, bits.regions_for(random, each, regions, period) * covers)
+        span = bits.regions_for(random, each, regions, period) * covers
+        yield Hypothesis(share, random, span, following)
     if context.present is not None and not context.present.parity:
-        yield Hypothesis(share, random, whole)  # the daemon may sleep, so few sets show nothing
+        yield Hypothesis(
+            share, random, whole, following
+        )  # the daemon may sleep, so few sets show nothing
 
 
 def sets_on(
@@ -256,7 +276,7 @@ def sets_on(
     *written*: bytes per second; *scale*: load as a multiple of the average.
     """
     return [
-        each.sequential * written / bitmap.covers
+        each.following * written / bitmap.covers
         + _random_sets(each.random * scale, each.span, bitmap, period)
         for each in pattern.hypotheses
     ]
