@@ -71,6 +71,26 @@ def test_a_baseline_or_a_quiet_interval_answers_it():
     assert questions(SDA, loaded.loads, series=(loaded, loaded)) == [OVERLOAD]
 
 
+def test_a_load_that_begins_in_an_interval_is_not_a_quiet_one():
+    """
+    In the lab, 1.8 requests in flight on average in the first second, 7.8 while there was any.
+
+    The queue of 10 lasts for a third of the measurement; before, other requests had 14 ms.
+    """
+    other = moved(did(5, 32768, wait=5 * 14), aqu=0.07, busy=0.07)
+    begins = moved(
+        did(4.8, 32768, wait=70), did(46.4, 32768, wait=46.4 * 36.7), aqu=1.77, busy=0.226
+    )
+    full = moved(
+        did(5.5, 32768, wait=110), did(168.6, 32768, wait=168.6 * 58.3), aqu=9.95, busy=0.84
+    )
+    mean = moved(did(5, 32768, wait=90), did(85, 32768, wait=85 * 46), aqu=3.9, busy=0.45)
+    loads = [other, other, other, begins, full, full]
+    series = tuple(Interval({"sda": load}, seconds=3.2) for load in loads)
+
+    assert questions(SDA, {"sda": mean}, series=series) == [OVERLOAD]
+
+
 @pytest.mark.parametrize(
     "load", [Load(whole=Flow(120.0, None, 1e6)), Load(Flow(60.0, 0.0, 1e6), Flow(60.0, 0.0, 1e6))]
 )

@@ -39,7 +39,8 @@ BASELINE = {"loaded": "now", "quiet": "in the baseline"}
         "mix_difference": (0.2, "share"),
         "trickle": (0.1, "share"),
         "intervals": (0.25, "share"),
-        "busy": (0.5, "share"),
+        "busy": (0.6, "share"),
+        "least_busy": (0.05, "share"),
     },
     superseded_by=("SM201",),
     joins_peers=True,
@@ -79,23 +80,44 @@ def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[
     if context.baseline is not None:
         before, now = context.baseline.loads.get(device.name), context.load(device.name)
         return None if before is None or _other_sizes(before, now, limits) else (before, now)
-    parts = [part.loads[device.name] for part in context.series if device.name in part.loads]
-    seconds = (context.series[0].seconds if context.series else None) or 1.0
-    least = limits["requests"]
-    judged = [x for x in parts if x.aqu is not None and (x.total.ios or 0.0) * seconds >= least]
+    judged = _judged(context, device.name, limits)
     if len(judged) < 2:
         return None
     loaded = max(judged, key=lambda load: load.aqu or 0.0)
     alike = [load for load in judged if _comparable(load, loaded, limits)]
-    quiet = min(alike, key=lambda load: load.aqu or 0.0, default=loaded)
-    if (quiet.aqu or 0.0) > limits["low_queue"]:
+    quiet = min(alike, key=lambda load: _depth(load, limits), default=loaded)
+    if _depth(quiet, limits) > limits["low_queue"]:
         return None
-    # One busy interval among many is no overload: judge the load that at least a share of them has.
-    busiest = sorted(judged, key=lambda load: -(load.aqu or 0.0))
-    lasting = busiest[ceil(limits["intervals"] * len(busiest)) - 1]
+    lasting = lasting_load(context, device.name, limits)
     if (lasting.aqu or 0.0) < limits["high_queue"]:
         return quiet, lasting
     return quiet, loaded
+
+
+def _judged(context: Context, name: str, limits: Limits) -> list[Load]:
+    """Return the loads of *name* in the intervals with a known queue and enough requests."""
+    parts = [part.loads[name] for part in context.series if name in part.loads]
+    seconds = (context.series[0].seconds if context.series else None) or 1.0
+    least = limits["requests"]
+    return [x for x in parts if x.aqu is not None and (x.total.ios or 0.0) * seconds >= least]
+
+
+def _depth(load: Load, limits: Limits) -> float:
+    """Return the requests in flight while any is: a load that begins in an interval is not a quiet one."""
+    aqu, busy = load.aqu or 0.0, load.busy
+    return aqu if busy is None or busy < limits["least_busy"] else aqu / min(1.0, busy)
+
+
+def lasting_load(context: Context, name: str, limits: Limits) -> Load:
+    """
+    Return the load of *name* with the longest queue that at least a share of the intervals have.
+
+    One busy interval among many is no overload. Without intervals, it is that of the measurement.
+    """
+    busiest = sorted(_judged(context, name, limits), key=lambda load: -(load.aqu or 0.0))
+    if not busiest:
+        return context.load(name)
+    return busiest[ceil(limits["intervals"] * len(busiest)) - 1]
 
 
 def _other_sizes(before: Load, now: Load, limits: Limits) -> bool:

@@ -9,7 +9,7 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import sick_disk
 from stackmap.analysis.findings.peers import slow_member
 from stackmap.analysis.findings.rule import Finding, Observation, observe
-from stackmap.analysis.findings.saturation import overloaded, quiet_and_loaded
+from stackmap.analysis.findings.saturation import lasting_load, overloaded, quiet_and_loaded
 from stackmap.model.topology import NO_TOPOLOGY
 
 
@@ -120,26 +120,24 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
 
 
 def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
-    """Yield the disks with a long queue for which no load at a low queue depth is known."""
+    """Yield the disks with a long queue that lasts, for which no load at a low queue depth is known."""
     limits = overloaded.limits
     queued = [
-        (load.aqu, device)
+        (load.aqu, load.total.await_ms, device)
         for device in context.disks
         if device.name in part
-        and (load := context.load(device.name)).aqu is not None
+        and (load := lasting_load(context, device.name, limits)).aqu is not None
         and load.aqu >= limits["high_queue"]
+        and (load.busy is None or load.busy >= limits["busy"])
         # A shorter await cannot have risen enough.
         and (load.total.await_ms or 0.0) >= limits["await"]
         and quiet_and_loaded(context, device, limits) is None
     ]
     if not queued:
         return
-    (queue, worst), *rest = sorted(queued, key=lambda each: -each[0])
-    others = ", ".join(device.title for _, device in rest)
-    figures = {
-        "queue": (queue, "requests"),
-        "await": (context.load(worst.name).total.await_ms, "ms"),
-    }
+    (queue, wait, worst), *rest = sorted(queued, key=lambda each: -each[0])
+    others = ", ".join(device.title for *_, device in rest)
+    figures = {"queue": (queue, "requests"), "await": (wait, "ms")}
     words = {"others": f" (also: {others})" if others else ""}
     yield Unjudged(OVERLOAD, observe(worst.name, figures, words))
 
