@@ -99,11 +99,12 @@ def _evidence_of_health(
     context: Context, found: Sequence[Finding], open_questions: Sequence[Unjudged]
 ) -> list[doc.Block]:
     """Return what was judged and is no problem, with the disk that queues most; [] after a problem."""
+    # check has no load
     from stackmap.analysis.findings.disk import expected_ms, service_ms
-    from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD
+    from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD, is_judged
 
     asked = {each.question for each in open_questions}
-    disks = [d for d in context.disks if context.is_disk(d) and not context.load(d.name).idle]
+    disks = [d for d in context.disks if is_judged(context, d)]
     known = [(q, d.name) for d in disks if (q := context.load(d.name).aqu) is not None]
     if not known or asked & {LOAD, DISKS} or any(e.is_grave for e in found):
         return []

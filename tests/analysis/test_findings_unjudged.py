@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rules import findings
-from stackmap.analysis.findings.unjudged import DISKS, LAYOUT, LOAD, OVERLOAD, unjudged
+from stackmap.analysis.findings.unjudged import DISKS, LAYOUT, LOAD, OVERLOAD, is_judged, unjudged
 from stackmap.discover.names_only import topology_from_names
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -58,6 +58,14 @@ def test_averages_since_boot_are_no_present_load():
 def test_overload_is_open_with_a_long_queue(rate, ms, expected):
     """It is judged against the disk's await at a low queue depth; a short queue is low."""
     assert questions(SDA, {"sda": busy(rate, ms)}) == expected
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(130, True), (0.3, False), (0, False)])
+def test_a_disk_with_few_requests_was_not_judged(rate, expected):
+    """Beside a loaded SSD in the lab, twelve disks with a write or two counted as judged."""
+    context = Context(SDA, Interval({"sda": busy(rate, 5)}, seconds=10.0))
+
+    assert is_judged(context, SDA["sda"]) == expected
 
 
 def test_a_baseline_or_a_quiet_interval_answers_it():

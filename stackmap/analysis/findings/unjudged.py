@@ -8,8 +8,10 @@ from typing import NamedTuple
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import sick_disk
 from stackmap.analysis.findings.peers import slow_member
-from stackmap.analysis.findings.rule import Finding, Observation, observe
+from stackmap.analysis.findings.rule import Finding, Limits, Observation, observe
 from stackmap.analysis.findings.saturation import lasting_load, overloaded, quiet_and_loaded
+from stackmap.model.device import Device
+from stackmap.model.load import Load
 from stackmap.model.topology import NO_TOPOLOGY
 
 
@@ -29,8 +31,8 @@ DISKS = Question(
 )
 OVERLOAD = Question(
     "overload",
-    "{device} has {queue} requests in flight with an await of {await}; its await at a low queue "
-    "depth is unknown{others}.",
+    "{device} has {queue} requests in flight{when} with an await of {await}; its await at a low "
+    "queue depth is unknown{others}.",
     "Give figures of a quiet time: `stackmap explain --baseline FILE`.",
 )
 LAYOUT = Question(
@@ -72,6 +74,13 @@ def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) ->
         *_overload(context, known - explained),
     ]
     return [*open_questions, *_layout(context)]
+
+
+def is_judged(context: Context, device: Device) -> bool:
+    """Whether *device* is a disk with enough requests to find it slow; unknown rates are enough."""
+    rate = context.load(device.name).total.ios
+    enough = rate is None or context.enough(rate, sick_disk.limits["requests"])
+    return context.is_disk(device) and enough and not context.load(device.name).idle
 
 
 def _load(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
@@ -126,7 +135,7 @@ def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
         (load.aqu, load.total.await_ms, device)
         for device in context.disks
         if device.name in part
-        and (load := lasting_load(context, device.name, limits)).aqu is not None
+        and (load := _longest_queue(context, device.name, limits)).aqu is not None
         and load.aqu >= limits["high_queue"]
         and (load.busy is None or load.busy >= limits["busy"])
         # A shorter await cannot have risen enough.
@@ -138,8 +147,20 @@ def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     (queue, wait, worst), *rest = sorted(queued, key=lambda each: -each[0])
     others = ", ".join(device.title for *_, device in rest)
     figures = {"queue": (queue, "requests"), "await": (wait, "ms")}
-    words = {"others": f" (also: {others})" if others else ""}
+    lasts = (context.load(worst.name).aqu or 0.0) >= limits["high_queue"]
+    words = {
+        "others": f" (also: {others})" if others else "",
+        "when": "" if lasts else " in some intervals",
+    }
     yield Unjudged(OVERLOAD, observe(worst.name, figures, words))
+
+
+def _longest_queue(context: Context, name: str, limits: Limits) -> Load:
+    """Return the load of *name* if its queue is long on average, otherwise that of the intervals with the longest."""
+    mean = context.load(name)
+    return (
+        mean if (mean.aqu or 0.0) >= limits["high_queue"] else lasting_load(context, name, limits)
+    )
 
 
 def _layout(context: Context) -> Iterator[Unjudged]:
