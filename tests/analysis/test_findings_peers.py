@@ -306,6 +306,19 @@ def test_bursts_have_no_knee(bursts):
     assert ("SM403" in [each.rule.id for each in found]) == (not bursts)
 
 
+def test_an_interval_with_one_request_is_not_typical():
+    """In the lab, between two loads: the await of one request is the median of five intervals."""
+    tree = Topology([disk("sda", rotational=True)], [])
+    points = [(0.16, 117.0, 0.0106), (43.9, 105.6, 0.23), (127, 103.0, 0.83), (127, 135.8, 0.97),
+              (150, 132.8, 0.97)]  # fmt: skip
+    parts = [
+        {"sda": moved(did(rate, 4096, wait=rate * ms), aqu=rate * ms / 1000, busy=busy)}
+        for rate, ms, busy in points
+    ]
+
+    assert "SM201" not in [each.rule.id for each in findings(_context(parts, tree))]
+
+
 def test_a_burst_is_not_a_slow_disk():
     """20 writes at once, every 10 s: a long await with a short mean queue, but 15 ms of service time."""
     load = {"sda": moved(write=did(2, 4096, wait=2 * 150), aqu=0.3, busy=0.03)}

@@ -51,13 +51,19 @@ class Context:
         """Return the load of *name*; all unknown if it has no counters."""
         return self.loads.get(name, UNKNOWN)
 
-    def typical_load(self, name: str) -> Load:
+    def typical_load(self, name: str, requests: float) -> Load:
         """
         Return the load of *name* in the interval with the median await; of two, that with the shorter.
 
-        One slow or one fast interval does not hide what the others show.
+        One slow or one fast interval does not hide what the others show. Those with fewer than
+        *requests* show nothing.
         """
-        parts = [part.loads[name] for part in self.series if name in part.loads]
+        parts = [
+            load
+            for part in self.series
+            if (load := part.loads.get(name)) is not None
+            and (part.seconds is None or (load.total.ios or 0.0) * part.seconds >= requests)
+        ]
         known = [(ms, load) for load in parts if (ms := load.total.await_ms) is not None]
         if not known:
             return self.load(name)

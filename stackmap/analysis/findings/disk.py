@@ -80,7 +80,7 @@ def ms_per_request(load: Load) -> float | None:
 def sick_disk(context: Context, limits: Limits) -> Found:
     """Yield disks that need far more time per request than its size and the medium explain."""
     for device in context.disks:
-        load = context.typical_load(device.name)
+        load = context.typical_load(device.name, limits["requests"])
         needed, size = ms_per_request(load), load.total.size
         enough = context.enough(context.load(device.name).total.ios, limits["requests"])
         if needed is None or size is None or not enough or not context.is_disk(device):
@@ -99,7 +99,7 @@ def sick_disk(context: Context, limits: Limits) -> Found:
             words = {
                 "medium": medium(device).name,
                 "measure": _measure(load, needed),
-                "what": "mean" if len(context.series) < 2 else "median",
+                "what": "mean" if load is context.load(device.name) else "median",
             }
             yield observe(device.name, figures, words, weight=needed / expected)
 
@@ -129,7 +129,7 @@ def _measure(load: Load, needed: float) -> str:
 def slow_transfer(context: Context, limits: Limits) -> Found:
     """Yield busy disks that need too long for large sequential requests, and too little for random ones."""
     for device in context.disks:
-        load, kind = context.typical_load(device.name), medium(device)
+        load, kind = context.typical_load(device.name, limits["requests"]), medium(device)
         service, size = service_ms(load), load.total.size or 0.0
         busy, queue = load.busy or 0.0, load.aqu
         if service is None or queue is None or busy < limits["busy"] or size < limits["size"]:
