@@ -1,8 +1,8 @@
-# Volumes that lack a member, were never synced, may not send a stripe at once, are nearly full or wait for one
-# thread, side by side: what `explain` must say of each first. For test_verdicts.py.
+# Volumes that lack a member, were never synced, may not send a stripe at once, are nearly full, miss their cache
+# or wait for one thread: what `explain` must say of each first. For test_verdicts.py.
 . /lab/guest.sh
 . /lab/recorded.sh
-modprobe -a raid456 raid10 dm_raid dm_thin_pool 2>/dev/null
+modprobe -a raid456 raid10 dm_raid dm_thin_pool dm_cache dm_cache_smq 2>/dev/null
 unwatched
 
 array() { yes | mdadm --create "/dev/md/$1" --run --chunk 64 --size 60M --bitmap internal "${@:2}" > /tmp/said 2>&1 || cat /tmp/said; }
@@ -30,13 +30,37 @@ staged() {
 dump stacks
 recorded staged 6 staged
 
-# Disks in memory: they are never what limits the array. Recorded by stackmap: with the time that the thread used.
+# taken NAME: NAME.tar, recorded by stackmap while the loads run: with the status of targets and the time that
+# threads used
+taken() {
+    sleep 5
+    stackmap record "/tmp/$1" 1 6
+    ended
+    tar cf "$1.tar" -C "/tmp/$1" .
+    echo "$SECONDS s: $1"
+}
+
+# A cache that is new and small, then what was read for long enough to be in it.
+pvcreate -q -y /dev/sd{q,r} && vgextend -q lab /dev/sd{q,r}
+lvcreate -q -y -Wn -L 120M -n cached lab /dev/sdq
+lvcreate -q -y -Wn -L 24M -n fast lab /dev/sdr
+lvconvert -q -y --type cache --cachevol fast --chunksize 64k --config 'global/cache_check_executable=""' lab/cached
+reads() { load /dev/lab/cached --rw=randread --bs=16k --direct=1 --rate_iops=150 "$@"; }
+reads --size=112M
+taken cold
+reads --size=2M
+for turn in {1..40}; do
+    read -r hits misses < <(dmsetup status lab-cached | awk '{print $8, $9}')
+    sleep 2
+    dmsetup status lab-cached | awk -v h="$hits" -v m="$misses" '{exit ($8 - h) < 10 * ($9 - m)}' && break
+done
+echo "$SECONDS s: $turn turns until it was warm: $(dmsetup status lab-cached)"
+taken warm
+
+# Disks in memory: they are never what limits the array.
 modprobe brd rd_nr=6 rd_size=102400
 yes | mdadm --create /dev/md/bound --run --level 6 --chunk 64 --assume-clean --bitmap none -n 6 /dev/ram{0,1,2,3,4,5} > /tmp/said 2>&1 || cat /tmp/said
 udevadm settle
 load /dev/md/bound --rw=randwrite --bs=256k --direct=1 --iodepth=32
 load /dev/md/bound --rw=randwrite --bs=16k --direct=1 --iodepth=32
-stackmap record /tmp/bound 1 6
-ended
-tar cf md-bound.tar -C /tmp/bound .
-echo "$SECONDS s: md-bound"
+taken md-bound
