@@ -18,7 +18,7 @@ from stackmap.cli.options import (
     sort_option,
     why_option,
 )
-from stackmap.cli.output import as_text
+from stackmap.cli.output import print_text
 from stackmap.document.arrangement import Arrangement
 from stackmap.find import find_existing
 from stackmap.model.metrics import METRICS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 Looks = dict[str, bool]  # the flags of the command, by name
-Show = Callable[["Interval"], str]
+Show = Callable[["Interval"], None]
 
 
 @click.command()
@@ -88,24 +88,26 @@ def command(
             chosen = find_existing(topology, options.names)
             shown = topology if chosen or not options.names else topology.subset(())
             show = printer(shown, chosen, looks, table)
-        click.echo(show(interval), nl=False)
+        show(interval)
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
     from stackmap.analysis.layer_report import LayerReport
 
-    def show(interval: Interval) -> str:
+    def show(interval: Interval) -> None:
         report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
         if looks["as_json"]:
             from stackmap.render.layers_json import layers_json
 
-            return json.dumps(layers_json(report.stacks, report.interval)) + "\n"
+            click.echo(json.dumps(layers_json(report.stacks, report.interval)))
+            return
         from stackmap.document.layers import layers_document
 
         blocks = layers_document(
             report.stacks, report.interval, time=looks["time"], why=looks["why"]
         )
-        return as_text(table.of(blocks), heading=not looks["no_heading"]) + "\n"
+        print_text(table.of(blocks), heading=not looks["no_heading"])
+        click.echo()
 
     return show
 
@@ -121,16 +123,18 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
     options = {name: looks[name] for name in ("skip_idle", "time", "why")}
     options["extended"] = looks["extended"] or bool(table)
 
-    def show(interval: Interval) -> str:
+    def show(interval: Interval) -> None:
         right = corrected(topology, interval)
         sums = totals(part, right.loads) if looks["totals"] else ()
         if looks["as_json"]:
             from stackmap.render.iostat_json import iostat_json
 
-            return json.dumps(iostat_json(rows, right, sums)) + "\n"
+            click.echo(json.dumps(iostat_json(rows, right, sums)))
+            return
         from stackmap.document.iostat import iostat_document
 
         blocks = iostat_document(rows, right, sums, **options)
-        return as_text(table.of(blocks), heading=not looks["no_heading"]) + "\n"
+        print_text(table.of(blocks), heading=not looks["no_heading"])
+        click.echo()
 
     return show

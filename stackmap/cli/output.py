@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,10 @@ from stackmap.render.text import WIDTH, safe
 
 if TYPE_CHECKING:
     from stackmap.document.blocks import Block
+    from stackmap.render.terminal import Style
 
 STDOUT = "standard output"
+LINES_AT_ONCE = 10_000
 CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 
@@ -40,17 +43,30 @@ def _has_width() -> bool:
 
 def as_text(blocks: Iterable[Block], *, heading: bool = True) -> str:
     """Return *blocks* as text for standard output; a terminal gets legends and colours, a pipe whole rows."""
-    from stackmap.render.terminal import Style, render_text  # every command imports this module
+    from stackmap.render.terminal import render_text  # every command imports this module
 
-    terminal = sys.stdout.isatty()
-    style = Style(
+    return render_text(blocks, _style(heading=heading))
+
+
+def print_text(blocks: Iterable[Block], *, heading: bool = True) -> None:
+    """Print *blocks* as ``as_text`` returns them; a long text is not held in memory."""
+    from stackmap.render.terminal import rendered
+
+    lines = rendered(blocks, _style(heading=heading))
+    while part := "".join(islice(lines, LINES_AT_ONCE)):
+        click.echo(part, nl=False)
+
+
+def _style(*, heading: bool) -> Style:
+    from stackmap.render.terminal import Style
+
+    return Style(
         width(),
         whole_rows=not _has_width(),
         headings=heading,
-        legend=terminal,
+        legend=sys.stdout.isatty(),
         colour=coloured(),
     )
-    return render_text(blocks, style)
 
 
 def as_markdown(blocks: Iterable[Block]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from itertools import groupby
 from typing import NamedTuple
@@ -39,13 +39,16 @@ class Style(NamedTuple):
 
 def render_text(blocks: Iterable[doc.Block], style: Style | None = None) -> str:
     """Return *blocks* as lines, "" for none. A blank line precedes each further part."""
-    style = style or Style()
-    lines = _lines(blocks, style)
-    if style.colour:
-        lines = [
-            re.sub(RISKS, lambda risk: _painted(risk[0], "warning", style), line) for line in lines
-        ]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(rendered(blocks, style or Style()))
+
+
+def rendered(blocks: Iterable[doc.Block], style: Style) -> Iterator[str]:
+    """Yield the lines of *blocks* with their ends, one block in memory at a time."""
+    for line in _lines(blocks, style):
+        if style.colour:
+            yield re.sub(RISKS, lambda risk: _painted(risk[0], "warning", style), line) + "\n"
+        else:
+            yield line + "\n"
 
 
 @singledispatch
@@ -53,16 +56,14 @@ def _lines_of(block: object, style: Style) -> list[str]:
     raise TypeError(block, style)
 
 
-def _lines(blocks: Iterable[doc.Block], style: Style) -> list[str]:
-    lines: list[str] = []
-    before: doc.Block | None = None
+def _lines(blocks: Iterable[doc.Block], style: Style) -> Iterator[str]:
+    before: doc.Block | None = None  # the newest one with a line
     for block in blocks:
         part = _lines_of(block, style)
-        if lines and part and _is_separate(block, before):
-            lines.append("")
-        lines += part
+        if part and before is not None and _is_separate(block, before):
+            yield ""
+        yield from part
         before = block if part else before
-    return lines
 
 
 def _is_separate(block: doc.Block, before: doc.Block | None) -> bool:

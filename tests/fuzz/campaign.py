@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.fuzz import (
     hostile_captures,
     hostile_texts,
+    killed,
     large,
     machines,
     outputs,
@@ -95,7 +96,8 @@ def campaign(
     if kills:
         tally = Tally(KILLS)
         for number in range(kills):
-            processes.killed_recording(tally, random.Random(f"{seed} kills {number}"), folder)
+            case = killed.beside_a_reader if number % 2 else processes.killed_recording
+            case(tally, random.Random(f"{seed} kills {number}"), folder)
         tallies.append(tally)
         report([tally], heading=len(tallies) == 1)
     return tallies

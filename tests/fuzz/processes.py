@@ -177,7 +177,7 @@ def killed_recording(tally: Tally, chance: random.Random, folder: Path) -> None:
             outcome = run(("--from", str(out), *reading))
             faults += outcome.faults() + ([f"{reading}: {outcome.err}"] if outcome.status else [])
     tally.case(f"record killed after {len(read)} readings", faults)
-    _remove(out)
+    remove(out)
 
 
 def _missing(out: str, read: list[int]) -> list[str]:
@@ -194,7 +194,8 @@ def _missing(out: str, read: list[int]) -> list[str]:
     return [f"samples {lost} of {len(read)} are lost"] if lost else []
 
 
-def _remove(folder: Path) -> None:
+def remove(folder: Path) -> None:
+    """Remove a recording."""
     for path in sorted(folder.rglob("*"), reverse=True) if folder.exists() else ():
         path.rmdir() if path.is_dir() else path.unlink()
     with contextlib.suppress(OSError):

@@ -156,15 +156,19 @@ def sum_shares(shares: list[Share]) -> Share:
 
 
 def join_divisions(several: Iterable[Mapping[str, frozenset[str]]]) -> dict[str, frozenset[str]]:
-    """Return the union of *several* mappings, device by device."""
-    joined: dict[str, set[str]] = {}
+    """Return the union of *several* mappings, device by device; a set that has all others stays shared."""
+    first: dict[str, frozenset[str]] = {}
+    more: dict[str, set[str]] = {}
     last: dict[str, frozenset[str]] = {}
     for each in several:
         for above, below in each.items():
-            if last.get(above) is not below:  # many devices share one set
-                joined.setdefault(above, set()).update(below)
-                last[above] = below
-    return {above: frozenset(below) for above, below in joined.items()}
+            known = last.get(above) or first.setdefault(above, below)
+            if known is below:  # many devices share one set
+                continue
+            last[above] = below
+            if not below <= more.get(above, first[above]):
+                more.setdefault(above, set(first[above])).update(below)
+    return first | {above: frozenset(below) for above, below in more.items()}
 
 
 def _times(figure: float | None, factor: float) -> float | None:
