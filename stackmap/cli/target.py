@@ -116,10 +116,15 @@ def _is_same(used: str, path: str) -> bool:
         return False
 
 
+def _not_waiting(path: str, flags: int) -> int:
+    """Open the file at *path*; the kernel's log would wait for a message."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _content(path: str, status: os.stat_result) -> str:
     """Return why the file at *path* is unfit for tests, "" if it is not; an unreadable one may hold anything."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_not_waiting) as file:
             head = file.read(HEAD)
     except OSError as error:
         return f"cannot be read ({error.strerror}), so its content is not known"

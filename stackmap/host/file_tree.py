@@ -37,19 +37,24 @@ class DirectoryTree:
     """A tree on disk, by absolute path; ``/`` is the top of the capture. ``SourceMissing`` if *path* does not exist."""
 
     def __init__(self, root: str) -> None:
-        self._root = os.path.realpath(root)
+        try:
+            self._root = os.path.realpath(root)
+        except OSError as error:  # the working directory was removed
+            raise CaptureError(f"{root}: {error.strerror}") from error
 
     def read(self, path: str) -> bytes:
         """Return the content of the file at *path*."""
         place = self._inside(path)
-        with _refusals(path, place):
-            about = os.stat(place)
-            if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_FILE:
-                raise CaptureError(
-                    f"{path}: refused: not a plain file, or larger than {MAX_FILE >> 20} MiB"
-                )
-            with open(place, "rb") as file:
-                return file.read()
+        # Others may swap what is there: the open file is judged, and read no further than the limit.
+        with _refusals(path, place), open(place, "rb", opener=_opened) as file:
+            self._require_inside(path, f"/proc/self/fd/{file.fileno()}")
+            is_plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(MAX_FILE + 1) if is_plain else b""
+        if not is_plain or len(content) > MAX_FILE:
+            raise CaptureError(
+                f"{path}: refused: not a plain file, or larger than {MAX_FILE >> 20} MiB"
+            )
+        return content
 
     def names(self, path: str) -> list[str]:
         """Return the names in the directory at *path*."""
@@ -70,9 +75,27 @@ class DirectoryTree:
             real = os.path.realpath(self._root + "/" + path)
         except ValueError:  # NUL, or a character that no file name has
             raise SourceMissing(f"{path!r}: not a file name") from None
+        self._require_below(path, real)
+        return real
+
+    def _require_inside(self, path: str, opened: str) -> None:
+        """Raise ``CaptureError`` if *opened*, the link of a descriptor, leads out of the capture."""
+        if os.path.exists(opened):  # /proc may be missing
+            self._require_below(path, os.readlink(opened))
+
+    def _require_below(self, path: str, real: str) -> None:
         if real != self._root and not real.startswith(self._root + "/"):
             raise CaptureError(f"{path}: refused: a link out of the capture, to {real}")
-        return real
+
+
+def _not_waiting(path: str, flags: int) -> int:
+    """Open the file at *path*; a pipe is not waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file of a capture, and no link that was put there meanwhile."""
+    return _not_waiting(path, flags | os.O_NOFOLLOW)
 
 
 @contextmanager
@@ -102,7 +125,7 @@ class ArchiveTree:
         """Return the tree in the tar at *path*; ``CaptureError`` if it is not a safe tar."""
         tree = cls(path)
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=_not_waiting) as file:
                 tree._take(file, _is_used)
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error

@@ -32,8 +32,9 @@ class UeventListener:
             with contextlib.suppress(OSError):  # without root the system's default stays
                 self._monitor.set_receive_buffer_size(RECEIVE_BUFFER)
             self._monitor.start()
-        except OSError as error:
-            raise SourceMissing(f"uevents: {error.strerror or error}") from error
+        except (OSError, ImportError) as error:  # libudev is loaded only here
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise SourceMissing(f"uevents: {reason or error}") from error
 
     def events(self) -> list[dict[str, str]]:
         """Return the events since the previous call."""

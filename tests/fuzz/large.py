@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stackmap.host import log
 from tests.fuzz.hostile_captures import Files, write
-from tests.fuzz.running import Tally, run
+from tests.fuzz.running import Outcome, Tally, run
 
 COMMANDS = (("tree",), ("iostat",), ("iostat", "-l"), ("explain",))
 GROWTH = 17  # times the time for sixteen times the devices
@@ -124,23 +124,42 @@ def machine(place: Path, shape: Shape, count: int) -> str:
 
 
 def growth(tally: Tally, folder: Path, sizes: tuple[int, int] = (1000, 16000)) -> None:
-    """Each command on each shape: at most ``GROWTH`` times the time for sixteen times the devices."""
+    """
+    Each command on each shape: at most ``GROWTH`` times the CPU for sixteen times the devices.
+
+    A machine that does something else makes times longer: the best of three counts.
+    """
     few, many = sizes
     for shape in SHAPES:
         paths = [machine(folder / f"{count}.tar", shape, count) for count in sizes]
         for command in COMMANDS:
             what = f"{shape.__name__} {' '.join(command)}"
-            small, large = (run(("--from", path, *command)) for path in paths)
+            few_cpu = min(_measured(paths[0], command).cpu for _ in range(3))
+            most = few_cpu * GROWTH * many / few / 16
+            large = _best(paths[1], command, most)
             faults = [fault for fault in large.faults() if not fault.endswith(" s")]
-            ratio = large.cpu / max(small.cpu, 0.02)
-            if ratio > GROWTH * many / few / 16:
-                faults.append(f"{small.cpu:.2f} s became {large.cpu:.2f} s, {ratio:.1f} times")
+            if large.cpu > most:
+                faults.append(f"{few_cpu:.2f} s became {large.cpu:.2f} s")
             tally.case(what, faults, large)
     for shape in (disks, volumes):
         path = machine(folder / "20000.tar", shape, 20000)
-        large = run(("--from", path, "tree"))
+        large = _best(path, ("tree",), TREE)
         late = [f"{large.cpu:.1f} s"] if large.cpu > TREE else []
         tally.case(f"20000 {shape.__name__} tree", large.faults() + late, large)
+
+
+def _best(path: str, command: tuple[str, ...], most: float) -> Outcome:
+    """Return the run that took the least CPU, of three if it takes more than *most* seconds."""
+    best = _measured(path, command)
+    for _ in range(2):
+        if best.cpu > most:
+            best = min(best, _measured(path, command), key=lambda outcome: outcome.cpu)
+    return best
+
+
+def _measured(path: str, command: tuple[str, ...]) -> Outcome:
+    """Run *command* with room for a busy machine."""
+    return run(("--from", path, *command), 600, cpu=300)
 
 
 def _tar(path: Path, name: str, size: int) -> str:

@@ -1,11 +1,12 @@
 """Trees that stand for a machine: nothing in them leads out."""
 
 import io
+import os
 import tarfile
 
 import pytest
 
-from stackmap.errors import CaptureError, SourceMissing
+from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 from stackmap.host.file_tree import ArchiveTree, DirectoryTree, open_tree
 
 
@@ -161,6 +162,44 @@ def test_a_link_in_a_directory_is_not_followed_out(tmp_path):
 
     with pytest.raises(CaptureError, match="a link out of the capture"):
         DirectoryTree(str(capture)).read("/proc/secret")
+
+
+@pytest.mark.parametrize("swap", ["file", "directory", "pipe"])
+def test_a_file_that_is_swapped_after_the_check_is_not_read(tmp_path, monkeypatch, swap):
+    """Another user may still write to the capture."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "version").write_text("secret")
+    proc = tmp_path / "capture" / "proc"
+    proc.mkdir(parents=True)
+    (proc / "version").write_text("x")
+    real_path = os.path.realpath
+
+    def swapped(path):
+        found = real_path(path)
+        if found != str(proc.parent):
+            if swap == "directory":
+                proc.rename(tmp_path / "moved")
+                proc.symlink_to(tmp_path / "secret")
+            else:
+                (proc / "version").unlink()
+            if swap == "file":
+                (proc / "version").symlink_to(tmp_path / "secret" / "version")
+            if swap == "pipe":
+                os.mkfifo(proc / "version")
+        return found
+
+    tree = DirectoryTree(str(proc.parent))
+    monkeypatch.setattr(os.path, "realpath", swapped)
+    with pytest.raises((CaptureError, SourceDenied), match=r"link|plain file"):
+        tree.read("/proc/version")
+
+
+def test_a_pipe_is_no_capture(tmp_path):
+    """It is not waited for."""
+    os.mkfifo(tmp_path / "pipe.tar")
+
+    with pytest.raises(CaptureError, match=r"pipe\.tar"):
+        open_tree(str(tmp_path / "pipe.tar"))
 
 
 def test_links_in_a_circle_end(tmp_path):
