@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.analysis.whatif.hypotheses import Hypothesis
 from stackmap.analysis.whatif.member_requests import parity_costs
-from stackmap.analysis.whatif.pattern import Hypothesis, Pattern
+from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.predicted_stripe_cost import Cost, cold_reads, sequential
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.model.raid import layout

@@ -9,7 +9,7 @@ has the formulas. Source: drivers/md/md-bitmap.c (startwrite, endwrite, daemon_w
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, exp, log
+from math import ceil, exp
 from typing import NamedTuple
 
 from stackmap.model.raid import PAGE, Layout
@@ -71,12 +71,6 @@ def regions_for(rate: float, sets: float, most: float | None, period: float = PE
     """Return the regions, at most *most*, over which *rate* random writes set *sets* bits per second."""
     top = MAX_REGIONS if most is None else most
     return _solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
-
-
-def least_rate_for(sets: float, regions: float, most: float) -> float:
-    """Return the random writes per second, at most *most*, that set *sets* bits: the lower of two such rates."""
-    busiest = min(most, log(2) * regions / PERIOD)
-    return _solved(lambda rate: random_sets(rate, regions), sets, 0.0, busiest)
 
 
 def page_writes(sets: float) -> float:

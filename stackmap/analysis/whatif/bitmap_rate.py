@@ -25,6 +25,7 @@ class BitSets(NamedTuple):
     Bits of the present bitmap set per second.
 
     ``counted``: the least if all counted writes set bits; ``low``: if some mark superblocks.
+    ``likely`` is ``high`` where so few were counted that there may be none.
     """
 
     bitmap: Bitmap
@@ -32,12 +33,6 @@ class BitSets(NamedTuple):
     counted: float
     likely: float
     high: float
-
-    @property
-    def estimates(self) -> tuple[float, float, float]:
-        """The likely value first, then the others; ``high`` is likely where too few were counted to exclude it."""
-        first, last = (self.likely, self.high) if self.counted else (self.high, self.likely)
-        return first, self.low, last
 
 
 def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSets | None:
@@ -58,7 +53,8 @@ def bit_sets(measured: Measured, context: VolumeContext, marks: float) -> BitSet
     low = bits.sets_from_page_writes(max(0.0, least - marks))
     counted = bits.sets_from_page_writes(least)
     depth = sharing(measured, context, context.present)
-    return BitSets(bitmap, low, counted, sets(writes, depth), sets(most, measured.max_depth))
+    high = sets(most, measured.max_depth)
+    return BitSets(bitmap, low, counted, sets(writes, depth) if counted else high, high)
 
 
 def sharing(measured: Measured, context: VolumeContext, layout: Layout | None) -> float:

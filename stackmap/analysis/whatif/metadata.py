@@ -9,7 +9,7 @@ from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.analysis.whatif.bitmap_rate import count_range, page_writes, sharing
 from stackmap.analysis.whatif.measured import Measured
-from stackmap.analysis.whatif.pattern import Pattern, sets_on
+from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.projection import Added, Region
 from stackmap.analysis.whatif.quantities import exact, spanning
 from stackmap.analysis.whatif.volume_context import VolumeContext
@@ -60,7 +60,10 @@ def metadata_on(
     marks = _superblock_writes(layout, whole, context, pattern)
 
     def sets_every(period: float) -> list[float]:
-        return sets_on(pattern, measured.write.bytes, scale, bitmap, period)
+        return [
+            each.bits_set(measured.write.bytes, scale, bitmap, period)
+            for each in pattern.hypotheses
+        ]
 
     sets = sets_every(bits.daemon_period(layout))
     least = min(
@@ -97,7 +100,8 @@ def _superblock_writes(
         return [(0.0, 0.0, most)] * len(pattern.hypotheses)
     present = context.present is not None and context.present.parity > 0
     factor = PAUSES_WITH_PARITY ** ((layout.parity > 0) - present)
-    sets = sets_on(pattern, whole.write.bytes, 1.0, context.bitmap, bits.PERIOD)
+    bitmap, written = context.bitmap, whole.write.bytes
+    sets = (each.bits_set(written, 1.0, bitmap, bits.PERIOD) for each in pattern.hypotheses)
     now = [min(most, max(0.0, counted - bits.page_writes(each))) for each in sets]
     return [(each / 2, min(most, each * factor), min(most, each * 2)) for each in now]
 
