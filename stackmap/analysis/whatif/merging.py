@@ -23,7 +23,6 @@ from stackmap.model.raid import Layout
 ONE_PAGE, PAGES, MIXED, MERGED = 0.06, 0.18, 2.0, 0.6
 # From none to parity. Of a stream md takes several small requests at a time: so these fragments, if any merge.
 BATCHED = 0.5
-UNLIKE = (0.8, 1.2)
 # Of the further pages of a request, at most STRAYS, how many stay separate although few requests are in flight.
 STRAYS, STRAY = 15, 0.25
 LIKELY_STRAYS, LIKELY_STRAY = 3, 0.05
@@ -109,12 +108,12 @@ class Merging(NamedTuple):
         """
         together, joined, chunk = min(1.0, now), self.pattern.joined, self.context.split_size
         apart = min(1.0, max(now, 1 - joined))
-        if from_parity and now <= MET and not joined:
+        if not from_parity or joined:
+            return Band(together, together, apart)
+        if now <= MET:
             return Band(LEAST * together, TOGETHER * together, apart)
         small = chunk is None or self.whole.write.size < LARGE * chunk
-        if from_parity and small and not joined:
-            return Band(together, apart, apart)
-        return Band(UNLIKE[0] * together if from_parity else together, together, apart)
+        return Band(together, apart if small else together, apart)
 
     def _batched(self, now: float, pages: float) -> Band:
         """
@@ -129,9 +128,5 @@ class Merging(NamedTuple):
         least = 1 - stream * (1 - min(BATCHED, alone))
         likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, alone))
         likely *= 1 + LIKELY_STRAY * min(pages - 1, LIKELY_STRAYS)
-        most = max(
-            1 + STRAY * min(pages - 1, STRAYS),
-            1 + (pages - 1) * (1 - 1 / self.whole.queue),
-            UNLIKE[1],
-        )
-        return Band(now * min(UNLIKE[0], least), now * likely, max(now, min(pages, now * most)))
+        strays = max(STRAY * min(pages - 1, STRAYS), (pages - 1) * (1 - 1 / self.whole.queue))
+        return Band(now * least, now * likely, max(now, min(pages, now * (1 + strays))))

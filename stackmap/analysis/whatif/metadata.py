@@ -8,10 +8,11 @@ from typing import NamedTuple
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif.bitmap import Bitmap, bitmap_of
 from stackmap.analysis.whatif.bitmap_rate import count_range, page_writes, sharing
+from stackmap.analysis.whatif.hypotheses import Hypothesis
 from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.pattern import Pattern
 from stackmap.analysis.whatif.projection import Added, Region
-from stackmap.analysis.whatif.quantities import exact, spanning
+from stackmap.analysis.whatif.quantities import Band, exact, spanned, spanning
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 
@@ -50,60 +51,54 @@ def metadata_on(
     """
     if bitmap is None:
         return Metadata()
-    writes, scale = measured.write.requests, 0.0
-    if whole.write.requests:
-        scale = writes / whole.write.requests
+    writes = measured.write.requests
+    scale = writes / whole.write.requests if whole.write.requests else 0.0
+    together = sharing(whole, context, layout)
 
-    def written(sets: float, depth: float) -> float:
-        return bits.page_writes(bits.grouped(sets, writes, depth, bitmap.pages))
+    def pages(each: Hypothesis, marks: Band) -> Band:
+        late, prompt = (
+            each.bits_set(measured.write.bytes, scale, bitmap, period)
+            for period in (bits.daemon_period(layout), bits.PERIOD)
+        )
+        cases = (late, whole.max_depth), (late, together), (prompt, 1.0)
+        found = (bits.grouped(sets, writes, depth, bitmap.pages) for sets, depth in cases)
+        return Band(*map(bits.page_writes, found)) + marks.scaled(scale)
 
     marks = _superblock_writes(layout, whole, context, pattern)
-
-    def sets_every(period: float) -> list[float]:
-        return [
-            each.bits_set(measured.write.bytes, scale, bitmap, period)
-            for each in pattern.hypotheses
-        ]
-
-    sets = sets_every(bits.daemon_period(layout))
-    least = min(
-        written(each, whole.max_depth) + low * scale
-        for each, (low, _, _) in zip(sets, marks, strict=True)
-    )
-    if bits.may_sleep(layout, pattern.burst_rate * scale):
-        least = 0.0
-    most = max(
-        written(each, 1.0) + high * scale
-        for each, (_, _, high) in zip(sets_every(bits.PERIOD), marks, strict=True)
-    )
-    ends = count_range(least, whole.seconds)[0], count_range(most, whole.seconds)[1]
-    likely = written(sets[0], sharing(whole, context, layout)) + marks[0][1] * scale
-    pages = spanning(ends if writes else (), likely).scaled(layout.members)
-    sent = context.requests_per_page
-    carried = pages.scaled(bitmap.page_bytes)
+    found = spanned(list(map(pages, pattern.hypotheses, marks)))
+    least = 0.0 if bits.may_sleep(layout, pattern.burst_rate * scale) else found.low
+    if writes:
+        low, high = (count_range(end, whole.seconds) for end in (least, found.high))
+        found = spanning((low[0], high[1]), found.likely)
+    written, sent = found.scaled(layout.members), context.requests_per_page
+    carried = written.scaled(bitmap.page_bytes)
     return Metadata(
-        members=Added(pages.scaled(sent), carried),
-        disks=Added(pages.scaled(sent if context.flushes_counted else 1), carried),
+        members=Added(written.scaled(sent), carried),
+        disks=Added(written.scaled(sent if context.flushes_counted else 1), carried),
     )
 
 
 def _superblock_writes(
     layout: Layout, whole: Measured, context: VolumeContext, pattern: Pattern
-) -> list[tuple[float, float, float]]:
+) -> list[Band]:
     """
-    Return how often per second superblocks are marked by each hypothesis: at least, likely, at most.
+    Return how often per second superblocks are marked by each hypothesis.
 
     Marks are now what bits do not explain. How many pauses are long enough depends on how long writes take.
     """
     most, counted = bits.superblock_writes(pattern.burst_rate), page_writes(whole, context)
-    if context.bitmap is None or counted is None:
-        return [(0.0, 0.0, most)] * len(pattern.hypotheses)
+    bitmap = context.bitmap
+    if bitmap is None or counted is None:
+        return [Band(0.0, 0.0, most)] * len(pattern.hypotheses)
     present = context.present is not None and context.present.parity > 0
     factor = PAUSES_WITH_PARITY ** ((layout.parity > 0) - present)
-    bitmap, written = context.bitmap, whole.write.bytes
-    sets = (each.bits_set(written, 1.0, bitmap, bits.PERIOD) for each in pattern.hypotheses)
-    now = [min(most, max(0.0, counted - bits.page_writes(each))) for each in sets]
-    return [(each / 2, min(most, each * factor), min(most, each * 2)) for each in now]
+
+    def marks(each: Hypothesis) -> Band:
+        sets = each.bits_set(whole.write.bytes, 1.0, bitmap, bits.PERIOD)
+        now = min(most, max(0.0, counted - bits.page_writes(sets)))
+        return Band(now / 2, min(most, now * factor), min(most, now * 2))
+
+    return list(map(marks, pattern.hypotheses))
 
 
 def present_metadata(measured: Measured, context: VolumeContext) -> Metadata:
