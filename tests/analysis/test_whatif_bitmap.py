@@ -80,8 +80,8 @@ def test_what_is_set_is_told_from_what_is_written(sets):
 
 def test_a_pause_marks_superblocks_twice_and_the_bitmaps_too():
     """Four page writes per pause: after each of two writes per second; of 30 at random instants, hardly any."""
-    assert bits.superblock_writes(2.0) == 8.0
-    assert bits.superblock_writes(30.0) < 0.02
+    assert bits.superblock_writes(2.0, 2.0) == 8.0
+    assert bits.superblock_writes(30.0, 30.0) < 0.02
 
 
 @pytest.mark.parametrize(

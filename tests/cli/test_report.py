@@ -182,7 +182,7 @@ def test_the_first_screen_is_one_decision():
 
     assert first.count('class="tile"') == 1
     assert "774 → 334" in first
-    assert "57 % fewer; range 306 to 375. Disk bytes per byte written: 4.00 → 2.00" in first
+    assert "57 % fewer; range 305 to 375. Disk bytes per byte written: 4.00 → 2.00" in first
     assert "Convert vghdd/vm-disk1 (dm-8) to raid10" in first
     assert re.findall(r"<li>(.*?)</li>", first) == [
         "The volume is OFFLINE in steps 3 to 10 and as redundant as before throughout.",

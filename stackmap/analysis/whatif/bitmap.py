@@ -101,13 +101,15 @@ def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
     return writes * pages * (1 - float((1 - written / groups) ** (1 / depth)))
 
 
-def superblock_writes(rate: float) -> float:
+def superblock_writes(least: float, most: float) -> float:
     """
-    Return the page writes per second, at most, that mark superblocks under writes at *rate* instants per second.
+    Return the page writes per second, at most, that mark superblocks under writes at *least* to *most* instants
+    per second.
 
     Each pause costs four: clean and dirty, and each time the bitmap's own superblock too (md_update_sb). At
     random instants rate · e^(-rate · PAUSE) pauses are long enough, evenly spaced all or none.
     """
+    rate = max(least, min(most, 1 / MAX_PAUSE))
     return 4 * (rate if rate <= 1 / MAX_PAUSE else _pauses(rate))
 
 

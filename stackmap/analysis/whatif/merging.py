@@ -87,18 +87,24 @@ class Merging(NamedTuple):
             found = self._again(now, sent.pages)
         else:
             found = self._batched(now, sent.pages)
-        return found.scaled(whole).widened(SKEW)
+        return found.scaled(whole).widened(self._skew)
+
+    @property
+    def _skew(self) -> float:
+        """The share by which writes may be miscounted: layers are read one after another, so one may look like flushes."""
+        now, count = self.context.present, self.whole.write.requests * (self.whole.seconds or 0.0)
+        if now is None or not count:
+            return SKEW
+        return SKEW + now.members / (now.copies + now.parity) / count
 
     def _again(self, now: float, pages: float) -> Band:
         """Return the fragments from parity to parity: pages of several requests in flight come in any order."""
-        if pages == 1:
-            low, high = 1 - ONE_PAGE, 1.0
-        else:
+        apart, merged = 1 + ONE_PAGE, MERGED * (1 - now)
+        if pages > 1:
             mixed = MIXED * (1 - 1 / self.whole.queue) * min(1.0, (pages - 1) / STRAYS)
-            low, high = 1 / (1 + PAGES + mixed), 1 + PAGES + mixed
-        merged = MERGED * (1 - now)
-        most = min(pages, now * max(high, 1 + merged))
-        return Band(now * min(low, 1 - merged), now, max(now, most))
+            apart = 1 + PAGES + mixed
+        most = min(pages, now * max(apart, 1 + merged))
+        return Band(now * min(1 / apart, 1 - merged), now, max(now, most))
 
     def _plugged(self, now: float, *, from_parity: bool) -> Band:
         """

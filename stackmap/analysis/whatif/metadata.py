@@ -86,7 +86,8 @@ def _superblock_writes(
 
     Marks are now what bits do not explain. How many pauses are long enough depends on how long writes take.
     """
-    most, counted = bits.superblock_writes(pattern.burst_rate), page_writes(whole, context)
+    most = bits.superblock_writes(pattern.burst_rate, whole.write.requests)
+    counted = page_writes(whole, context)
     bitmap = context.bitmap
     if bitmap is None or counted is None:
         return [Band(0.0, 0.0, most)] * len(pattern.hypotheses)

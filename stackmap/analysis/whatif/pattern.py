@@ -73,7 +73,8 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     elif not run_evidence:
         run = journal.run
     burst_rate = measured.bursts if journal is None else min(written.requests, journal.commits)
-    sets = bit_sets(measured, context, bits.superblock_writes(burst_rate))
+    marks = bits.superblock_writes(burst_rate, written.requests)
+    sets = bit_sets(measured, context, marks)
     runs = written.bytes / run if run_evidence and journal is None else None
     evidence = Evidence(written, runs, by_rows, journal, large, sets)
     hypotheses, told = evidence.hypotheses(context)
