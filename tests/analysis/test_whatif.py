@@ -324,6 +324,20 @@ def test_smaller_chunks_cut_requests(chunk, pieces):
     assert cut(32 * KIB, f"raid10:chunk={chunk}").likely == pytest.approx(50 * pieces)
 
 
+def test_a_mean_that_is_the_same_in_each_interval_is_of_one_size():
+    """12 KiB thrice is one size; 8, 12 and 16 KiB are of a mix."""
+
+    def large(*sizes):
+        parts = [
+            interval(moved(write=did(30, size * KIB)), did(0, 1), did(15, size * KIB))
+            for size in sizes
+        ]
+        return projected(machine("raid10"), parts, "raid5").pattern.large
+
+    assert large(12, 12, 12) is None
+    assert [large(12), large(8, 12, 16)] == pytest.approx([8 / 60, 8 / 60])
+
+
 def test_odd_sizes_may_cross_a_chunk():
     """20 KiB at random pages of chunks of 16 KiB: 1 + 16/16 pieces; at the least 20/16 of one."""
     found = cut(20 * KIB, "raid10:chunk=16k")

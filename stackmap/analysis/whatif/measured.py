@@ -27,7 +27,7 @@ class Measured(NamedTuple):
     flushes. ``disks_read``, ``disks_write``: what the disks completed of these, after
     merging. ``metadata``: writes of the bitmap.
     ``depth``: writes in flight while any request is, ``queue``: all requests.
-    ``fua_writes``: writes with FUA.
+    ``fua_writes``: writes with FUA. ``alike``: whether the writes of all intervals have one mean size.
     """
 
     read: Stream
@@ -43,6 +43,7 @@ class Measured(NamedTuple):
     fua_writes: float | None = None
     seconds: float | None = None
     flushes_reason: str = ""
+    alike: bool = False
 
     @property
     def known_flushes(self) -> float:

@@ -69,7 +69,8 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     journal = journal_of(measured, layout, by_rows)
     large = None
     if journal is None:
-        large = large_share(written.size, (layout.chunk if layout else None) or LARGE)
+        if not measured.alike:
+            large = large_share(written.size, (layout.chunk if layout else None) or LARGE)
     elif not run_evidence:
         run = journal.run
     burst_rate = measured.bursts if journal is None else min(written.requests, journal.commits)

@@ -30,6 +30,9 @@ from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
+SAME_SIZE = 1 / 200  # of the mean size; texts round it
+SEVERAL = 3  # intervals
+
 
 def project(
     topology: Topology, intervals: Iterable[Interval], name: str, request: LayoutRequest
@@ -121,6 +124,8 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
     result = corrected(topology, found)
     ledger = Ledger(topology, result.loads, result.seconds)
     whole = measured(ledger, context)
+    if whole is not None:
+        whole = whole._replace(alike=_alike(parts))
     return _Window(
         ledger,
         sum(counts) or found.count,
@@ -131,6 +136,12 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
         result.events,
         mixed(first),
     )
+
+
+def _alike(parts: Iterable[Measured]) -> bool:
+    """Whether the mean sizes of writes are the same in several intervals: a mix differs from one to the next."""
+    sizes = [part.write.size for part in parts if part.write.requests]
+    return len(sizes) >= SEVERAL and max(sizes) <= min(sizes) * (1 + SAME_SIZE)
 
 
 def _now(load: Measured, context: VolumeContext) -> LayoutLoad:
