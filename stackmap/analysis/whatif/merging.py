@@ -30,7 +30,6 @@ READS = (0.94, 1.37)
 # Of what arrives together, fragments without parity ÷ those with it, at least and likely: pages hinder merging.
 LEAST, TOGETHER = 0.4, 0.6
 MET = 0.3  # fragments: if small writes have fewer, they arrive together, and do not only meet in a batch of md's
-LARGE = 0.9  # of the chunk: requests of this mean size are pieces of larger ones
 
 
 class Fragments(NamedTuple):
@@ -112,14 +111,13 @@ class Merging(NamedTuple):
 
         From parity: small writes that merge now may have met in a batch of md's.
         """
-        together, joined, chunk = min(1.0, now), self.pattern.joined, self.context.split_size
+        together, joined = min(1.0, now), self.pattern.joined
         apart = min(1.0, max(now, 1 - joined))
         if not from_parity or joined:
             return Band(together, together, apart)
         if now <= MET:
             return Band(LEAST * together, TOGETHER * together, apart)
-        small = chunk is None or self.whole.write.size < LARGE * chunk
-        return Band(together, apart if small else together, apart)
+        return Band(together, apart, apart)
 
     def _batched(self, now: float, pages: float) -> Band:
         """
