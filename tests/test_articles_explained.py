@@ -63,16 +63,16 @@ QUESTIONS = {
     ),
     "003-lid": (
         "laptop-luks-lvm", ["--input", "iostat-faster.txt"],
-        [r"1 info", r"sdb has an await of 5\.1 ms", r"still high"], 0,
+        [r"1 info", r"sdb has an await of 5\.1 ms", r"high if its 128 KiB requests are sequential"], 0,
     ),
     # 004: what does RAID5 do to these writes, and how do the disks fare?
     "004-sar": (
         "raid5-raid10-medusa", ["--input", "sar-0710.txt"],
-        [r"vm-disk1 writes partial stripes", r"375\.3 requests/s become 1439\.6 requests/s", r"3\.12 disk bytes"], 10,
+        [r"vm-disk1 writes partial stripes", r"375\.3 requests/s cause 1439\.6 requests/s", r"3\.12 disk bytes"], 10,
     ),
     "004-1": (
         "raid5-raid10-medusa", ["--input", "iostat-1.txt"],
-        [r"sdd has a request await of 25\.7 ms", r"1\.80× its peers"], 10,
+        [r"sdd has a mean await of 25\.7 ms", r"1\.80× its peers"], 10,
     ),
     "004-2": (
         "raid5-raid10-medusa", ["--input", "iostat-2.txt"],
@@ -80,7 +80,7 @@ QUESTIONS = {
     ),
     "004-3": (
         "raid5-raid10-medusa", ["--input", "iostat-3.txt"],
-        [r"sdd has a request await of 76\.6 ms", r"1\.64× its peers"], 10,
+        [r"sdd has a mean await of 76\.6 ms", r"1\.64× its peers"], 10,
     ),
 }  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_after_the_lid_is_pressed_await_is_still_high():
     result = CliRunner().invoke(stackmap, ["--from", str(SAMPLES / "laptop-luks-lvm"), *words])
     told = " ".join(result.stdout.split())
 
-    assert "INFO: sdb has an await of 5.1 ms at queue depth 1.6: still high" in told
+    assert "INFO: sdb has an await of 5.1 ms at queue depth 1.6: high" in told
     assert "No problem found" not in told
 
 

@@ -120,10 +120,9 @@ def _batches(measured: Measurement, options: MeasuringOptions) -> Iterator[list[
         batches = [list(intervals)] if together else ([each] for each in intervals)
         # Interrupted before the end of the first interval there is none.
         yield from _or_empty(batches)
-    except NoInterval as error:
+    except NoInterval:
         if options.text is not None:
             raise
-        tell(str(error))
         yield []
 
 

@@ -91,7 +91,8 @@ def not_judged(open_questions: Sequence[Unjudged]) -> str:
 def open_question(topology: Topology, unjudged: Unjudged) -> doc.Paragraph:
     """Return why a question is open, and what would answer it."""
     question, words = unjudged.question, words_of(topology, unjudged.observed)
-    lead = f"{question.subject[:1].upper()}{question.subject[1:]} not judged:"
+    subject = question.subject.removeprefix("the ")
+    lead = f"{subject[:1].upper()}{subject[1:]} not judged:"
     return doc.Paragraph(f"{filled(question.reason, words)} {question.advice}", lead)
 
 

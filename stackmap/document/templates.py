@@ -51,6 +51,9 @@ RULE_LABELS = {
         "before_queue": "queue before",
         "before_rate": "rate before",
     },
+    "SM104": {"disk_size": "mean size at the disks", "disk_rate": "rate at the disks"},
+    "SM201": {"needed": "needed per request", "service": "service time"},
+    "SM303": {"members": "read from the members"},
     "SM503": {"slow": "read from the origin", "asked": "read from the volume"},
 }
 

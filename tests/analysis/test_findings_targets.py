@@ -249,7 +249,7 @@ def test_without_counters_only_the_least_is_known():
     assert found(judged("cache", cache(), loads=READS | slow | promoted), "SM503") is None
     finding = found(judged("cache", cache(), loads=READS | slow | little), "SM503")
     assert figures(finding)["missed"] == pytest.approx((3200 - 240) / 4000)
-    assert finding.observed.words["extent"] == "At least"
+    assert finding.observed.words["extent"] == "at least, by bytes"
 
 
 def test_a_warm_cache_is_good():

@@ -75,7 +75,8 @@ def test_a_capture_of_one_sample_has_no_load():
     result = explain(SAMPLES / "ec2-nvme-raid0")
 
     assert result.stdout.startswith("Could not judge: the load.")
-    assert "need two samples" in result.stderr
+    assert "Load not judged: no interval was measured: need two samples" in result.stdout
+    assert not result.stderr  # said once
     assert result.exit_code == 12
 
 
@@ -109,7 +110,7 @@ def test_a_text_of_another_host_is_judged_by_its_own_names(tmp_path):
     told = explain(SAMPLES / "ec2-nvme-raid0", "--input", str(text)).stdout
 
     assert told.startswith("Could not judge: layout.")
-    assert "judged by the names in the text" in told
+    assert "judged by the names in the text" in " ".join(told.split())
     assert "(2 disks)" in told  # sdy is in the second report only
 
 

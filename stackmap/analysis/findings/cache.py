@@ -56,7 +56,7 @@ class CacheUse(NamedTuple):
 @Rule(
     "SM503",
     Severity.WARNING,
-    sentence="{extent} {missed} of the reads of {device} miss its cache; read await is {took}. Its "
+    sentence="{missed} of the reads of {device} miss its cache ({extent}); read await is {took}. Its "
     "origin {origin} reads {slow}, promotions included, for {asked} read.",
     caveat="A new or enlarged cache misses until it is warm.",
     advice="If `stackmap tree` shows a full cache, enlarge it. Data that is read once gains "
@@ -83,7 +83,7 @@ def cache_misses(context: Context, limits: Limits) -> Found:
         }
         words = {
             "origin": context.topology[use.slow].title,
-            "extent": "By its own counters," if counted else "At least",
+            "extent": "by its own counters" if counted else "at least, by bytes",
         }
         yield observe(use.device.name, figures, words, weight=missed)
 

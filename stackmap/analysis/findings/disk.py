@@ -111,7 +111,7 @@ def _measure(load: Load, needed: float) -> str:
 @Rule(
     "SM204",
     Severity.INFO,
-    sentence="{device} has an await of {await} at queue depth {queue}: still high if its {size} "
+    sentence="{device} has an await of {await} at queue depth {queue}: high if its {size} "
     "requests are sequential. {medium} then needs {transfer}; the service time here is {service}.",
     caveat="Random requests need up to {usual}, so for them this is normal.",
     advice="Compare with the disk's data sheet or a disk of the same model.",

@@ -15,7 +15,7 @@ MERGED = 2.0  # members that get this many times as many requests as they serve 
 @Rule(
     "SM101",
     Severity.WARNING,
-    sentence="{device} writes partial stripes[: {rate} become {member_rate} at its members][, "
+    sentence="{device} writes partial stripes[: its {rate} cause {member_rate} at its members][, "
     "which the disks merge to {merged_rate}]. Each byte written costs {cost} disk bytes of data and "
     "parity ({ideal} with full stripes). Old data and parity are read and parity is written again: "
     "{extra} more at the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",

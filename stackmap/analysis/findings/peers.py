@@ -75,10 +75,10 @@ class PeerGroup(NamedTuple):
     Severity.WARNING,
     sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
     "{others}) at a similar request rate ({rate}).",
-    caveat="A different model, firmware, port or use also slows a member; near saturation, slightly "
-    "more load is enough. {doubt}",
+    caveat="A different model, firmware, port or use also slows a member; near saturation, so does "
+    "slightly more load. {doubt}",
     advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
-    "for {device}: replace it if it stays the slowest.",
+    "for {device}. If it stays the slowest, replace {disks}.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
     thresholds={
         "slower": (1.5, "times"),
@@ -195,7 +195,7 @@ def _slow_observation(
         "array": group.raid.title,
         "disks": ", ".join(topology[name].title for name in leaves),
         "peers": ", ".join(topology[name].title for name in slowest.peers),
-        "what": "request" if group.direction == "total" else group.direction,
+        "what": "mean" if group.direction == "total" else group.direction,
         "doubt": doubt,
     }
     return observe(slowest.name, figures, words, weight=slowest.ratio)

@@ -14,9 +14,9 @@ from stackmap.model.load import ratio
 @Rule(
     "SM402",
     Severity.INFO,
-    sentence="{device} was busy {busy} of the time, which does not mean that it is full: await is "
-    "{await} at queue depth {queue} ({rate}), no more than one request may need.",
-    caveat="A single spinning disk serves one request at a time, so for it busy is nearly full.",
+    sentence="{device} was busy {busy} of the time, which does not prove saturation: await is "
+    "{await} at queue depth {queue} ({rate}), no longer than one request alone may take.",
+    caveat="A single spinning disk serves one request at a time: busy all the time, it is nearly saturated.",
     advice="Compare its await with that at a low queue depth (`--baseline`). Check whether more "
     "requests in flight raise throughput.",
     source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",

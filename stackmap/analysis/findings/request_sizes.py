@@ -94,8 +94,8 @@ def not_merged(context: Context, limits: Limits) -> Found:
 @Rule(
     "SM104",
     Severity.GOOD,
-    sentence="The disks of {device} merge {merged} requests into one of {disk_size}: they serve "
-    "{disk_rate}. {device} itself gets {rate} of {size}.",
+    sentence="The disks of {device} merge {merged} requests into one of {disk_size}. They serve "
+    "{disk_rate}, other load included; {device} itself gets {rate} of {size}.",
     caveat="The disks' figures include all load on them.",
     advice="Nothing to do: request counts at {device} overstate the work of the disks.",
     source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",

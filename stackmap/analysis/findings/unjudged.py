@@ -37,8 +37,8 @@ OVERLOAD = Question(
 )
 LAYOUT = Question(
     "layout",
-    "Devices are judged by the names in the text. Array members, partial stripes and the disks below "
-    "volumes are unknown.",
+    "without a topology, devices are judged by the names in the text. Array members, partial stripes "
+    "and the disks below volumes are unknown.",
     "Run `stackmap record DIR` on that host and add `--from DIR`.",
 )
 
@@ -50,13 +50,14 @@ class Unjudged(NamedTuple):
     observed: Observation
 
 
-IDLE = "No device had I/O in the interval"
-NO_COUNTERS = "No interval was measured, or no device has figures"
-BLIND = "The figures have no await or no queue depth of"
-NO_DISK = "No topology tells which of these are disks:"
-SINCE_BOOT = "Averages since boot hide the present load"
+IDLE = "no device had I/O in the interval"
+NO_INTERVAL = "no interval was measured: need two samples to compute a rate"
+NO_COUNTERS = "no device has figures"
+BLIND = "the input has no await or no queue depth of"
+NO_DISK = "no topology tells which of these are disks:"
+SINCE_BOOT = "averages since boot hide the present load"
 TOO_FEW = (
-    "No disk had {least:g} requests, or one per second where the length of the interval is unknown"
+    "no disk had {least:g} requests, or one per second where the length of the interval is unknown"
 )
 
 
@@ -87,7 +88,9 @@ def _load(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     """Yield why there is no load to judge."""
     loads = [load for name, load in context.loads.items() if name in part]
     least = sick_disk.limits["requests"]
-    if not loads:
+    if not context.loads and context.interval.seconds is None:
+        why = NO_INTERVAL
+    elif not loads:
         why = NO_COUNTERS
     elif context.interval.since_boot:
         why = SINCE_BOOT

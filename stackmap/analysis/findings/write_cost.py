@@ -41,7 +41,7 @@ REMEDIES = {
     "SM112",
     Severity.WARNING,
     sentence="Each byte written to {device} costs {cost} disk bytes ({ideal} with full stripes): "
-    "{written} written become {done} at its members.",
+    "its members read and write {done} for {written} written.",
     caveat="The counters do not show how much partial stripes cost: {reason}. {doubt}",
     advice="Write larger or sequential requests and commit (fsync) less often, or use RAID10 (2 "
     "disk bytes per byte written).",
