@@ -1,7 +1,7 @@
 """
 The errors stackmap raises on purpose; each message says what failed and where.
 
-The command line prints a ``StackmapError`` as one line. Any other exception is
+The command line prints a ``StackmapError`` as one line (``PlanRefused``: one per reason). Any other exception is
 a bug and keeps its traceback.
 """
 
@@ -15,6 +15,11 @@ class StackmapError(Exception):
     """An expected failure; the message is one line that says what to do."""
 
     exit_code: ClassVar[int] = 1
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines to print, not escaped."""
+        return (str(self),)
 
 
 class SourceError(StackmapError):
@@ -62,9 +67,21 @@ class LayoutError(StackmapError):
 
 
 class PlanRefused(StackmapError):
-    """No safe way to the requested layout is known."""
+    """No safe way to the requested layout is known; *reasons*: one per line below the message."""
 
     exit_code = 3
+
+    def __init__(self, message: str, reasons: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+
+    def __str__(self) -> str:
+        return "\n".join((super().__str__(), *self.reasons))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message and the reasons, not escaped."""
+        return (super().__str__(), *self.reasons)
 
 
 class TargetRefused(StackmapError):

@@ -98,4 +98,4 @@ def _ways(context: PlanContext) -> tuple[tuple[Outcome, ...], str]:
         return (), str(refusal)
     if any(each.plan is not None for each in found):
         return found, ""
-    return found, refusals(found)
+    return found, "; ".join(refusals(found))

@@ -186,7 +186,7 @@ def _run() -> None:
     try:
         stackmap(prog_name="stackmap")
     except StackmapError as error:
-        tell(str(error))
+        tell(*error.lines)
         sys.exit(error.exit_code)
     except OSError as error:
         tell(f"{error.filename or STDOUT}: {error.strerror or error}")

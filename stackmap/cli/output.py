@@ -21,10 +21,12 @@ LINES_AT_ONCE = 10_000
 CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 
-def tell(message: str) -> None:
-    """Print *message* on stderr, in one line that cannot control a terminal."""
+def tell(message: str, *details: str) -> None:
+    """Print *message* and *details* on stderr, each in one line that cannot control a terminal."""
     clear = CLEAR if sys.stderr.isatty() else ""
     click.echo(f"{clear}stackmap: {safe(message)}", err=True)
+    for detail in details:
+        click.echo(f"  {safe(detail)}", err=True)
 
 
 def width() -> int:

@@ -56,10 +56,8 @@ def command(
     if as_json:
         click.echo(json.dumps(plan_json(context, found)))
     if not any(each.plan for each in found):
-        raise PlanRefused(
-            plan.refusal(context, found)
-            if found
-            else f"{name} cannot be converted by {way}: see the methods in `man stackmap-plan`"
-        )
+        if not found:
+            raise PlanRefused(f"method {way} does not apply to {name}; see stackmap-plan(8)")
+        raise plan.refusal(context, found)
     if not as_json:
         click.echo(as_text(plan.document(context, found[0], found[1:])), nl=False)

@@ -11,6 +11,7 @@ from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Lis
 from stackmap.document.describe import layout as described
 from stackmap.document.templates import title
 from stackmap.document.wording import listed, plural
+from stackmap.errors import PlanRefused
 from stackmap.model.raid import Layout
 
 ROLL_BACK = (
@@ -61,9 +62,12 @@ def unchanged(context: PlanContext) -> str:
     return f"Nothing to do: {_title(context)} is already {_layout(context.target.layout)}."
 
 
-def refusal(context: PlanContext, found: Sequence[Outcome]) -> str:
-    """Return in one line why there is no plan."""
-    return f"{_title(context)} to {context.request.level}: {refusals(found)}"
+def refusal(context: PlanContext, found: Sequence[Outcome]) -> PlanRefused:
+    """Return why there is no plan: one line, or one per reason."""
+    wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(found)
+    if len(reasons) == 1:
+        return PlanRefused(f"{wanted}: {reasons[0]}")
+    return PlanRefused(f"{wanted}: no method fits", reasons)
 
 
 def _title(context: PlanContext) -> str:

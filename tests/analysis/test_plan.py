@@ -630,7 +630,7 @@ def test_a_snapshot_is_in_the_way_of_every_way():
     snap = Device("dm-30", Kind.SNAPSHOT, "", label="vg/snap", target="snapshot", state="active")
     context = lv_context("raid5", 4, "raid6", more=([snap], [Edge("dm-30", "dm-9", Role.ORIGIN)]))
 
-    with pytest.raises(PlanRefused, match="it has snapshots"):
+    with pytest.raises(PlanRefused, match="the stack has snapshots"):
         outcomes(context)
 
 

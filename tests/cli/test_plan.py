@@ -88,18 +88,28 @@ def test_the_present_layout_is_nothing_to_do():
     [
         (["vm-disk1", "--to", "raid6"], "PVs on separate disks"),
         (["vm-disk1", "--to", "raid10:members=6"], "PVs on separate disks"),
-        (["vm-disk1", "--to", "raid10", "--way", "grow"], "cannot be converted by"),
+        (["vm-disk1", "--to", "raid10", "--way", "grow"], "method grow does not apply to"),
         (["vghdd", "--to", "raid10"], "not 2"),
         (["sda", "--to", "raid10"], "neither an LV"),
         (["vm-disk1", "--to", "raid10", "--onto", "sda"], "free extents each"),
     ],
 )
-def test_what_is_refused_says_why_in_one_line(words, why):
+def test_what_is_refused_says_why(words, why):
     message, status = refused(*words)
 
     assert why in message
     assert REFUSED == status
-    assert "\n" not in message
+
+
+def test_each_reason_has_its_line():
+    """With one method asked for there is one reason, in the line of the error."""
+    several = said("vm-disk1", "--to", "raid6").exception.lines
+    one = said("vm-disk1", "--to", "raid10", "--way", "mirror").exception.lines
+
+    assert several[0] == "vghdd/vm-disk1 (dm-8) to raid6: no method fits"
+    assert [line.partition(":")[0] for line in several[1:]] == ["mirror", "convert", "copy"]
+    assert len(one) == 1
+    assert "raid10: mirror: supports only" in one[0]
 
 
 def test_without_lvms_report_it_is_refused():

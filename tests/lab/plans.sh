@@ -54,12 +54,12 @@ loaded() {
     echo "$SECONDS s: $1"
 }
 
-# refused CASE NAME LAYOUT OPTIONS...: the status and the one line
+# refused CASE NAME LAYOUT OPTIONS...: the status, and the lines that say why as one
 refused() {
     local case=$1 name=$2 layout=$3 status=0; shift 3
     udevadm settle
     ${as:-} stackmap plan "$name" --to "$layout" "$@" > /tmp/out 2> /tmp/err || status=$?
-    echo "$case $status $(wc -l < /tmp/err) $(wc -c < /tmp/out) $(cat /tmp/err)" >> refusals.txt
+    echo "$case $status $(wc -l < /tmp/err) $(wc -c < /tmp/out) $(tr '\n' ' ' < /tmp/err)" >> refusals.txt
     echo "$SECONDS s: $case refused ($status): $(cat /tmp/err)"
 }
 as=

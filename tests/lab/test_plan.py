@@ -78,7 +78,7 @@ BARE = {"raid5-raid10", "raid10-raid5", "raid10-striped", "raid1-linear"}
 OFFLINE = {case for _, case in EACH if case.endswith("-copy")}
 
 REFUSED = {
-    "snapshots": (3, "it has snapshots"),
+    "snapshots": (3, "has snapshots"),
     "unsynced": (3, "--nosync"),
     "syncing": (3, "resync"),
     "cache-reshape": (3, "raid6:layout=ls_6 needs none"),
@@ -219,7 +219,7 @@ def test_no_two_members_share_a_disk(followed):
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_must_be_refused_is(lab, case, kernel):
-    """By status 3 and one line that says why; nothing is printed that could be pasted."""
+    """By status 3 and a line per reason; nothing is printed that could be pasted."""
     out = lab("plan-refused", kernel=kernel, **BOOT)
     told = {}
     for line in (out / "refusals.txt").read_text().splitlines():
@@ -228,7 +228,7 @@ def test_what_must_be_refused_is(lab, case, kernel):
     status, lines, printed, why = told[case]
 
     assert REFUSED[case][0] == status, why
-    assert (1, 0) == (lines, printed) if status else lines == 0
+    assert lines >= 1 and printed == 0 if status else lines == 0
     assert REFUSED[case][1] in why
 
 

@@ -195,14 +195,15 @@ def test_the_change_is_significant(lab, case, kernel):
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_must_be_refused_is(lab, case, kernel):
-    """By status 3 and one line that says why; nothing is printed that could be pasted."""
+    """By status 3 and a line per reason; nothing is printed that could be pasted."""
     lines = (
         (lab("plan-md-refused", kernel=kernel, **BOOT) / "refusals.txt").read_text().splitlines()
     )
     told = {name: rest for name, *rest in (line.split(" ", 4) for line in lines)}
     status, said, printed, why = told[case]
 
-    assert ("3", "1", "0") == (status, said, printed), why
+    assert ("3", "0") == (status, printed), why
+    assert int(said) >= 1, why
     assert REFUSED[case] in why
 
 

@@ -52,7 +52,9 @@ def require_no_snapshots(context: PlanContext) -> None:
     for name in context.topology.with_all_above(context.target.name):
         device = context.topology[name]
         if device.kind is Kind.SNAPSHOT or device.target in ("snapshot-origin", "snapshot-merge"):
-            raise PlanRefused(f"it has snapshots ({device.title}): remove or copy them first")
+            raise PlanRefused(
+                f"the stack has snapshots ({device.title}): remove or copy them first"
+            )
         if device.target.startswith("vdo"):
             raise PlanRefused(f"{device.title} is VDO, and a conversion below it was not tested")
 

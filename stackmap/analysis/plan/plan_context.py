@@ -123,7 +123,7 @@ def target(topology: Topology, names: list[str]) -> Device:
         device = topology[next(iter(below))]
     if lowest is None:
         raise PlanRefused(
-            f"{topology[tops[0]].title} is neither an LV nor an md array, and uses none"
+            f"{topology[tops[0]].title} is neither an LV nor an md array, and is built on none"
         )
     return lowest
 

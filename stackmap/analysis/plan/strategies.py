@@ -67,12 +67,12 @@ def outcomes(context: PlanContext) -> list[Outcome]:
     return sorted(found, key=_rank)
 
 
-def refusals(found: Iterable[Outcome]) -> str:
+def refusals(found: Iterable[Outcome]) -> tuple[str, ...]:
     """Return why no strategy applies: each reason once, after the strategies it applies to."""
     names: dict[str, list[str]] = {}
     for each in found:
         names.setdefault(each.refused, []).append(each.strategy.name)
-    return "; ".join(f"{', '.join(several)}: {why}" for why, several in names.items())
+    return tuple(f"{', '.join(several)}: {why}" for why, several in names.items())
 
 
 def is_current_layout(context: PlanContext) -> bool:
