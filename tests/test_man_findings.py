@@ -9,8 +9,9 @@ import pytest
 
 from stackmap.analysis.findings.rule import LIGHT
 from stackmap.analysis.findings.rules import RULES
-from stackmap.document.findings import rules_document, threshold
+from stackmap.document.findings import rules_document
 from stackmap.document.templates import UNITS
+from stackmap.document.thresholds import FULLNESS, RULE_WORDS, WORDS, threshold
 from stackmap.render.terminal import Style, render_text
 from tests.test_man import MAN, plain
 
@@ -71,8 +72,9 @@ def test_each_id_has_its_section(rule):
     for words in (rule.sentence, rule.caveat, rule.expected, rule.reason):
         assert printed(words) in text
     for name in rule.thresholds:
-        # Those of all warnings of a cost are at the top.
-        assert threshold(rule, name) in (" ".join(PAGE.split()) if name in LIGHT else text)
+        # Those of all warnings of a cost and of full pools are at the top.
+        shared = name in LIGHT or name in FULLNESS
+        assert threshold(rule, name) in (" ".join(PAGE.split()) if shared else text)
 
 
 def test_rules_are_listed_with_their_sources():
@@ -104,5 +106,7 @@ def test_ids_and_names_are_unique():
 
 @pytest.mark.parametrize("rule", RULES, ids=IDS)
 def test_thresholds_have_units(rule):
-    """Each threshold can be printed."""
+    """Each threshold can be printed, and no words are for a threshold that the rule does not have."""
     assert {unit for _, unit in rule.thresholds.values()} <= set(UNITS)
+    assert RULE_WORDS.get(rule.id, {}).keys() <= rule.thresholds.keys()
+    assert rule.thresholds.keys() <= WORDS.keys() | RULE_WORDS.get(rule.id, {}).keys()

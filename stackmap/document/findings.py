@@ -11,8 +11,9 @@ from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
-from stackmap.document.templates import filled, shown, title, words_of
+from stackmap.document.templates import figure, filled, shown, title, words_of
 from stackmap.document.templates import label as evidence_label
+from stackmap.document.thresholds import threshold
 from stackmap.document.wording import plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
@@ -199,11 +200,6 @@ def rules_document(rules: Iterable[Rule]) -> list[doc.Part]:
     ]
 
 
-def threshold(rule: Rule, name: str) -> str:
-    """Return a threshold of *rule* with its unit: ``low queue 2.0``."""
-    return f"{name.replace('_', ' ')} {_figure(*rule.thresholds[name])}"
-
-
 def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
     """Return the card of *finding*: what, the caveat, the advice, the evidence; *number*: its anchor."""
     rule, tone = finding.rule, str(finding.severity)
@@ -245,7 +241,7 @@ def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
         (
             evidence_label(name, finding.rule.id),
             title(topology, it.device),
-            _figure(it.value, it.unit),
+            figure(it.value, it.unit),
         )
         for name, it in finding.observed.evidence.items()
     )
@@ -256,7 +252,3 @@ def _evidence(topology: Topology, finding: Finding, number: int) -> doc.Table:
         words=2,
         caption=f"Source of the rule: {finding.rule.source}",
     )
-
-
-def _figure(value: float, unit: str) -> str:
-    return f"{shown(value, unit)}×" if unit == "times" else shown(value, unit)

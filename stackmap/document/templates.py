@@ -79,6 +79,16 @@ def shown(value: float, unit: str) -> str:
     return UNITS[unit](value)
 
 
+def figure(value: float, unit: str) -> str:
+    """
+    Return *value* with its unit or ×.
+
+    >>> figure(1.25, "times")
+    '1.25×'
+    """
+    return f"{shown(value, unit)}×" if unit == "times" else shown(value, unit)
+
+
 OPTIONAL = re.compile(r"\[([^]]*\{(\w+)\}[^]]*)\]")
 
 
