@@ -14,10 +14,13 @@ from operator import mul
 from stackmap.analysis.workload_mix import FEW, mixed
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, NONE, Flow, Load
+from stackmap.model.load_table import LoadTable, sum_of_tables
 from stackmap.model.target_status import StatusReading
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
 MAX_HELD = 1_000  # loads not yet added up: some 1 MB
+
+Part = tuple[Mapping[str, Load], float]  # loads and their weight
 
 
 @dataclass(slots=True)
@@ -48,7 +51,7 @@ class Average:
 
     def _begin(self) -> None:
         """Discard all intervals so far: a better source of rates came."""
-        self._sums: dict[str, Load] | None = None
+        self._sums: Mapping[str, Load] | None = None
         self._held: dict[int, Held] = {}  # by the identity of the loads
         self._size = 0
         self._weight = 0.0
@@ -105,18 +108,22 @@ class Average:
         if whole is not None and self.count > 1:
             yield replace(whole, summary=True)
 
-    def _summed(self) -> dict[str, Load]:
+    def _summed(self) -> Mapping[str, Load]:
         """Return the sums of the devices that every interval has; in a text, of all devices."""
-        every = [held.loads.keys() for held in self._held.values()]
+        parts: list[Part] = [(held.loads, held.weight) for held in self._held.values()]
         if self._sums is not None:
-            every.append(self._sums.keys())
+            parts.insert(0, (self._sums, 1.0))
+        parts = _tables_joined(parts)
+        if len(parts) == 1 and parts[0][1] == 1.0:
+            return parts[0][0]
+        every = [loads.keys() for loads, _ in parts]
         if not every:
             return {}
         union = dict.fromkeys(name for names in every for name in names)
         if self._is_text():
-            return {name: self._sum_of(name) for name in union}
+            return {name: _sum_of(name, parts) for name in union}
         shared = frozenset(every[0]).intersection(*every[1:])
-        return {name: self._sum_of(name) for name in union if name in shared}
+        return {name: _sum_of(name, parts) for name in union if name in shared}
 
     def _is_text(self) -> bool:
         return self._last is not None and self._last.seconds is None
@@ -128,15 +135,24 @@ class Average:
         sizes = {len(held.loads) for held in self._held.values()} | {len(self._summed())}
         return len(sizes) > 1
 
-    def _sum_of(self, name: str) -> Load:
-        weights: dict[int, tuple[Load, float]] = {}
-        for held in self._held.values():
-            load = held.loads.get(name, IDLE)
-            weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + held.weight
-        before = [] if self._sums is None else [(self._sums.get(name, IDLE), 1.0)]
-        if all(load is IDLE for load, _ in (*before, *weights.values())):
-            return IDLE
-        return _weighted([*before, *weights.values()])
+
+def _tables_joined(parts: list[Part]) -> list[Part]:
+    """Return *parts* with the tables among them added up, if they can be."""
+    tables = [(loads, weight) for loads, weight in parts if isinstance(loads, LoadTable)]
+    joined = sum_of_tables(tables) if tables else None
+    if joined is None:
+        return parts
+    return [*(part for part in parts if not isinstance(part[0], LoadTable)), (joined, 1.0)]
+
+
+def _sum_of(name: str, parts: Sequence[Part]) -> Load:
+    weights: dict[int, tuple[Load, float]] = {}
+    for loads, weight in parts:
+        load = loads.get(name, IDLE)
+        weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + weight
+    if all(load is IDLE for load, _ in weights.values()):
+        return IDLE
+    return _weighted([*weights.values()])
 
 
 def _rank(interval: Interval) -> int:

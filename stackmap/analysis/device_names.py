@@ -9,6 +9,7 @@ from dataclasses import replace
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load
+from stackmap.model.load_table import LoadTable
 from stackmap.model.topology import Topology
 
 _MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")  # device-mapper's escape
@@ -98,6 +99,7 @@ class Names:
         self._aliases = aliases(topology)
         self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
+        self._names: dict[str, str | None] = {}  # of words that came
 
     def resolved(self, interval: Interval) -> Interval:
         """Return *interval* with its loads under kernel names; unknown names are kept."""
@@ -113,17 +115,28 @@ class Names:
         seen = self._resolved.get(id(printed))
         if seen is not None:
             return seen[1:]
-        means = {word: kernel_name(word, self._aliases) for word in printed}
+        means = {word: self._name(word) for word in printed}
         strangers = [word for word, name in means.items() if name is None]
         loads = printed
         if any(name != word for word, name in means.items() if name is not None):
-            loads = {means[word] or word: load for word, load in printed.items()}
+            names = [means[word] or word for word in printed]
+            if isinstance(printed, LoadTable):
+                loads = printed.renamed(names)
+            else:
+                loads = dict(zip(names, printed.values(), strict=True))
         if self._size > MAX_LOADS:
             self._resolved.clear()
             self._size = 0
         self._resolved[id(printed)] = printed, loads, strangers
         self._size += len(loads)
         return loads, strangers
+
+    def _name(self, word: str) -> str | None:
+        if word not in self._names:
+            if len(self._names) > MAX_STRANGERS:
+                self._names.clear()
+            self._names[word] = kernel_name(word, self._aliases)
+        return self._names[word]
 
 
 def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:

@@ -8,17 +8,23 @@ looked up by name and become a ``TableLayout``, which turns rows into loads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import repeat
 from math import isfinite
+from operator import mul
 
-from stackmap.model.load import NONE, Flow, Load
+from stackmap.model.load import NONE, Load, plus
+from stackmap.model.load_table import FIGURES, LoadTable, Row, load_of
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
 from stackmap.sources.statistics.rounding import refined
 
 # Units in the names of size columns: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
+
+Figures = Sequence[float | None]  # of one column
+Columns = Sequence[Figures]
 
 READ, WRITE, DISCARD, FLUSH, COMBINED = "read", "write", "discard", "flush", "whole"
 FLOWS = (READ, WRITE, DISCARD, FLUSH, COMBINED)
@@ -129,21 +135,19 @@ class FlowColumns:
     unit: float = 1.0  # of bytes
     size_unit: float = 1.0
 
-    def flow(self, row: Sequence[float | None]) -> Flow:
-        """Return the flow in *row*."""
-        ios = None if self.ios is None else row[self.ios]
-        merges = None if self.merges is None else row[self.merges]
-        size = None if self.bytes is None else row[self.bytes]
-        mean = None if self.size is None else row[self.size]
-        if size is not None and ios is not None and mean is not None:
-            ios, size = refined(ios, size, mean, self.unit, self.size_unit)
-        elif size is not None:
-            size *= self.unit
-        elif self.size is not None:
-            size = _product(ios, row[self.size], self.size_unit)
-        return Flow(
-            ios, merges, size, None if self.await_ is None else _product(ios, row[self.await_])
-        )
+    def figures(self, columns: Columns, absent: Figures, *, known: bool) -> list[Figures]:
+        """Return requests, merges, bytes and wait of all rows; *known*: each has all figures."""
+        places = self.ios, self.merges, self.bytes, self.await_, self.size
+        ios, merges, size, wait, mean = (absent if i is None else columns[i] for i in places)
+        sent = ios
+        if size is not absent or (mean is not absent and ios is not absent):
+            usual = known and absent not in (ios, size, mean)
+            function: Callable[..., tuple[float | None, float | None]] = refined if usual else _sent
+            pairs = map(function, ios, size, mean, repeat(self.unit), repeat(self.size_unit))
+            sent, size = zip(*pairs, strict=True)
+        if wait is not absent:
+            wait = absent if ios is absent else [*map(mul if known else _product, sent, wait)]
+        return [absent if ios is absent else sent, merges, size, wait]
 
 
 class TableLayout:
@@ -186,48 +190,63 @@ class TableLayout:
             notes.append("bytes written include discards: the text has one column for both")
         return tuple(notes)
 
-    def load(self, row: Sequence[float | None]) -> Load:
+    def load(self, row: Row) -> Load:
         """Return the load in *row*; None in it is a figure that was cut off."""
-        read = NONE if self._read is None else self._read.flow(row)
-        write = NONE if self._write is None else self._write.flow(row)
-        busy = None if self._busy is None else row[self._busy]
-        return Load(
-            read=read,
-            write=write,
-            discard=NONE if self._discard is None else self._discard.flow(row),
-            flush=NONE if self._flush is None else self._flush.flow(row),
-            whole=None if self._whole is None else self._combined(self._whole, row, read, write),
-            aqu=None if self._aqu is None else row[self._aqu],
-            busy=None if busy is None else busy / 100,
+        fields, rows = self.figures([(figure,) for figure in row], known=False)
+        return load_of(fields, rows[0])
+
+    def table(self, rows: Mapping[str, Row]) -> LoadTable:
+        """Return the loads in *rows*, in which each figure is known."""
+        fields, found = self.figures([*zip(*rows.values(), strict=True)], known=True)
+        return LoadTable(
+            fields, dict(zip(rows, found, strict=True)), partial=self._whole is not None
         )
 
-    def _combined(
-        self, whole: FlowColumns, row: Sequence[float | None], read: Flow, write: Flow
-    ) -> Flow | None:
-        """Return the figures that only the combined columns have; None without any."""
-        both = read + write
-        said = whole.flow(row)
-        ios = both.ios if whole.ios is None else said.ios
-        mean = None if whole.size is None else row[whole.size]
-        size = said.bytes
-        if whole.bytes is None and both.bytes is not None:
-            size = self._refined_bytes(whole, ios, both.bytes, mean)
-        elif whole.bytes is None and mean is not None:
-            size = _product(ios, mean, whole.size_unit)
-        wait = None
-        if whole.await_ is not None and both.wait is None:
-            wait = _product(ios, row[whole.await_])
-        found = Flow(said.ios, said.merges, size, wait)
-        return None if found == NONE else found
+    def figures(self, columns: Columns, *, known: bool) -> tuple[tuple[int, ...], list[Row]]:
+        """Return the places of figures in a load (``LoadTable``), and the figures of each row of *columns*."""
+        absent: Figures = (None,) * (len(columns[0]) if columns else 1)
+        each = [
+            [absent] * len(FIGURES) if flow is None else flow.figures(columns, absent, known=known)
+            for flow in (self._read, self._write, self._discard, self._flush)
+        ]
+        found = [column for flow in each for column in flow]
+        found += self._combined(columns, absent, each[0], each[1])
+        aqu, busy = (absent if i is None else columns[i] for i in (self._aqu, self._busy))
+        found += [aqu, busy if busy is absent else [x if x is None else x / 100 for x in busy]]
+        fields = tuple(place for place, column in enumerate(found) if column is not absent)
+        rows = zip(*(found[place] for place in fields), strict=True)
+        return fields, [*rows] or [()] * len(absent)
 
-    def _refined_bytes(
-        self, whole: FlowColumns, ios: float | None, both: float, mean: float | None
+    def _combined(
+        self, columns: Columns, absent: Figures, read: Sequence[Figures], write: Sequence[Figures]
+    ) -> list[Figures]:
+        """Return the figures that only the combined columns have."""
+        whole = self._whole
+        if whole is None:
+            return [absent] * len(FIGURES)
+        both_ios, _, both_size, both_wait = (
+            [*map(plus, *pair)] for pair in zip(read, write, strict=True)
+        )
+        ios, merges, size, wait = whole.figures(columns, absent, known=False)
+        sent = both_ios if ios is absent else ios
+        if whole.bytes is None and whole.size is not None:
+            size = [*map(self._bytes_by_mean, sent, both_size, columns[whole.size])]
+        if whole.await_ is not None:
+            each = zip(both_wait, sent, columns[whole.await_], strict=True)
+            wait = [_product(count, mean) if both is None else None for both, count, mean in each]
+        return [ios, merges, size, wait]
+
+    def _bytes_by_mean(
+        self, ios: float | None, both: float | None, mean: float | None
     ) -> float | None:
         """Return the bytes of reads and writes by their mean size; None if their own columns are as precise."""
+        mean_unit = self._whole.size_unit if self._whole else 1.0
+        if both is None:
+            return _product(_product(ios, mean), mean_unit)
         unit = self._read.unit if self._read else 1.0
         if ios is None or mean is None or self._discard is not None:  # its mean has discards, too
             return None
-        _, size = refined(ios, both / unit, mean, unit, whole.size_unit, terms=2)
+        _, size = refined(ios, both / unit, mean, unit, mean_unit, terms=2)
         return None if size == both else size
 
     def _columns_of(self, flow: str, index: Mapping[tuple[str, str], int]) -> FlowColumns:
@@ -261,11 +280,17 @@ def is_plausible(load: Load) -> bool:
     )
 
 
-def _product(*factors: float | None) -> float | None:
+def _sent(
+    ios: float | None, size: float | None, mean: float | None, unit: float, mean_unit: float
+) -> tuple[float | None, float | None]:
+    """Return requests and bytes of a row in which a figure may be missing."""
+    if size is None:
+        return ios, _product(_product(ios, mean), mean_unit)
+    if ios is None or mean is None:
+        return ios, size * unit
+    return refined(ios, size, mean, unit, mean_unit)
+
+
+def _product(one: float | None, other: float | None) -> float | None:
     """Return the product; None if a factor is."""
-    product = 1.0
-    for factor in factors:
-        if factor is None:
-            return None
-        product *= factor
-    return product
+    return None if one is None or other is None else one * other

@@ -18,8 +18,7 @@ from stackmap.errors import InputError, ParseError
 from stackmap.model.interval import Interval
 from stackmap.sources import diskstats
 from stackmap.sources.diskstats import Sample
-from stackmap.sources.statistics.headings import heading
-from stackmap.sources.statistics.report_builder import MAX_DEVICES
+from stackmap.sources.statistics.headings import MAX_DEVICES, heading
 from stackmap.sources.statistics.text_lines import Lines
 
 # How a line begins: the time of a sample, a device.

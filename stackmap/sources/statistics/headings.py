@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import Load
+from stackmap.model.load_table import LoadTable
 from stackmap.model.table_headings import (
     IOSTAT_DEVICE,
     MAX_HEADING_WORDS,
@@ -26,6 +27,9 @@ from stackmap.sources.statistics.numbers import is_fraction, parse_numbers, pars
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
 CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
+
+MAX_DEVICES = 40_000  # of a report, twice those of the largest hosts
+MAX_IDLE = 10_000  # lines that are kept
 
 
 class Row(NamedTuple):
@@ -61,6 +65,11 @@ class Heading:
     rest: tuple[str, ...] = ()
 
     @property
+    def begins_report(self) -> bool:
+        """Whether a report begins with it, whatever precedes it."""
+        return not (self.sar or self.continues or self.rest)
+
+    @property
     def continues(self) -> bool:
         """Whether it is a later table of the current report."""
         return self.name_last and not self.sar and self.layout.names[0] in CONTINUATION_COLUMNS
@@ -85,6 +94,35 @@ class Heading:
     def load(self, row: Row) -> Load:
         """Return the load in *row*."""
         return self.layout.load(row.values) if any(row.values) else self.layout.idle_load
+
+    def table(self, lines: Sequence[str], idle: dict[str, str]) -> LoadTable | None:
+        """
+        Return the loads in *lines* if each is an ordinary row of another device, else None.
+
+        *idle* has the names in lines without a figure but 0, and is added to: most lines of a
+        large host repeat so.
+        """
+        if self.name_last:
+            return None
+        zeros = (0.0,) * self.layout.width
+        rows: dict[str, Sequence[float]] = {}
+        for line in lines:
+            name = idle.get(line)
+            if name is not None:
+                rows[name] = zeros
+                continue
+            words = line.split()
+            row = parse_plain_numbers(words[1:]) if len(words) > self.layout.width else None
+            if row is None or len(row) != self.layout.width or not may_name(words[0]):
+                return None
+            name = words[0]
+            if any(row):
+                rows[name] = row
+            else:
+                rows[name] = zeros
+                if len(idle) < MAX_IDLE:
+                    idle[line] = name
+        return self.layout.table(rows) if 0 < len(lines) == len(rows) <= MAX_DEVICES else None
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""

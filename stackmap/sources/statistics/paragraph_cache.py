@@ -8,10 +8,11 @@ time; one without any known line (processors) stays empty below the same heading
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stackmap.model.load import Load
-from stackmap.sources.statistics.headings import Heading, Row
+from stackmap.sources.statistics.headings import Heading
 
 MAX_CACHED = 8 << 20  # bytes of paragraphs; their loads take about four times that
 ENTRY_COST = 500  # bytes of an entry without its text
@@ -22,15 +23,14 @@ class ParsedParagraph:
     """
     The content of a paragraph, and the state after it.
 
-    ``lines``: their number, including the blank one after them. ``heading`` and
-    ``rows``: in force below it. ``loads``: shared by all reports with this table
-    and never changed; None without a table.
+    ``lines``: their number, including the blank one after them. ``heading``: in force
+    below it. ``loads``: shared by all reports with this table and never changed; None
+    without a table.
     """
 
     lines: int
     heading: Heading | None
-    rows: dict[str, tuple[Row, Load]]
-    loads: dict[str, Load] | None = None
+    loads: Mapping[str, Load] | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -7,7 +7,7 @@ time, a banner, or a device that the report already has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from stackmap.errors import InputError
@@ -16,16 +16,13 @@ from stackmap.model.load import NONE, Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 from stackmap.model.table_headings import QUOTE_MARKS
 from stackmap.sources.statistics.columns import is_plausible
-from stackmap.sources.statistics.headings import Heading, Row
+from stackmap.sources.statistics.headings import MAX_DEVICES, Heading, Row
 from stackmap.sources.statistics.line_types import instant
 from stackmap.sources.statistics.numbers import is_rounded
 
 APPROXIMATE = "the input was printed with --human: figures are rounded to one decimal"
 SINCE_BOOT = "the first report of iostat: averages since boot, unless it ran with -y"
 EXTREMES = "extremes of each column separately, not of one instant"
-
-
-MAX_DEVICES = 40_000  # of a report, twice those of the largest hosts
 
 
 @dataclass(slots=True)
@@ -37,18 +34,23 @@ class TextReport:
     seconds: float | None = None
     since_boot: bool = False
     summary: bool = False
-    loads: dict[str, Load] = field(default_factory=dict)
-    loads_shared: bool = False  # other reports have the same dict
+    own: dict[str, Load] = field(default_factory=dict)
+    shared: Mapping[str, Load] | None = None  # with other reports; then there are no own ones
     machine: Machine = UNKNOWN_MACHINE
     notes: dict[str, None] = field(default_factory=dict)  # a set that keeps its order
     events: list[str] = field(default_factory=list)
 
+    @property
+    def loads(self) -> Mapping[str, Load]:
+        """The loads by device name."""
+        return self.own if self.shared is None else self.shared
+
     def add(self, name: str, load: Load) -> None:
         """Add a row's load, joined with that of an earlier table of this report."""
-        if self.loads_shared:
-            self.loads, self.loads_shared = dict(self.loads), False
-        known = self.loads.get(name)
-        self.loads[name] = load if known is None else _merge(known, load)
+        if self.shared is not None:
+            self.own, self.shared = dict(self.shared), None
+        known = self.own.get(name)
+        self.own[name] = load if known is None else _merge(known, load)
 
     def add_checked(self, name: str, load: Load) -> None:
         """Add a row's load; if no device can have it, add an unknown load and an event."""
@@ -131,10 +133,10 @@ class ReportBuilder:
             raise InputError(f"refused: more than {MAX_DEVICES} devices in one report")
         return report
 
-    def table(self, heading: Heading, loads: dict[str, Load], notes: Iterable[str]) -> None:
-        """Take a whole table that begins a report, from the cache."""
+    def table(self, heading: Heading, loads: Mapping[str, Load], notes: Iterable[str]) -> None:
+        """Take a whole table that begins a report."""
         report = self._begin(heading)
-        report.loads, report.loads_shared = loads, True
+        report.shared = loads
         report.note(notes)
         self._seen = set(loads)
 

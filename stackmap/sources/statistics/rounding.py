@@ -24,6 +24,10 @@ def refined(
     figures in other units than their names say: one is replaced only within its rounding.
     """
     size = shown * unit
+    if requests > 0 and abs(size / requests / mean_unit - mean) <= HALF:  # of most rows
+        return requests, size
+    if not (requests or shown or mean):
+        return requests, size
     half = _half(requests, shown, mean)
     if half == HALF and min(requests, shown, mean) > PRECISE:
         return requests, size

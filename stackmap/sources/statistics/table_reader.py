@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
 from stackmap.model.table_headings import IOSTAT_DEVICE, MAX_PREFIX_WORDS, SAR_DEVICE
 from stackmap.sources.statistics import line_types
 from stackmap.sources.statistics.columns import COLUMNS
@@ -23,9 +22,7 @@ from stackmap.sources.statistics.wrapped_rows import WrappedRow
 
 TITLES = (*IOSTAT_DEVICE, SAR_DEVICE)
 
-# Limits of the caches; a long text repeats its headings and rows.
-MAX_HEADINGS = 100
-MAX_ROWS = 10_000
+MAX_HEADINGS = 100  # that are kept; a long text repeats its own
 
 
 def read(lines: Lines, on_unknown_line: Callable[[str], bool]) -> Iterator[Interval]:
@@ -45,7 +42,7 @@ def read(lines: Lines, on_unknown_line: Callable[[str], bool]) -> Iterator[Inter
         if lines.ended:
             tables.end_paragraph(lines.paragraph)
             while tables.settled:
-                known = lines.take_cached(tables.cache, tables.heading)
+                known = lines.take_whole(tables.known)
                 if known is None:
                     break
                 lines.number += known.lines
@@ -62,10 +59,9 @@ class TableReader:
 
     def __init__(self) -> None:
         self.reports = ReportBuilder()
-        self.cache = ParagraphCache()
+        self._cache = ParagraphCache()
         self.heading: Heading | None = None
-        self._rows: dict[str, tuple[Row, Load]] = {}  # rows below it; idle devices repeat theirs
-        self._tables: dict[str, tuple[Heading, dict[str, tuple[Row, Load]]]] = {}
+        self._tables: dict[str, tuple[Heading, dict[str, str]]] = {}  # and their idle rows
         self._heading_above: Heading | None = None  # before this paragraph
         self._cacheable = True  # whether its beginning depends only on that heading
         self._reports_before = 0  # before this paragraph
@@ -81,17 +77,9 @@ class TableReader:
             self.reports.stamp(line.strip())  # one per report, and it can be nothing else
             return True
         if heading is not None and not self._pending:
-            known = self._rows.get(line)
-            if known is not None:
-                self.reports.row(*known, heading)
-                self._after_heading, self._after_row = False, True
-                return True
             row = heading.row(line.split())
             if row is not None:
-                load = heading.load(row)
-                self._row(row, load, heading)
-                if row.is_plain and not heading.sar and len(self._rows) < MAX_ROWS:
-                    self._rows[line] = row, load
+                self._row(row, heading)
                 return True
         words = line.split()
         if not words:
@@ -115,29 +103,40 @@ class TableReader:
         if not paragraph or not self._cacheable or not self.settled:
             return
         begun, report = self.reports.begun - self._reports_before, self.reports.current
-        if not begun and self.cache and self._unknown_lines == paragraph.count("\n") + 1:
+        if not begun and self._cache and self._unknown_lines == paragraph.count("\n") + 1:
             self._cache_paragraph(paragraph, None)
         if begun != 1 or self._unknown_lines or report is None or report.events or not report.loads:
             return
         first, _ = self._tables.get(paragraph[: paragraph.find("\n")], (None, None))
-        # A heading that always begins a report, whatever precedes it.
-        if first is not None and not (first.sar or first.continues or first.rest):
-            report.loads_shared = True
+        if first is not None and first.begins_report:
+            report.shared = report.own
             self._cache_paragraph(paragraph, report)
 
     def _cache_paragraph(self, paragraph: str, report: TextReport | None) -> None:
         told = ParsedParagraph(
             paragraph.count("\n") + 2,
             self.heading,
-            self._rows,
             None if report is None else report.loads,
             () if report is None else tuple(report.notes),
         )
-        self.cache.keep(self._heading_above, paragraph, told)
+        self._cache.keep(self._heading_above, paragraph, told)
+
+    def known(self, paragraph: str) -> ParsedParagraph | None:
+        """Return the content of a whole *paragraph* that came before or is one ordinary table."""
+        known = self._cache.get((self.heading, paragraph))
+        if known is not None:
+            return known
+        first, *rows = paragraph.split("\n")
+        heading, idle = self._table_below(first, without_quotes(first.split()))
+        table = heading.table(rows, idle) if heading and heading.begins_report else None
+        if table is not None:
+            known = ParsedParagraph(len(rows) + 2, heading, table)
+            self._cache.keep(self.heading, paragraph, known)
+        return known
 
     def repeat(self, told: ParsedParagraph) -> None:
         """Take a paragraph that is known, and the blank line after it."""
-        self.heading, self._rows = told.heading, told.rows
+        self.heading = told.heading
         if told.heading is not None and told.loads is not None:
             self.reports.table(told.heading, told.loads, told.notes)
 
@@ -146,8 +145,8 @@ class TableReader:
         self._pending.give_up(self.heading)
         self.reports.end()
 
-    def _row(self, row: Row, load: Load, heading: Heading) -> None:
-        self.reports.row(row, load, heading)
+    def _row(self, row: Row, heading: Heading) -> None:
+        self.reports.row(row, heading.load(row), heading)
         self._after_heading, self._after_row = False, True
 
     def _wrapped_row(self, row: Row, heading: Heading, lacking: str) -> None:
@@ -182,22 +181,29 @@ class TableReader:
         if self._after_heading and self.heading is not None:
             whole = join_wrapped(self.heading, words)
             if whole is not None:
-                self.heading, self._rows = whole, {}
+                self.heading = whole
                 return True
+        found, _ = self._table_below(line, words)
+        if found is None:
+            return False
+        self.heading = found
+        self.reports.heading(found)
+        self._after_heading = self._after_row = True
+        if found.rest:
+            self._take_flattened(found.rest, found)
+        return True
+
+    def _table_below(self, line: str, words: list[str]) -> tuple[Heading | None, dict[str, str]]:
+        """Return the heading that *line* is, None if it is none, and the idle rows below it so far."""
         if line not in self._tables:
             may_head = any(title in line for title in TITLES) or (words and words[0] in COLUMNS)
             found = heading(words) if may_head else None
             if found is None:
-                return False
+                return None, {}
             if len(self._tables) >= MAX_HEADINGS:
                 self._tables.clear()
             self._tables[line] = found, {}
-        self.heading, self._rows = self._tables[line]
-        self.reports.heading(self.heading)
-        self._after_heading = self._after_row = True
-        if self.heading.rest:
-            self._take_flattened(self.heading.rest, self.heading)
-        return True
+        return self._tables[line]
 
     def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
         """Take rows after their heading on one line, where a copy lost the line ends."""
@@ -208,7 +214,7 @@ class TableReader:
                 continue
             row = heading.row(words[max(start, index - MAX_PREFIX_WORDS) : index + width + 1])
             if row is not None and row.name == words[index]:
-                self._row(row, heading.load(row), heading)
+                self._row(row, heading)
                 start = index + width + 1
 
     # All else

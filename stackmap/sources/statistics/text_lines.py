@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from operator import length_hint
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +24,6 @@ TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 MANY_BLANKS = b"\n" * 64
 BLANKS = re.compile(rb"(?:\r?\n){3,}")
-Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
@@ -66,7 +65,7 @@ class Lines:
             for line in lines:
                 self.number += 1
                 yield line
-            # ``take_cached`` may have begun another paragraph meanwhile.
+            # ``take_whole`` may have begun another paragraph meanwhile.
             if self._lines is lines:
                 following = next(self._paragraphs, None)
                 if following is None:
@@ -83,9 +82,9 @@ class Lines:
         """Whether the last line ended a paragraph."""
         return not (self._returned or length_hint(self._lines))
 
-    def take_cached(self, known: Mapping[tuple[Key, str], Value], key: Key) -> Value | None:
+    def take_whole(self, known: Callable[[str], Value | None]) -> Value | None:
         """
-        After the end of a paragraph, take the next one if it is *known*, with its blank line.
+        After the end of a paragraph, take the next one if it is *known* whole, with its blank line.
 
         Blank lines before it are skipped. Its own lines are not counted in ``number``.
         """
@@ -95,7 +94,7 @@ class Lines:
             following = next(self._paragraphs, None)
         if following is None:
             return None
-        found = known.get((key, following.text)) if following.whole else None
+        found = known(following.text) if following.whole else None
         if found is None:
             self._begin(following)
         return found
