@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
@@ -20,6 +21,7 @@ _BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
 
 MAX_LOADS = 20_000  # kept as resolved: a long text repeats its reports
 MAX_STRANGERS = 10_000
+MAX_NAMES = 50_000  # remembered, more than a report may have
 
 
 def aliases(topology: Topology) -> dict[str, str]:
@@ -96,10 +98,10 @@ class Names:
     def __init__(self, topology: Topology) -> None:
         self.strangers: dict[str, int] = {}
         self.known = 0
-        self._aliases = aliases(topology)
+        known = aliases(topology)
+        self._name = lru_cache(MAX_NAMES)(lambda word: kernel_name(word, known))
         self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
-        self._names: dict[str, str | None] = {}  # of words that came
 
     def resolved(self, interval: Interval) -> Interval:
         """Return *interval* with its loads under kernel names; unknown names are kept."""
@@ -130,13 +132,6 @@ class Names:
         self._resolved[id(printed)] = printed, loads, strangers
         self._size += len(loads)
         return loads, strangers
-
-    def _name(self, word: str) -> str | None:
-        if word not in self._names:
-            if len(self._names) > MAX_STRANGERS:
-                self._names.clear()
-            self._names[word] = kernel_name(word, self._aliases)
-        return self._names[word]
 
 
 def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:

@@ -7,9 +7,8 @@ A row has the figures of ``LoadTable.fields``; a ``Load`` is made when one is as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import add
 
-from stackmap.model.load import NONE, Flow, Load, plus
+from stackmap.model.load import NONE, Flow, Load, total_of
 
 FLOWS = ("read", "write", "discard", "flush", "whole")
 FIGURES = ("ios", "merges", "bytes", "wait")
@@ -77,11 +76,13 @@ def sum_of_tables(parts: Sequence[tuple[LoadTable, float]]) -> LoadTable | None:
         return None
     if partial and any(table.rows.keys() != first.rows.keys() for table, _ in parts):
         return None
-    total: Callable[..., float | None] = plus if partial else add
-    sums: dict[str, Row] = {}
+    found: dict[str, list[Row]] = {}
     for table, weight in parts:
         for name, row in table.rows.items():
             part = row if weight == 1.0 else [x if x is None else x * weight for x in row]
-            known = sums.get(name)
-            sums[name] = part if known is None else [*map(total, known, part)]
+            found.setdefault(name, []).append(part)
+    total: Callable[..., float | None] = total_of if partial else sum
+    sums: dict[str, Row] = {
+        name: [*map(total, zip(*rows, strict=True))] for name, rows in found.items()
+    }
     return LoadTable(first.fields, sums, partial=partial)

@@ -68,15 +68,14 @@ def intervals(
 
 def _intervals(lines: Lines) -> Iterator[Interval]:
     strays = UnusedLines(lines)
-    found = False
     while (line := next(iter(lines), None)) is not None:
         lines.push_back(line)
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
-            found = found or bool(interval.loads)
+            strays.found = strays.found or bool(interval.loads)
             strays.in_a_row = 0
             yield interval
-    if not found:
+    if not strays.found:
         inferred = missing_header.intervals(strays.rows)
         yield from inferred
         if not inferred:
@@ -89,6 +88,7 @@ class UnusedLines:
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._stranger = ""
+        self.found = False  # a device's figures: then there is nothing to explain
         self.in_a_row = 0  # since the last interval
         self.rows: list[str] = []
 
@@ -97,13 +97,17 @@ class UnusedLines:
         self.in_a_row += 1
         if self.in_a_row > MAX_UNUSED_LINES:
             raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
+        if not self.found:
+            self._look_at(line)
+        return any(begins(line) for begins, _ in FORMATS)
+
+    def _look_at(self, line: str) -> None:
         if len(self.rows) < missing_header.ROWS and missing_header.is_row(line):
             self.rows.append(line)
         if not self._stranger:
             for pattern, meaning in OTHER_FORMATS:
                 if pattern.search(line):
                     self._stranger = f"line {self._lines.number}: {meaning}"
-        return any(begins(line) for begins, _ in FORMATS)
 
     def reason(self) -> str:
         """Return why nothing was found, and what to do."""

@@ -28,7 +28,7 @@ def refined(
         return requests, size
     if not (requests or shown or mean):
         return requests, size
-    half = _half(requests, shown, mean)
+    half = HALF if _has_cents(requests) else _half(requests, shown, mean)
     if half == HALF and min(requests, shown, mean) > PRECISE:
         return requests, size
     if requests > 0 and abs(size / requests / mean_unit - mean) <= half:
@@ -43,6 +43,11 @@ def refined(
     if worst == errors[1]:
         return requests, _within(size, half * unit * terms, requests * mean * mean_unit, others)
     return requests, size
+
+
+def _has_cents(figure: float) -> bool:
+    """Whether *figure* was surely printed with two decimals."""
+    return 1e-8 < figure * 10 % 1 < 1 - 1e-8
 
 
 def _half(*figures: float) -> float:
