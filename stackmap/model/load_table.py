@@ -66,9 +66,9 @@ _UNKNOWN: Row = [None] * len(FIGURES)
 
 def sum_of_tables(parts: Sequence[tuple[LoadTable, float]]) -> LoadTable | None:
     """
-    Return the sum of tables times their weights; None if it takes the loads themselves.
+    Return the sum of tables times their weights; None if the tables have different fields.
 
-    That is so if the tables have different fields. A device that a table lacks is idle there.
+    A device that a table lacks is idle there.
     """
     first = parts[0][0]
     partial = any(table.partial for table, _ in parts)
