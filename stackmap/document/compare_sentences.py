@@ -22,7 +22,7 @@ HEADLINES: dict[Headline, str] = {
     ("disk_bytes", LAST, "write"): "disk bytes per byte written",
     ("completed", LAST, "total"): "disk requests per request",
     ("requests", LAST, "total"): "disk requests per request, before merging",
-    ("write_cost", LAST, "write"): "disk requests per write, all causes",
+    ("write_cost", LAST, "write"): "disk requests per write, with reads",
     ("bytes", LAST, "total"): "data and parity at the disks per byte",
     ("await", TOP, "read"): "read await",
     ("await", TOP, "write"): "write await",

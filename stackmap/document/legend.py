@@ -7,7 +7,8 @@ from stackmap.document.blocks import Part, Terms
 from stackmap.model.metrics import METRICS
 
 BLAME = {
-    "SOURCE": "Volume that sent the requests.",
+    "SOURCE": 'Volume that sent the requests; "not from any device above": a file system or program '
+    "on the disk itself, udev or the kernel.",
     "USED BY": "Mount points and other users of the volume.",
     "DISK": "Disk that the volume loads.",
     "CONTROL GROUP": "Service or container that sent the requests.",

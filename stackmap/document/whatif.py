@@ -152,8 +152,7 @@ def _caveats(projection: Projection) -> Iterator[str]:
     if projection.write.requests and projection.total is None:
         yield _sequential(projection)
     yield from _bitmap(projection)
-    if projection.unmodelled:
-        yield f"Not modelled: {'; '.join(projection.unmodelled)}."
+    yield from (f"Not modelled: {each}." for each in projection.unmodelled)
     yield from (f"Corrected: {each}." for each in projection.corrections)
     yield from (f"Event: {each}." for each in projection.events)
 

@@ -138,11 +138,12 @@ def capacity(projection: Projection) -> str:
         )
     disks = size(need.members * need.member_bytes)
     larger = ceil(now.usable / then.layout.data_members)
+    hold = "holds" if count == 1 else "hold"
     return (
         f"At the present member size ({each}), {level} needs {need.members} members for "
-        f"{size(now.usable)}: {disks} of disks instead of "
-        f"{size(now.members.count * need.member_bytes)}. With {count} it holds "
-        f"{size(then.usable)}; with {plural(count, 'member')} of {size(larger)}, {size(now.usable)}."
+        f"{size(now.usable)}: {disks} of disk space instead of "
+        f"{size(now.members.count * need.member_bytes)}. {plural(count, 'member')} of this size "
+        f"{hold} {size(then.usable)}; {count} of {size(larger)} {hold} {size(now.usable)}."
     )
 
 
@@ -153,12 +154,12 @@ def room(projection: Projection) -> str:
         return ""
     least, most = size(min(found.free)), size(max(found.free))
     free = least if least == most else f"{least} to {most}"
-    each = " each" if len(found.free) > 1 else ""
+    each, have = (" each", "have") if len(found.free) > 1 else ("", "has")
     short_of = "" if found.suffices else " That is too little."
     where = "1 PV" if found.members == 1 else f"each of {found.members} PVs"
     return (
         f"A copy on the new layout needs {size(found.member_bytes)} on {where}. By their sizes, the "
-        f"{plural(len(found.free), 'PV')} below have at most {free} free{each}.{short_of} For LVM's free "
+        f"{plural(len(found.free), 'PV')} of the volume {have} at most {free} free{each}.{short_of} For LVM's free "
         f"space, run `stackmap plan {projection.device.title} --to {_request(projection)}` as root."
     )
 

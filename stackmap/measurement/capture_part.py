@@ -88,7 +88,7 @@ def instant(text: str, span: Span, near: float, *, later: bool) -> float:
             return _of_day(*(int(part or 0) for part in found.groups()), near=near, later=later)
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"no time: {text!r}; write {TIMES}") from error
+        raise UsageError(f"{text!r} is not a time; write {TIMES}") from error
 
 
 def length(text: str) -> float:
@@ -100,7 +100,7 @@ def length(text: str) -> float:
     """
     found = _LENGTH.fullmatch(text)
     if found is None or not 0 < float(found[1]) <= 1e9:
-        raise UsageError(f"no length of time: {text!r}; write 90, 90s, 5min, 1h or 2d")
+        raise UsageError(f"{text!r} is not a length of time; write 90, 90s, 5min, 1h or 2d")
     return float(found[1]) * UNITS[found[2]]
 
 

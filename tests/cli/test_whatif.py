@@ -132,11 +132,11 @@ def test_a_text_will_do():
         ),
         (
             "linear",
-            "linear needs 3 members for 600 MiB: 600 MiB of disks instead of 800 MiB. With 1 it holds 200 MiB",
+            "linear needs 3 members for 600 MiB: 600 MiB of disk space instead of 800 MiB. 1 member of this size holds 200 MiB",
         ),
         (
             "raid10",
-            "raid10 needs 6 members for 600 MiB: 1.2 GiB of disks instead of 800 MiB. With 4 it holds 400 MiB",
+            "raid10 needs 6 members for 600 MiB: 1.2 GiB of disk space instead of 800 MiB. 4 members of this size hold 400 MiB",
         ),
     ],
 )

@@ -18,7 +18,7 @@ from tests.drawn import DISKS, did, disk, moved, passing, raid_volume, topology
 
 PAGE = 4096
 SENTENCE = re.compile(
-    r"With all other load, .* now. As one of the .* layout, a disk would serve about .*"
+    r"With all other load, .* now. A disk of the new layout, one of .*, would serve about .*"
 )
 
 
@@ -55,9 +55,7 @@ def test_of_more_members_each_gets_its_part():
 
     assert each == pytest.approx(25)
     assert text.startswith("With all other load, sda serves 159 requests/s now.")
-    assert (
-        "As one of the 4 disks of the new layout, a disk would serve about 84.0: 47 % fewer" in text
-    )
+    assert "A disk of the new layout, one of 4, would serve about 84.0: 47 % fewer" in text
 
 
 def test_where_a_disk_serves_nobody_else_nothing_is_said():

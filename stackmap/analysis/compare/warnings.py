@@ -34,7 +34,9 @@ def warnings_of(
         *_settings(*sides),
         *_lengths(before, after),
     ]
-    found += [f"the load differs, so the cost per request may too: {each}" for each in differences]
+    found += [
+        f"the load differs, so the cost per request may differ too: {each}" for each in differences
+    ]
     return tuple(dict.fromkeys(found))
 
 

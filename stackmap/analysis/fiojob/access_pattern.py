@@ -67,7 +67,9 @@ def _merged(stack: StackFigures, direction: str) -> AccessPattern:
     merged = max((f.coalescing.get(direction) or 0.0 for f in stack.layers), default=0.0)
     # Parity levels split everything into pages, which merge again under any load.
     if stack.raid is None and merged >= MERGING:
-        return AccessPattern(1.0, f"{merged:.1f} requests merged into one below: neighbours")
+        return AccessPattern(
+            1.0, f"below, {merged:.1f} requests merge into one, so they are adjacent"
+        )
     return AccessPattern(0.0, "no merging or full stripes as sequential requests would cause")
 
 

@@ -10,8 +10,8 @@ from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 
 ALWAYS = (
-    "how long requests take: only their number and size are projected",
-    "a faster volume may attract more I/O",
+    "how long requests take (only their number and size are projected)",
+    "more I/O: a faster volume may attract it",
     "resync, check and rebuild, and a degraded array",
 )
 SEVERAL = 1.5  # writes in flight on average
@@ -33,14 +33,14 @@ def unmodelled(
     if context.spread_above:
         more = f" and {len(context.spread_above) - 1} more" * (len(context.spread_above) > 1)
         yield (
-            f"a changed layout above: {context.spread_above[0]}{more} spreads its load over this and "
-            "other devices"
+            f"a changed layout above ({context.spread_above[0]}{more} spreads its load over this and "
+            "other devices)"
         )
     if _has_bitmap(layout) and context.manager is None:
-        yield "mdadm's bitmap regions of 64 MiB: the projection uses LVM's, 2 MiB"
+        yield "mdadm's bitmap regions of 64 MiB (the projection uses LVM's, 2 MiB)"
     yield from _requests(measured, context, pattern, layout)
     if layout.level in ("raid1", "raid10", "mirror"):
-        yield "how reads are balanced over the copies: load per disk is the mean"
+        yield "how reads are balanced over the copies (load per disk is the mean)"
     if measured.flushes_reason:
         where = "are counted as writes" if context.counts_flushes else "md does not count"
         yield f"flushes, which {where}: {measured.flushes_reason}"
@@ -58,16 +58,16 @@ def _requests(
         )
     if layout.parity and pattern.rows is None:
         yield (
-            "how well md's pages merge at these disks: the range is from lab measurements, and wider with "
-            "several requests in flight"
+            "how well md's pages merge at these disks (the range is from lab measurements, and wider with "
+            "several requests in flight)"
         )
     if measured.depth > SEVERAL and layout.copies > 1 and not layout.parity:
-        yield "whether concurrent writes share a bitmap write: the range covers both"
+        yield "whether concurrent writes share a bitmap write (the range covers both)"
     if measured.metadata is None and _has_bitmap(context.present) and _has_bitmap(layout):
         if context.lvm:
-            yield "how often the bitmap is written now: the input does not show it"
+            yield "how often the bitmap is written now (the input does not show it)"
         else:
-            yield "how often md's bitmap, if there is one, is written now: its writes look like data"
+            yield "how often md's bitmap, if there is one, is written now (its writes look like data)"
 
 
 def _has_bitmap(layout: Layout | None) -> bool:

@@ -159,8 +159,8 @@ def _on_shared_disks(report: Report, projection: Projection) -> str:
     if len(disks) == 1:
         serve = f"{report.topology[disks[0]].title} serves {short(each)} requests/s"
     return (
-        f"With all other load, {serve} now. As one of the {plural(then.count, 'disk')} of the new "
-        f"layout, a disk would serve about {short(after)}: {change(each, after, 'fewer')}."
+        f"With all other load, {serve} now. A disk of the new layout, one of "
+        f"{then.count}, would serve about {short(after)}: {change(each, after, 'fewer')}."
     )
 
 

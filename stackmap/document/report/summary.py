@@ -210,11 +210,11 @@ def _worst(report: Report, top: str) -> str:
 
 
 def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
-    disks = stack.layers[-1]
+    disks, requests = stack.layers[-1], disk_requests(stack)
     return (
         stack.top.full_title,
         _worst(report, stack.top.name),
         rate(stack.layers[0].share.total.ios),
-        ("~" if disks.share.estimated else "") + rate(disk_requests(stack)),
+        ("~" if disks.share.estimated and requests is not None else "") + rate(requests),
         number(disk_bytes(stack)[1], 2),
     )

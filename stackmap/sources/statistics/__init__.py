@@ -116,7 +116,9 @@ class UnusedLines:
         if not self._lines.number:
             return "empty; give iostat -x or sar -d output"
         if self.rows:
-            return "device rows without a heading, and their figures do not identify the columns"
+            return (
+                "device rows without a heading fit no known columns; give the text with its heading"
+            )
         return (
             f"no device statistics in its {self._lines.number} lines:"
             " give the output of iostat -x, sar -d, sadf -j, or copies of /proc/diskstats"

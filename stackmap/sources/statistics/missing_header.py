@@ -45,9 +45,7 @@ ROWS = 1000  # read at most this many
 ROUNDING = 0.006  # a little more than half of the last decimal
 
 INFERRED = "no heading: the columns were inferred from the figures"
-NO_SIZES = (
-    "the input has no heading and several fit; only figures that are the same in all are used"
-)
+NO_SIZES = "the input has no heading, and several column layouts fit; only figures that they share are used"
 
 
 def is_row(line: str) -> bool:

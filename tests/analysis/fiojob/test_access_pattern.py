@@ -68,7 +68,7 @@ def test_what_merges_below_one_device_are_neighbours():
     apart = {"dm-0": moved(None, did(50.0, PAGE)), "sda": moved(None, did(50.0, PAGE))}
 
     assert told(PLAIN, "dm-0", merged) == AccessPattern(
-        1.0, "2.5 requests merged into one below: neighbours"
+        1.0, "below, 2.5 requests merge into one, so they are adjacent"
     )
     assert told(PLAIN, "dm-0", apart).sequential == 0.0
 
