@@ -57,6 +57,7 @@ def command(
 
     For a disk, show each volume's share of its requests and bytes. For any
     other device, show the disks that it loads. Without NAME, show all disks.
+    With INTERVAL, reports repeat COUNT times or until interrupted.
     """
     names = options.names
     measured = session.measure(options)

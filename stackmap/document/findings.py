@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
-JUDGED = "No warning for {what} ({disks})."
+JUDGED = "{what}: no warning ({disks})."
 LONGEST = " Longest queue: {queue} requests ({device}), await {await}[, service time {service}]."
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
 CHECK_LABELS = {
@@ -114,7 +114,7 @@ def _evidence_of_health(
     load = context.load(name)
     all_disks = all(not context.topology.below(disk) for _, disk in known)
     words = {
-        "what": "slow disks" if OVERLOAD in asked else "overload and slow disks",
+        "what": "Slow disks" if OVERLOAD in asked else "Overload and slow disks",
         "disks": plural(len(known), "disk" if all_disks else "device"),
         "queue": shown(queue, "requests"),
         "device": title(context.topology, name),

@@ -35,9 +35,10 @@ def span(interval: Interval) -> str:
     parts = [interval.stamp.removesuffix(":")] if interval.stamp else []
     if any(note.startswith(TOTALS) for note in interval.notes):
         parts.append(TOTALS)
-    elif interval.since_boot:
-        parts.append("averages since boot, not a current rate")
-    if interval.seconds:
+    if interval.since_boot and TOTALS not in parts:
+        length = f" ({interval.seconds:.1f} s)" if interval.seconds else ""
+        parts.append(f"averages since boot{length}, not a current rate")
+    elif interval.seconds:
         parts.append(f"{interval.seconds:.1f} s")
     return ", ".join(parts)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from stackmap.errors import InputError, NoInterval
+from stackmap.errors import InputError, NoInterval, SourceMissing
 from stackmap.host import Host
 from stackmap.model.interval import Interval
 from stackmap.sources import diskstats, uptime
@@ -21,13 +21,17 @@ def since_boot(host: Host) -> Interval:
     """
     Return the averages since boot; they are not a current rate and are marked so.
 
-    ``NoInterval`` if a capture has no readable sample.
+    ``NoInterval`` if a capture has no readable sample, ``SourceMissing`` if it has no uptime.
     """
     instant = next(host.ticks(0, 1), None)
     if instant is None:
         raise NoInterval("no readable sample, so no averages since boot")
     sample = diskstats.read(host, instant)
-    return diskstats.since_boot(sample, uptime.read(host))
+    try:
+        seconds = uptime.read(host)
+    except SourceMissing as error:
+        raise SourceMissing(f"no averages since boot: {error}") from error
+    return diskstats.since_boot(sample, seconds)
 
 
 def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
