@@ -9,6 +9,7 @@ import pytest
 from stackmap.analysis.whatif import bitmap as bits
 from stackmap.analysis.whatif import capacity
 from stackmap.analysis.whatif.project import project
+from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.errors import InputError, LayoutError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
@@ -623,7 +624,8 @@ def test_ten_of_three_with_two_copies_holds_one_and_a_half():
     odd = layout("raid10", 3, 65536)
 
     assert (odd.data_members, odd.json_fields()["data"], str(odd)) == (1.5, 1.5, "raid10 1.5×2")
-    assert capacity.member_bytes(600 * MIB, odd) == 400 * MIB
+    context = volume_context(machine("raid10", members=3), "r")
+    assert context._replace(present=odd).member_bytes == 400 * MIB
     assert capacity.usable(odd, 400 * MIB) == 600 * MIB
 
 

@@ -8,10 +8,10 @@ has the formulas. Source: drivers/md/md-bitmap.c (startwrite, endwrite, daemon_w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil, exp
 from typing import NamedTuple
 
+from stackmap.analysis.whatif.quantities import solved
 from stackmap.model.raid import PAGE, Layout
 
 PERIOD = 5.0  # seconds between runs of the daemon: md's default, which LVM keeps
@@ -70,7 +70,7 @@ def random_sets(rate: float, regions: float, period: float = PERIOD) -> float:
 def regions_for(rate: float, sets: float, most: float | None, period: float = PERIOD) -> float:
     """Return the regions, at most *most*, over which *rate* random writes set *sets* bits per second."""
     top = MAX_REGIONS if most is None else most
-    return _solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
+    return solved(lambda regions: random_sets(rate, regions, period), sets, 1e-3, top)
 
 
 def page_writes(sets: float) -> float:
@@ -80,7 +80,7 @@ def page_writes(sets: float) -> float:
 
 def sets_from_page_writes(writes: float) -> float:
     """Return the bits set per second where the page is written *writes* times per second."""
-    return _solved(page_writes, writes, 0.0, writes) if writes else 0.0
+    return solved(page_writes, writes, 0.0, writes) if writes else 0.0
 
 
 def grouped(sets: float, writes: float, depth: float, pages: int) -> float:
@@ -121,14 +121,3 @@ def may_sleep(layout: Layout, rate: float) -> bool:
 
 def _pauses(rate: float) -> float:
     return rate * exp(-min(700.0, rate * PAUSE))
-
-
-def _solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
-    """Return the argument between *low* and *high* at which *rising* is nearest to *goal*."""
-    for _ in range(60):
-        middle = (low + high) / 2 if high < 2 * low or not low else (low * high) ** 0.5
-        if rising(middle) < goal:
-            low = middle
-        else:
-            high = middle
-    return high

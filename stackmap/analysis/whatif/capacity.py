@@ -55,12 +55,6 @@ def room(topology: Topology, layout: Layout, size: int | None, pvs: Iterable[str
     return Room(ceil(size / layout.data_members), layout.members, tuple(free)) if free else None
 
 
-def member_bytes(size: int | None, present: Layout | None) -> int | None:
-    """Return the bytes per member of a volume of *size*."""
-    holds = 1 if present is None else present.data_members
-    return None if size is None or not holds else ceil(size / holds)
-
-
 def usable(layout: Layout, each: int | None) -> int | None:
     """Return the capacity of *layout* on members of *each* bytes."""
     return None if each is None else int(layout.data_members * each)

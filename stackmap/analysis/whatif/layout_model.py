@@ -10,7 +10,6 @@ from stackmap.analysis.whatif.measured import Measured
 from stackmap.analysis.whatif.member_requests import (
     Costs,
     End,
-    MemberRequests,
     member_requests,
     parity_costs,
     split_ends,
@@ -18,8 +17,8 @@ from stackmap.analysis.whatif.member_requests import (
 from stackmap.analysis.whatif.merging import Merging, fragments
 from stackmap.analysis.whatif.metadata import bitmap_on, metadata_on
 from stackmap.analysis.whatif.pattern import Pattern, pattern_of
-from stackmap.analysis.whatif.projection import SINGLE_DEVICE, Added, DeviceLoad, LayoutLoad
-from stackmap.analysis.whatif.quantities import Band, exact, spanned, spanning
+from stackmap.analysis.whatif.projection import SINGLE_DEVICE, DeviceLoad, LayoutLoad
+from stackmap.analysis.whatif.quantities import exact, spanned, spanning
 from stackmap.analysis.whatif.volume_context import VolumeContext
 from stackmap.model.raid import Layout
 
@@ -44,34 +43,29 @@ class LayoutModel:
             for cost in self.costs
         ]
         sent = [each for _, each in every]
-        likely = sent[0]
+        likely, count = sent[0], self.layout.members
         flushes = likely.flushes if context.flushes_counted else 0.0
+        carried = likely.read.bytes, likely.write.bytes
         bitmap = bitmap_on(self.layout, context)
         members, disks = metadata_on(bitmap, self.layout, load, self.whole, context, self.pattern)
         return LayoutLoad(
             layout=self.layout,
-            members=self._load(
-                likely,
+            members=DeviceLoad(
+                count,
                 spanning((each.read.requests for each in sent), likely.read.requests),
                 spanning((each.written for each in sent), likely.written),
+                *carried,
                 members,
             ),
-            disks=self._load(
-                likely,
+            disks=DeviceLoad(
+                count,
                 spanned([merging.read(each) for merging, each in every]),
                 spanned([merging.written(each) for merging, each in every]) + exact(flushes),
+                *carried,
                 disks,
             ),
-            usable=capacity.usable(
-                self.layout, capacity.member_bytes(context.size, context.present)
-            ),
+            usable=capacity.usable(self.layout, context.member_bytes),
         )
-
-    def _load(
-        self, sent: MemberRequests, read: Band, write: Band, added: Added | None
-    ) -> DeviceLoad:
-        members = self.layout.members
-        return DeviceLoad(members, read, write, sent.read.bytes, sent.write.bytes, added)
 
 
 def model_of(whole: Measured, context: VolumeContext, layout: Layout) -> LayoutModel:
@@ -80,8 +74,8 @@ def model_of(whole: Measured, context: VolumeContext, layout: Layout) -> LayoutM
     costs = tuple(parity_costs(pattern, context, layout)) if layout.parity else (None,)
     present = context.present or SINGLE_DEVICE
     merging: dict[End, Merging] = {}
+    rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
     for end in split_ends(layout, context):  # requests start at the same places on both layouts
-        rows = None if pattern.rows is None else Costs(pattern.rows, pattern.rows)
         sent = member_requests(present, whole, context, pattern, rows, end)
         now = fragments(whole, sent, context)
         merging[end] = Merging(layout, context, whole, pattern, now)

@@ -16,7 +16,9 @@ from collections.abc import Callable
 from math import floor, lcm
 from typing import NamedTuple
 
-MAX_CHUNKS = 64  # longer runs are full stripes, except for their ends
+from stackmap.analysis.whatif.quantities import solved
+
+MAX_CHUNKS = 64.0  # longer runs are full stripes, except for their ends
 
 
 class Cost(NamedTuple):
@@ -58,18 +60,9 @@ def sequential(data: int, parity: int, run: float) -> Cost:
 
 def run_of(data: int, parity: int, updates: float) -> float:
     """Return the random run, in chunks and at least 1, that takes *updates* row updates per page."""
-    low, high = 1.0, float(MAX_CHUNKS)
-    if updates >= scattered(data, parity, low).updates or data == 1:
-        return low
-    if updates <= scattered(data, parity, high).updates:
-        return high
-    for _ in range(40):
-        middle = (low + high) / 2
-        if scattered(data, parity, middle).updates > updates:
-            low = middle
-        else:
-            high = middle
-    return high
+    if updates >= scattered(data, parity, 1.0).updates or data == 1:
+        return 1.0
+    return solved(lambda run: -scattered(data, parity, run).updates, -updates, 1.0, MAX_CHUNKS)
 
 
 def _between(run: float, cost: Callable[[int], Cost]) -> Cost:

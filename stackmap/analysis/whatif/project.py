@@ -54,11 +54,10 @@ def project(
         if whole is None
         else _separately(window, whole, context, layout)
     )
-    each = capacity.member_bytes(context.size, context.present)
     return found._replace(
         seconds=window.ledger.seconds,
         intervals=window.intervals,
-        need=capacity.need(layout, context.size, each),
+        need=capacity.need(layout, context.size, context.member_bytes),
         room=capacity.room(topology, layout, context.size, pvs_of(topology, context)),
         corrections=window.corrections,
         events=window.events,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
@@ -68,6 +68,17 @@ def spanning(values: Iterable[float], likely: float) -> Band:
 def spanned(bands: Sequence[Band]) -> Band:
     """Return the band of all *bands*, the first of which is likely."""
     return spanning((end for each in bands for end in (each.low, each.high)), bands[0].likely)
+
+
+def solved(rising: Callable[[float], float], goal: float, low: float, high: float) -> float:
+    """Return the argument between *low* and *high* at which *rising* is nearest to *goal*."""
+    for _ in range(60):
+        middle = (low + high) / 2 if high < 2 * low or not low else (low * high) ** 0.5
+        if rising(middle) < goal:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 class Levels(NamedTuple):

@@ -44,7 +44,7 @@ def undirected(ledger: Ledger, context: VolumeContext, layout: Layout) -> Projec
         total=_spanned([side.data for side in sides]),
         total_bytes=_spanned([exact(side.data_bytes or 0.0) for side in sides]),
     )
-    usable = capacity.usable(layout, capacity.member_bytes(context.size, context.present))
+    usable = capacity.usable(layout, context.member_bytes)
     return Projection(
         context.device,
         read=loads[0].read,

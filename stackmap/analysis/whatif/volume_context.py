@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Literal, NamedTuple
 
 from stackmap.analysis.layers import carriers, spreads
@@ -75,6 +76,12 @@ class VolumeContext(NamedTuple):
         if self.present is None or not self.region:
             return None
         return bitmap_of(self.present, self.region, self.size)
+
+    @property
+    def member_bytes(self) -> int | None:
+        """Bytes of each data member; None if the volume's size is not known."""
+        holds = 1 if self.present is None else self.present.data_members
+        return None if self.size is None or not holds else ceil(self.size / holds)
 
     @property
     def split_size(self) -> int | None:
