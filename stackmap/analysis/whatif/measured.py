@@ -32,12 +32,12 @@ class Measured(NamedTuple):
 
     read: Stream
     write: Stream
-    flushes: float | None
-    members_read: Stream | None
-    members_write: Stream | None
-    disks_read: Stream | None
-    disks_write: Stream | None
-    metadata: Stream | None
+    flushes: float | None = None
+    members_read: Stream | None = None
+    members_write: Stream | None = None
+    disks_read: Stream | None = None
+    disks_write: Stream | None = None
+    metadata: Stream | None = None
     depth: float = 1.0
     queue: float = 1.0
     fua_writes: float | None = None

@@ -33,11 +33,11 @@ MET = 0.3  # fragments: if small writes have fewer, they arrive together, and do
 
 
 class Fragments(NamedTuple):
-    """Those of reads, of parity reads and of writes; None if not known."""
+    """Those of reads, of parity reads and of writes; 1 if not known."""
 
-    read: float | None
-    caused: float | None
-    write: float | None
+    read: float
+    caused: float
+    write: float
 
 
 def fragments(measured: Measured, now: MemberRequests, context: VolumeContext) -> Fragments:
@@ -52,8 +52,9 @@ def fragments(measured: Measured, now: MemberRequests, context: VolumeContext) -
     return Fragments(read, read if now.caused_whole else write, write)
 
 
-def _fragments(done: Stream | None, whole: float, flushes: float) -> float | None:
-    return None if done is None else ratio(max(0.0, done.requests - flushes), whole)
+def _fragments(done: Stream | None, whole: float, flushes: float) -> float:
+    found = None if done is None else ratio(max(0.0, done.requests - flushes), whole)
+    return 1.0 if found is None else found
 
 
 class Merging(NamedTuple):
@@ -67,7 +68,7 @@ class Merging(NamedTuple):
 
     def read(self, sent: MemberRequests) -> Band:
         """Return the reads that the disks complete; the volume's own are never in pages."""
-        now = 1.0 if self.fragments.read is None else self.fragments.read
+        now = self.fragments.read
         low, high = (now * each for each in READS)
         own = Band(low, now, max(now, min(1.0, high))).scaled(sent.read_whole).widened(SKEW)
         return own + self._made(sent.caused_whole, self.fragments.caused, sent)
@@ -76,9 +77,9 @@ class Merging(NamedTuple):
         """Return the writes that the disks complete."""
         return self._made(sent.write_whole, self.fragments.write, sent)
 
-    def _made(self, whole: float, measured: float | None, sent: MemberRequests) -> Band:
-        """Return the completed requests of *whole* ones that writes cause."""
-        now, present = 1.0 if measured is None else measured, self.context.present
+    def _made(self, whole: float, now: float, sent: MemberRequests) -> Band:
+        """Return the completed requests of *whole* ones that writes cause, by their fragments *now*."""
+        present = self.context.present
         parity = 0 if present is None else present.parity
         if not self.layout.parity:
             found = self._plugged(now, from_parity=parity > 0)

@@ -88,15 +88,7 @@ def _measured(
         moved = (members.read.bytes, members.write.bytes)
         below = [None if each is None else Stream(each / PAGE, each) for each in moved]
     return Measured(
-        read,
-        write,
-        flushes=None,
-        members_read=below[0],
-        members_write=below[1],
-        disks_read=None,
-        disks_write=None,
-        metadata=None,
-        seconds=ledger.seconds,
+        read, write, members_read=below[0], members_write=below[1], seconds=ledger.seconds
     )
 
 
