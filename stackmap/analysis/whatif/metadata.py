@@ -86,7 +86,8 @@ def _superblock_writes(
 
     Marks are now what bits do not explain. How many pauses are long enough depends on how long writes take.
     """
-    most = bits.superblock_writes(pattern.burst_rate, whole.write.requests)
+    rate = pattern.burst_rate
+    likely, most = (bits.superblock_writes(rate, end) for end in (rate, whole.write.requests))
     counted = page_writes(whole, context)
     bitmap = context.bitmap
     if bitmap is None or counted is None:
@@ -97,7 +98,7 @@ def _superblock_writes(
     def marks(each: Hypothesis) -> Band:
         sets = each.bits_set(whole.write.bytes, 1.0, bitmap, bits.PERIOD)
         now = min(most, max(0.0, counted - bits.page_writes(sets)))
-        return Band(now / 2, min(most, now * factor), min(most, now * 2))
+        return Band(now / 2, max(now / 2, min(likely, now * factor)), min(most, now * 2))
 
     return list(map(marks, pattern.hypotheses))
 
