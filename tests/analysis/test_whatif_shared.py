@@ -118,12 +118,12 @@ def test_volumes_on_one_crypt_have_what_each_sent():
 
 
 def test_what_merges_below_one_device_is_taken_to_merge_as_well():
-    """Two of three requests were joined: so a copy of them is, at the least."""
+    """Two of three requests were joined: so a copy of them is, at the least. Of 3,000, one may be miscounted."""
     loads = {"v": moved(write=did(30, PAGE)), "sda": moved(write=did(10, PAGE, merges=20))}
     found = projected(topology(linear("v", "sda")), loads, "v", "raid1").projected.disks.write
 
     assert found.likely == pytest.approx(20)
-    assert found.high == pytest.approx(60 * 1.02)
+    assert found.high == pytest.approx(60 * (1.02 + 1 / 3000))
 
 
 def test_what_a_partition_merges_was_sent_to_it():

@@ -88,7 +88,12 @@ class Evidence(NamedTuple):
         """Return the shares that fit the set bits: those of a stream, or with enough writes all over the volume."""
         stream = self.write.bytes / sets.bitmap.covers
         if sets.counted <= stream <= sets.high:
-            return [1.0], [BY_BITMAP.format("about as often as")]
+            told = [BY_BITMAP.format("about as often as")]
+            everywhere = bits.random_sets(
+                self.write.requests, sets.bitmap.regions or bits.MAX_REGIONS
+            )
+            # None at all are set in a few regions that are never clean, and few in all if there are many writes.
+            return [1.0] if sets.counted and everywhere > sets.high else [1.0, 0.0], told
         if sets.likely < stream:
             return [0.0, 1.0], [BY_BITMAP.format("less often than")]
         # Each random write sets a bit at most; the other bytes may be a stream.

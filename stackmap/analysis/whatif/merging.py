@@ -29,6 +29,7 @@ LIKELY_STRAYS, LIKELY_STRAY = 3, 0.05
 READS = (0.94, 1.37)
 # Of what arrives together, fragments without parity ÷ those with it, at least and likely: pages hinder merging.
 LEAST, TOGETHER = 0.4, 0.6
+MERGES = 0.95  # fragments: where fewer, some requests merge
 MET = 0.3  # fragments: if small writes have fewer, they arrive together, and do not only meet in a batch of md's
 
 
@@ -79,32 +80,46 @@ class Merging(NamedTuple):
 
     def _made(self, whole: float, now: float, sent: MemberRequests) -> Band:
         """Return the completed requests of *whole* ones that writes cause, by their fragments *now*."""
-        present = self.context.present
-        parity = 0 if present is None else present.parity
         if not self.layout.parity:
-            found = self._plugged(now, from_parity=parity > 0)
-        elif parity:
+            found = self._plugged(now, from_parity=self._parity > 0)
+        elif self._parity:
             found = self._again(now, sent.pages)
         else:
             found = self._batched(now, sent.pages)
         return found.scaled(whole).widened(self._skew)
 
     @property
+    def _parity(self) -> int:
+        return 0 if self.context.present is None else self.context.present.parity
+
+    @property
     def _skew(self) -> float:
-        """The share by which writes may be miscounted: layers are read one after another, so one may look like flushes."""
-        now, count = self.context.present, self.whole.write.requests * (self.whole.seconds or 0.0)
-        if now is None or not count:
-            return SKEW
-        return SKEW + now.members / (now.copies + now.parity) / count
+        """The share by which writes may be miscounted: layers are read one after another, so one may be missing."""
+        count = self.whole.write.requests * (self.whole.seconds or 0.0)
+        return SKEW + (1 / count if count else 0.0)
 
     def _again(self, now: float, pages: float) -> Band:
-        """Return the fragments from parity to parity: pages of several requests in flight come in any order."""
-        apart, merged = 1 + ONE_PAGE, MERGED * (1 - now)
+        """
+        Return the fragments from parity to parity: pages of several requests in flight come in any order.
+
+        With more parity, batches are larger.
+        """
+        apart, merged = ONE_PAGE, MERGED * (1 - now)
         if pages > 1:
-            mixed = MIXED * (1 - 1 / self.whole.queue) * min(1.0, (pages - 1) / STRAYS)
-            apart = 1 + PAGES + mixed
-        most = min(pages, now * max(apart, 1 + merged))
-        return Band(now * min(1 / apart, 1 - merged), now, max(now, most))
+            apart = PAGES + MIXED * (1 - 1 / self.whole.queue) * min(1.0, (pages - 1) / STRAYS)
+        least = now * min(1 / (1 + apart), 1 - merged)
+        if now >= MERGES:  # requests do not merge, and only a stream's may
+            least = max(least, min(now, self._in_batches))
+        elif self.layout.parity > self._parity:
+            least = min(least, self._in_batches)
+        most = now * (1 + max(apart, merged))
+        return Band(least, now, max(now, min(pages, most)))
+
+    @property
+    def _in_batches(self) -> float:
+        """The fragments if all that may be a stream merges in batches of what is in flight."""
+        stream = max(map(self.pattern.requests_in_sequence, self.pattern.hypotheses))
+        return 1 - stream * (1 - min(BATCHED, 1 / self.whole.depth))
 
     def _plugged(self, now: float, *, from_parity: bool) -> Band:
         """
@@ -129,9 +144,8 @@ class Merging(NamedTuple):
         flight in any order, it is the more rarely its neighbour, the more there are.
         """
         pattern, alone = self.pattern, 1 / self.whole.depth
-        stream = max(map(pattern.requests_in_sequence, pattern.hypotheses))
-        least = 1 - stream * (1 - min(BATCHED, alone))
         likely = 1 - pattern.requests_in_sequence(pattern.likely) * (1 - max(BATCHED, alone))
         likely *= 1 + LIKELY_STRAY * min(pages - 1, LIKELY_STRAYS)
         strays = max(STRAY * min(pages - 1, STRAYS), (pages - 1) * (1 - 1 / self.whole.queue))
-        return Band(now * least, now * likely, max(now, min(pages, now * (1 + strays))))
+        most = now / LEAST if now <= MET else max(now, min(pages, now * (1 + strays)))
+        return Band(now * self._in_batches, now * likely, most)
