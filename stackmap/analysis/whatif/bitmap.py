@@ -95,10 +95,8 @@ def ungrouped(written: float, writes: float, depth: float, pages: int) -> float:
     """Return the bits set per second for which ``grouped`` gives *written*; at most one per write."""
     if not writes:
         return written
-    groups = writes / depth * pages
-    if written >= groups:
-        return max(written, writes)
-    return writes * pages * (1 - float((1 - written / groups) ** (1 / depth)))
+    most = max(written, writes)
+    return solved(lambda sets: grouped(sets, writes, depth, pages), written, 0.0, most)
 
 
 def superblock_writes(least: float, most: float) -> float:
