@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, TypeVar
@@ -117,7 +118,7 @@ class ArchiveTree:
         self._room = MAX_MEMORY
         self._files: dict[str, bytes] = {}
         self._links: dict[str, str] = {}
-        self._names: dict[str, set[str]] = {"": set()}
+        self._paths: list[str] = []  # of files and links, sorted
         self._top: list[str] = []
 
     @classmethod
@@ -157,8 +158,15 @@ class ArchiveTree:
 
     def names(self, path: str) -> list[str]:
         """Return the names in the directory at *path*."""
-        names = self._names.get(self._resolve(path))
-        if names is None:
+        above = f"{self._resolve(path)}/"
+        names: dict[str, None] = {}
+        place = bisect_left(self._paths, above)
+        while place < len(self._paths) and self._paths[place].startswith(above):
+            name, slash, _ = self._paths[place][len(above) :].partition("/")
+            names[name] = None
+            # "0" follows "/": the next path that is not below this name.
+            place = bisect_left(self._paths, f"{above}{name}0", place) if slash else place + 1
+        if not names and above != "/":
             raise SourceMissing(f"{path}: not in this capture")
         return list(names)
 
@@ -186,20 +194,7 @@ class ArchiveTree:
                 self._files[name] = archive.content(member.size)
             else:
                 raise self._refusal(f"{member.name!r} is a device, pipe or hard link")
-            self._list(name)
-
-    def _list(self, path: str) -> None:
-        """Add *path* to the listing of each folder above it."""
-        above, _, name = path.rpartition("/")
-        while name:
-            known = self._names.get(above)
-            if known is None:
-                self._charge(ENTRY_BYTES + len(above))
-                known = self._names[above] = set()
-            if name in known:
-                return
-            known.add(name)
-            above, _, name = above.rpartition("/")
+        self._paths = sorted(self._files.keys() | self._links.keys())
 
     def _charge(self, size: int) -> None:
         self._room -= size

@@ -194,6 +194,19 @@ def test_a_file_that_is_swapped_after_the_check_is_not_read(tmp_path, monkeypatc
         tree.read("/proc/version")
 
 
+def test_a_listing_of_a_tar_has_each_name_once(tmp_path):
+    """Also names that sort before or after the slash of others."""
+    names = ["a", "a-b", "a.c", "a0", "b", "é"]
+    paths = [f"sys/{name}/{each}" for name in names for each in ("x", "y/z")] + ["sys/a!"]
+    tree = open_tree(tar_of(tmp_path / "c.tgz", [file(path) for path in ("proc/x", *paths)]))
+
+    assert sorted(tree.names("/sys")) == sorted([*names, "a!"])
+    assert sorted(tree.names("/sys/a")) == ["x", "y"]
+    assert sorted(tree.names("/")) == ["proc", "sys"]
+    with pytest.raises(SourceMissing):
+        tree.names("/sys/a!")
+
+
 def test_a_pipe_is_no_capture(tmp_path):
     """It is not waited for."""
     os.mkfifo(tmp_path / "pipe.tar")
