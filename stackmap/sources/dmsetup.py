@@ -18,7 +18,7 @@ from stackmap.sources.dm_targets.segment import Segment
 from stackmap.sources.lvm_names import unmangle
 
 NO_DEVICES = "No devices found"
-_LINE = re.compile(r"(.*?): (\d+) (\d+) (\S+)(.*)")
+_LINE = re.compile(r"(.*?): (\d{1,19}) (\d{1,19}) (\S+)(.*)", re.ASCII)
 
 Segments = dict[str, tuple[Segment, ...]]
 

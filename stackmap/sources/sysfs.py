@@ -137,17 +137,22 @@ def slaves(host: Host, block: Block) -> list[str]:
 
 
 def queue(host: Host, block: Block, names: tuple[str, ...]) -> dict[str, str]:
-    """Return those ``queue/`` attributes among *names* that exist."""
+    """Return those ``queue/`` attributes among *names* that exist, without numbers that no kernel has."""
     if "queue" not in block.entries:
         return {}
     found = {name: attribute(host, f"{block.path}/queue/{name}") for name in names}
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in found.items() if value and _is_plausible(value)}
+
+
+def _is_plausible(value: str) -> bool:
+    """Whether *value* is a word, or a number that a kernel can have."""
+    return not value.lstrip("-").isdigit() or parse_int(value) is not None
 
 
 def alignment(host: Host, block: Block) -> dict[str, str]:
     """Return the bytes by which *block* begins past its disk's alignment boundary."""
     record = attribute(host, f"{block.path}/alignment_offset")
-    return {"alignment_offset": record} if record else {}
+    return {"alignment_offset": record} if record and _is_plausible(record) else {}
 
 
 def kernel_name(name: str) -> str:

@@ -7,6 +7,8 @@ from the recording, is the true one of one device or is not there.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -189,7 +191,8 @@ def known_machines(tally: Tally, chance: random.Random, folder: Path) -> None:
     faults: list[str] = []
     interval = chance.choice((0.01, 1.0, 1.0, 60.0))
     count = chance.choice((3, 12, 60))
-    with mock.patch.object(live, "time", machine.clocks()):
+    silent = contextlib.redirect_stderr(io.StringIO())
+    with mock.patch.object(live, "time", machine.clocks()), silent:
         with RecordingHost(machine, str(out)) as host:
             for _ in samples(host, interval, count):
                 pass
