@@ -22,6 +22,7 @@ from typing import Any
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host import Json
+from stackmap.host.command import SYSTEM_PATH
 
 GENERATIONS = ("3.0", "2.0")
 LV_FIELDS = (
@@ -57,6 +58,7 @@ def _library(plugin: str, label: str) -> Any:
     """Return libblockdev with *plugin* loaded; ``SourceMissing`` if a part is missing."""
     if os.geteuid() != 0:
         raise SourceDenied(f"libblockdev: the {label} plugin needs root")
+    os.environ["PATH"] = SYSTEM_PATH  # its plugins look for lvm and mdadm there
     try:
         import gi
     except ImportError as error:
