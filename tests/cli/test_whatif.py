@@ -54,6 +54,19 @@ def test_the_present_layout_is_near_what_was_measured(volume, level):
     assert then["disks"]["iops"]["low"] <= now["disks"]["iops"] <= then["disks"]["iops"]["high"]
 
 
+def test_the_bitmap_is_written_no_more_often_than_the_disks_write():
+    """The text has no figures of the bitmap; its four disks write 240 requests per second."""
+    (found,) = (
+        json.loads(line)
+        for line in run(
+            "vm-disk1-r10", "--to", "raid10", "--input", str(MEDUSA / "input" / "iostat-2.txt"), "-J",
+            sample=str(MEDUSA),
+        ).stdout.splitlines()
+    )  # fmt: skip
+
+    assert 0 < found["projected"]["disks"]["metadata"]["iops"]["high"] <= 240.0 + 1e-6
+
+
 def test_a_recording_is_projected_whole(tmp_path):
     """All its samples, a second apart, however many."""
     counters = (SAMPLES / "vghdd" / "proc" / "diskstats").read_text()

@@ -28,6 +28,7 @@ class Measured(NamedTuple):
     merging. ``metadata``: writes of the bitmap.
     ``depth``: writes in flight while any request is, ``queue``: all requests.
     ``fua_writes``: writes with FUA. ``alike``: whether the writes of all intervals have one mean size.
+    ``most_page_writes``: where the bitmap is not counted, the disks' writes at each member: it has no more.
     """
 
     read: Stream
@@ -44,6 +45,7 @@ class Measured(NamedTuple):
     seconds: float | None = None
     flushes_reason: str = ""
     alike: bool = False
+    most_page_writes: float | None = None
 
     @property
     def known_flushes(self) -> float:
@@ -101,7 +103,16 @@ def measured(ledger: Ledger, context: VolumeContext) -> Measured | None:
         fua_writes=_fua_of(context, below, disk_flushes) if write_share == 1 else None,
         seconds=ledger.seconds,
         flushes_reason="" if no_writes else below.flushes_reason,
+        most_page_writes=None if below.metadata else _pages_of(writes.ios, context),
     )
+
+
+def _pages_of(requests: float | None, context: VolumeContext) -> float | None:
+    """Return the page writes at each member if the disks' *requests* were all the bitmap's."""
+    devices = len(context.metadata) or len(context.members)
+    if requests is None or not devices:
+        return None
+    return requests / devices / (context.requests_per_page if context.flushes_counted else 1)
 
 
 def fua_writes(

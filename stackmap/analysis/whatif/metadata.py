@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
 from stackmap.analysis.whatif import bitmap as bits
@@ -70,12 +71,33 @@ def metadata_on(
     if writes:
         low, high = (count_range(end, whole.seconds) for end in (least, found.high))
         found = spanning((low[0], high[1]), found.likely)
+    found = found.limited(_most_page_writes(bitmap, layout, whole, context, scale))
     written, sent = found.scaled(layout.members), context.requests_per_page
     carried = written.scaled(bitmap.page_bytes)
     return Metadata(
         members=Added(written.scaled(sent), carried),
         disks=Added(written.scaled(sent if context.flushes_counted else 1), carried),
     )
+
+
+def _most_page_writes(
+    bitmap: Bitmap, layout: Layout, whole: Measured, context: VolumeContext, scale: float
+) -> float:
+    """
+    Return the page writes per second at each member, at most: what the disks write now, were it all the bitmap's.
+
+    Copies and parity set bits in other ways, so one shows nothing of the other: infinite.
+    """
+    now, present = context.bitmap, context.present
+    most = whole.most_page_writes
+    if (
+        now is None
+        or present is None
+        or most is None
+        or (layout.parity > 0) != (present.parity > 0)
+    ):
+        return inf
+    return most * scale * max(1.0, now.covers / bitmap.covers)
 
 
 def _superblock_writes(

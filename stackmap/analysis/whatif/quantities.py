@@ -49,6 +49,10 @@ class Band:
         """Return this band times *factor*."""
         return Band(self.low * factor, self.likely * factor, self.high * factor)
 
+    def limited(self, most: float) -> Band:
+        """Return this band with nothing above *most*."""
+        return Band(min(self.low, most), min(self.likely, most), min(self.high, most))
+
     def widened(self, share: float) -> Band:
         """Return this band with each end moved outwards by *share* of its value."""
         return Band(self.low * (1 - share), self.likely, self.high * (1 + share))
