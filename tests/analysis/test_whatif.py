@@ -400,7 +400,7 @@ def merged(wish, merges):
         write=did(0, 1),
         disk_read=did(20 - merges, 4 * KIB, merges=merges),
     )
-    return projected(machine("raid5"), reads, wish).projected.disks.requests
+    return projected(machine("raid5"), reads, wish).projected.disks.read
 
 
 def test_what_merges_now_is_taken_to_merge():
@@ -416,6 +416,15 @@ def test_no_more_arrive_than_are_sent():
     """Without parity nothing is cut to pages: where nothing merges, that is the most."""
     assert merged("raid10", 0).high == pytest.approx(80 * 1.02)
     assert merged("raid6:members=5", 0).high == pytest.approx(80 * 1.02)
+
+
+def test_bits_of_earlier_writes_may_be_cleared_while_nothing_is_written():
+    """None in 100 seconds: at most (sqrt(3/8) + 1)² - 3/8 page writes are likely, of two requests on four members."""
+    reads = interval(moved(did(80, 16 * KIB)), did(20, 16 * KIB), did(0, PAGE))
+    found = projected(machine("raid5"), reads, "raid10").projected.disks.metadata.requests
+
+    assert (found.low, found.likely) == (0, 0)
+    assert found.high == pytest.approx(8 * ((0.375**0.5 + 1) ** 2 - 0.375) / 100)
 
 
 # What jbd2 does with 7 files a second that are made durable: 8 KiB of the file, 3 pages of the journal at once,

@@ -68,9 +68,9 @@ def metadata_on(
     marks = _superblock_writes(layout, whole, context, pattern)
     found = spanned(list(map(pages, pattern.hypotheses, marks)))
     least = 0.0 if bits.may_sleep(layout, pattern.burst_rate * scale) else found.low
-    if writes:
-        low, high = (count_range(end, whole.seconds) for end in (least, found.high))
-        found = spanning((low[0], high[1]), found.likely)
+    # Without a write too: bits of earlier ones may be left to clear.
+    low, high = (count_range(end, whole.seconds) for end in (least, found.high))
+    found = spanning((low[0], high[1]), found.likely)
     found = found.limited(_most_page_writes(bitmap, layout, whole, context, scale))
     written, sent = found.scaled(layout.members), context.requests_per_page
     carried = written.scaled(bitmap.page_bytes)
