@@ -48,5 +48,6 @@ class LayerReport:
                 continue
             found = True
             yield stack
+            stack.ledger.forget(stack.top.name)
         if not found:
             yield from idle

@@ -70,6 +70,11 @@ class Ledger:
         """Return what belongs to *top* at each device of its stack, metadata devices included."""
         return shares(self.sent, top)
 
+    def forget(self, top: str) -> None:
+        """Free what is known of the stack of *top*; it is worked out again if it is needed."""
+        self._shares.pop(top, None)
+        self._rows.pop(top, None)
+
     def share(self, top: str, names: Iterable[str]) -> Share:
         """Return what belongs to *top* at the devices *names* together, which are of its stack."""
         owned = self.shares(top)
