@@ -19,7 +19,7 @@ _PLACES = re.compile(r"^(?:/dev/)?(?:disk/by-[a-z]+/|mapper/|md/)?")
 # Prefixes of links in by-id; sysstat drops them.
 _BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
 
-MAX_LOADS = 20_000  # kept as resolved: a long text repeats its reports
+MAX_LOADS = 5_000  # kept as resolved: a long text repeats its reports
 MAX_STRANGERS = 10_000
 MAX_NAMES = 50_000  # remembered, more than a report may have
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,17 +12,17 @@ from stackmap.analysis.device_names import Names
 from stackmap.discover import names_only
 from stackmap.errors import StackmapError, UsageError
 from stackmap.measurement.source import Note, Source
+from stackmap.model.load import Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
 from stackmap.sources import statistics
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
     from stackmap.model.interval import Interval
-    from stackmap.model.load import Load
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
 
-CHUNK = 1 << 18
+CHUNK = 1 << 20
 MAX_HEAD = 4 << 20  # bytes that are searched for the first report
 MAX_NAMED = 5  # unknown names in a note
 UNPROVEN = "the text does not name its host, so its device names may mean other devices than here"
@@ -88,7 +87,7 @@ class TextSource(Source):
 
     def _first_reports(self) -> Interval | None:
         """
-        Return one interval with every name in the first chunk of reports; None without one.
+        Return one interval with every name in the first chunk of reports, without figures; None without one.
 
         The text read so far is kept.
         """
@@ -102,8 +101,8 @@ class TextSource(Source):
         # Where the chunk ends inside a line, the last of several reports may end in half a name.
         whole = self._head[-1].endswith(b"\n")
         reports = found if whole else found[:-1] or found
-        names = ChainMap(*(dict(report.loads) for report in reversed(reports)))
-        return replace(found[0], loads=dict(names))
+        names = (name for report in reports for name in report.loads)
+        return replace(found[0], loads=dict.fromkeys(names, Load()))
 
     def _read_head(self, found: Sequence[Interval]) -> Iterator[bytes]:
         """Yield chunks until there is something in *found*."""

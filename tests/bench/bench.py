@@ -69,6 +69,7 @@ class Stream:
     most: int
     least: float = 0.0
     times: float = 0.0
+    varied: bool = False  # no figure repeats
 
 
 MB = 1_000_000
@@ -91,6 +92,22 @@ STREAMS = [
         size=200 * MB,
         most=64 * MB,
         times=20,
+    ),
+    Stream(
+        "annotate a varied log",
+        [*STACKMAP, "--from", SAMPLE, "annotate"],
+        size=60 * MB,
+        most=64 * MB,
+        times=5,
+        varied=True,
+    ),
+    Stream(
+        "average of a varied log",
+        [*STACKMAP, "--from", SAMPLE, "iostat", "--report", "average", "--input"],
+        size=60 * MB,
+        most=64 * MB,
+        times=4,
+        varied=True,
     ),
 ]
 
@@ -143,15 +160,11 @@ def streamed(streams: list[Stream], runs: int) -> bool:
     """Measure *streams*, print what came of it, and return whether all are as they should be."""
     rows, fine = [], True
     with TemporaryDirectory() as directory:
-        paths: dict[int, Path] = {}
         for stream in streams:
-            for size in (stream.size, JC_HOLDS):
-                if size not in paths:
-                    paths[size] = Path(directory) / f"iostat-x-{size // MB}-MB.txt"
-                    logs.write(paths[size], SAMPLE, size)
-            commands = {"ours": [*stream.command, paths[stream.size]]}
+            log, part = (_log(stream, size, Path(directory)) for size in (stream.size, JC_HOLDS))
+            commands = {"ours": [*stream.command, log]}
             if stream.times:
-                commands["jc"] = [*JC, paths[JC_HOLDS]]
+                commands["jc"] = [*JC, part]
             costs = compare(commands, runs)
             row, passed = judge_stream(stream, costs["ours"], costs.get("jc"))
             rows.append(row)
@@ -169,6 +182,18 @@ def streamed(streams: list[Stream], runs: int) -> bool:
         ]
         print(tabulate(rows, headers=[*heading, "verdict"], floatfmt=".1f"))
     return fine
+
+
+def _log(stream: Stream, size: int, directory: Path) -> Path:
+    """Return a log of *size* bytes as *stream* wants it, made if there is none."""
+    path = directory / f"iostat-x-{size // MB}-MB{'-varied' * stream.varied}.txt"
+    if path.exists():
+        return path
+    if stream.varied:
+        logs.write_varied(path, size)
+    else:
+        logs.write(path, SAMPLE, size)
+    return path
 
 
 def judge_stream(stream: Stream, ours: Cost, jc: Cost | None) -> tuple[list[object], bool]:

@@ -1,18 +1,20 @@
 """
 Long logs of ``iostat -x``, made of the reports of a sample: its recorded counters, as sysstat prints them.
 
-A log of a night is mostly one report again and again, with another time above.
+A log of a night is mostly one report again and again, with another time above; one of a busy day
+has other figures in each report.
 """
 
 from __future__ import annotations
 
 import sys
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
+from random import Random
 
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import ZERO, Flow, Load
 from stackmap.sampling.watch import Watch
 
 HEADING = (
@@ -25,6 +27,7 @@ CPU = (
     "           5.79    0.00    5.79    0.00    0.00   88.42\n\n"
 )
 KIB = 1024
+DEVICES = [f"sd{letter}" for letter in "abcd"] + [f"dm-{number}" for number in range(16)]
 
 
 def reports(sample: Path) -> list[str]:
@@ -47,6 +50,33 @@ def write(path: Path, sample: Path, size: int) -> int:
             if written >= size:
                 break
     return written
+
+
+def write_varied(path: Path, size: int) -> int:
+    """Write a log of *size* bytes or a report more, whose figures all differ, to *path*; return how long it is."""
+    random = Random(1)
+    written = 0
+    with path.open("w") as log:
+        for number in count():
+            stamp = f"11/21/26 {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}\n"
+            rows = "".join(_row(name, _drawn(random)) for name in DEVICES)
+            cpu = CPU.replace("88.42", f"{random.uniform(0, 88):5.2f}")
+            written += log.write(f"{stamp}{cpu}{HEADING}{rows}\n\n")
+            if written >= size:
+                return written
+    return written
+
+
+def _drawn(random: Random) -> Load:
+    """Return any load of reads and writes."""
+    flows = []
+    for _ in range(2):
+        ios = random.expovariate(1 / 200)
+        size = random.uniform(4, 200) * KIB
+        wait = ios * random.expovariate(1 / 3)
+        flows.append(Flow(ios, random.expovariate(1 / 20), ios * size, wait))
+    flush = Flow(random.expovariate(1 / 5), wait=random.expovariate(1 / 5))
+    return Load(*flows, ZERO, flush, aqu=random.expovariate(1 / 3), busy=random.random())
 
 
 def _row(name: str, load: Load) -> str:

@@ -8,7 +8,7 @@ looked up by name and become a ``TableLayout``, which turns rows into loads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import repeat
@@ -18,7 +18,7 @@ from operator import mul
 from stackmap.model.load import NONE, Load, plus
 from stackmap.model.load_table import FIGURES, LoadTable, Row, load_of
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
-from stackmap.sources.statistics.rounding import refined
+from stackmap.sources.statistics.rounding import refined, refined_columns
 
 # Units in the names of size columns: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
@@ -141,10 +141,11 @@ class FlowColumns:
         ios, merges, size, wait, mean = (absent if i is None else columns[i] for i in places)
         sent = ios
         if size is not absent or (mean is not absent and ios is not absent):
-            usual = known and absent not in (ios, size, mean)
-            function: Callable[..., tuple[float | None, float | None]] = refined if usual else _sent
-            pairs = map(function, ios, size, mean, repeat(self.unit), repeat(self.size_unit))
-            sent, size = zip(*pairs, strict=True)
+            if known and absent not in (ios, size, mean):
+                sent, size = refined_columns(ios, size, mean, self.unit, self.size_unit)
+            else:
+                pairs = map(_sent, ios, size, mean, repeat(self.unit), repeat(self.size_unit))
+                sent, size = zip(*pairs, strict=True)
         if wait is not absent:
             wait = absent if ios is absent else [*map(mul if known else _product, sent, wait)]
         return [absent if ios is absent else sent, merges, size, wait]
@@ -169,7 +170,9 @@ class TableLayout:
         self._aqu = index.get(("", "aqu"))
         self._busy = index.get(("", "busy"))
         self.notes = self._notes()
-        self.idle_load = self.load([0.0] * self.width)  # most rows of most tables
+        # Most rows of most tables.
+        self.idle_load = self.load([0.0] * self.width)
+        self._fields, (self._idle_row,) = self.figures([(0.0,)] * self.width, known=False)
 
     def in_unit(self, unit: float) -> TableLayout:
         """Return this layout with bytes in *unit*, whatever the names say."""
@@ -195,12 +198,13 @@ class TableLayout:
         fields, rows = self.figures([(figure,) for figure in row], known=False)
         return load_of(fields, rows[0])
 
-    def table(self, rows: Mapping[str, Row]) -> LoadTable:
-        """Return the loads in *rows*, in which each figure is known."""
-        fields, found = self.figures([*zip(*rows.values(), strict=True)], known=True)
-        return LoadTable(
-            fields, dict(zip(rows, found, strict=True)), partial=self._whole is not None
-        )
+    def table(self, names: Sequence[str], busy: Sequence[str], figures: Figures) -> LoadTable:
+        """Return the loads of *names*: *figures* are those of *busy*, in this order, all known."""
+        rows = dict.fromkeys(names, self._idle_row)
+        if busy:
+            columns = [figures[place :: self.width] for place in range(self.width)]
+            rows.update(zip(busy, self.figures(columns, known=True)[1], strict=True))
+        return LoadTable(self._fields, rows, partial=self._whole is not None)
 
     def figures(self, columns: Columns, *, known: bool) -> tuple[tuple[int, ...], list[Row]]:
         """Return the places of figures in a load (``LoadTable``), and the figures of each row of *columns*."""

@@ -102,27 +102,28 @@ class Heading:
         *idle* has the names in lines without a figure but 0, and is added to: most lines of a
         large host repeat so.
         """
-        if self.name_last:
-            return None
-        zeros = (0.0,) * self.layout.width
-        rows: dict[str, Sequence[float]] = {}
+        names: list[str] = []
+        words: list[str] = []
+        idle_now: dict[str, str] = {}
         for line in lines:
-            name = idle.get(line)
-            if name is not None:
-                rows[name] = zeros
+            if line in idle:
+                names.append(idle[line])
                 continue
-            words = line.split()
-            row = parse_plain_numbers(words[1:]) if len(words) > self.layout.width else None
-            if row is None or len(row) != self.layout.width or not may_name(words[0]):
+            row = line.split()
+            if len(row) != self.layout.width + 1 or not may_name(row[0]):
                 return None
-            name = words[0]
-            if any(row):
-                rows[name] = row
-            else:
-                rows[name] = zeros
-                if len(idle) < MAX_IDLE:
-                    idle[line] = name
-        return self.layout.table(rows) if 0 < len(lines) == len(rows) <= MAX_DEVICES else None
+            names.append(row[0])
+            if len(line.rstrip(" 0.")) <= len(row[0]):
+                idle_now[line] = row[0]
+            words += row
+        busy = words[:: self.layout.width + 1]
+        del words[:: self.layout.width + 1]
+        figures = parse_plain_numbers(words) if words else []
+        if figures is None or self.name_last or not 0 < len(names) == len({*names}) <= MAX_DEVICES:
+            return None
+        if len(idle) < MAX_IDLE:
+            idle.update(idle_now)
+        return self.layout.table(names, busy, figures)
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from stackmap.model.load import Load
 from stackmap.sources.statistics.headings import Heading
 
-MAX_CACHED = 8 << 20  # bytes of paragraphs; their loads take about four times that
+MAX_CACHED = 2 << 20  # bytes of paragraphs; their loads take about four times that
 ENTRY_COST = 500  # bytes of an entry without its text
 
 

@@ -6,12 +6,32 @@ Requests, bytes and mean size as a text prints them: the least precise follows f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from typing import Any
+
+Figures = Sequence[Any]  # of floats
 
 # Half of the last digit: sysstat prints two decimals, with --dec fewer.
 HALVES = {1: 0.5, 10: 0.05}
 HALF = 0.005
 PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
+
+
+def refined_columns(
+    requests: Figures, shown: Figures, mean: Figures, unit: float, mean_unit: float
+) -> tuple[Figures, Figures]:
+    """Return ``refined`` of all rows; in most, the figures agree as printed."""
+    if not (any(requests) or any(shown) or any(mean)):
+        return requests, shown
+    pairs = [
+        (count, size * unit)
+        if count > 0 and abs(size * unit / count / mean_unit - each) <= HALF
+        else refined(count, size, each, unit, mean_unit)
+        for count, size, each in zip(requests, shown, mean, strict=True)
+    ]
+    counts, sizes = zip(*pairs, strict=True)
+    return counts, sizes
 
 
 def refined(
@@ -24,10 +44,6 @@ def refined(
     figures in other units than their names say: one is replaced only within its rounding.
     """
     size = shown * unit
-    if requests > 0 and abs(size / requests / mean_unit - mean) <= HALF:  # of most rows
-        return requests, size
-    if not (requests or shown or mean):
-        return requests, size
     half = HALF if _has_cents(requests) else _half(requests, shown, mean)
     if half == HALF and min(requests, shown, mean) > PRECISE:
         return requests, size

@@ -14,7 +14,7 @@ from stackmap.model.table_headings import IOSTAT_DEVICE, MAX_PREFIX_WORDS, SAR_D
 from stackmap.sources.statistics import line_types
 from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.headings import Heading, Row, heading, join_wrapped, without_quotes
-from stackmap.sources.statistics.numbers import is_number
+from stackmap.sources.statistics.numbers import is_number, parse_plain_numbers
 from stackmap.sources.statistics.paragraph_cache import ParagraphCache, ParsedParagraph
 from stackmap.sources.statistics.report_builder import ReportBuilder, TextReport
 from stackmap.sources.statistics.text_lines import Lines
@@ -62,6 +62,7 @@ class TableReader:
         self._cache = ParagraphCache()
         self.heading: Heading | None = None
         self._tables: dict[str, tuple[Heading, dict[str, str]]] = {}  # and their idle rows
+        self._other_headings: set[str] = set()  # of the latest tables of processors and the like
         self._heading_above: Heading | None = None  # before this paragraph
         self._cacheable = True  # whether its beginning depends only on that heading
         self._reports_before = 0  # before this paragraph
@@ -104,6 +105,9 @@ class TableReader:
             return
         begun, report = self.reports.begun - self._reports_before, self.reports.current
         if not begun and self._cache and self._unknown_lines == paragraph.count("\n") + 1:
+            first_line = paragraph[: paragraph.find("\n")]
+            if line_types.is_other_heading(first_line.split()):
+                self._other_headings = {*list(self._other_headings)[-9:], first_line}
             self._cache_paragraph(paragraph, None)
         if begun != 1 or self._unknown_lines or report is None or report.events or not report.loads:
             return
@@ -127,6 +131,8 @@ class TableReader:
         if known is not None:
             return known
         first, *rows = paragraph.split("\n")
+        if first in self._other_headings and all(map(_has_figures_only, rows)):
+            return ParsedParagraph(len(rows) + 2, None)
         heading, idle = self._table_below(first, without_quotes(first.split()))
         table = heading.table(rows, idle) if heading and heading.begins_report else None
         if table is not None:
@@ -240,3 +246,9 @@ class TableReader:
                 self.heading = None
             return False
         return True
+
+
+def _has_figures_only(line: str) -> bool:
+    """Whether *line* is a row without a name: one of processors, no time."""
+    words = line.split()
+    return bool(words) and "." in words[0] and parse_plain_numbers(words) is not None
