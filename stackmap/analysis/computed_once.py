@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, TypeVar, TypeVarTuple
 
+PREFIX = "_known_"  # of the attribute that keeps the results of a method
 Owner = TypeVar("Owner")
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
@@ -15,7 +16,7 @@ def computed_once(
     method: Callable[[Owner, *Given], Result],
 ) -> Callable[[Owner, *Given], Result]:
     """Return *method* so that each object computes it once per hashable positional arguments."""
-    name = f"_known_{method.__name__}"
+    name = PREFIX + method.__name__
 
     @wraps(method)
     def known(self: Owner, *given: *Given) -> Result:
@@ -25,3 +26,10 @@ def computed_once(
         return found[given]  # type: ignore[no-any-return]  # what *method* returned
 
     return known
+
+
+def forget(owner: object, *given: Hashable) -> None:
+    """Free what the methods of *owner* computed for these arguments."""
+    for name, found in vars(owner).items():
+        if name.startswith(PREFIX):
+            found.pop(given, None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from stackmap.analysis.computed_once import computed_once
+from stackmap.analysis.computed_once import computed_once, forget
 from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.traffic.accounting import Account, Accounting
 from stackmap.analysis.traffic.amounts import Share, Traffic
@@ -72,8 +72,7 @@ class Ledger:
 
     def forget(self, top: str) -> None:
         """Free what is known of the stack of *top*; it is worked out again if it is needed."""
-        self._shares.pop(top, None)
-        self._rows.pop(top, None)
+        forget(self, top)
 
     def share(self, top: str, names: Iterable[str]) -> Share:
         """Return what belongs to *top* at the devices *names* together, which are of its stack."""
