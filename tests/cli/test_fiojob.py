@@ -200,7 +200,7 @@ def test_what_may_not_be_read_is_refused(tmp_path, monkeypatch):
     assert "cannot be read (Permission denied), so its content is not known" in refused(file)
 
 
-def _denied(path, _mode):
+def _denied(path, _mode, **_words):
     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 

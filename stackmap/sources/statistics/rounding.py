@@ -54,10 +54,14 @@ def refined(
     others = sum(errors) - worst if worst < inf else sum(e for e in errors if e < inf)
     if errors.count(inf) > 1 or others >= min(worst, 1):  # 1: the others may be anything
         return requests, size
+    each = mean * mean_unit
+    # The worst follows from the others. Where its rounding does not allow that, the next worst moves too.
     if worst == errors[0]:
-        return _within(requests, half, size / (mean * mean_unit), others), size
+        requests = _within(requests, half, size / each, others)
+        return requests, _within(size, half * unit * terms, requests * each, 0.0)
     if worst == errors[1]:
-        return requests, _within(size, half * unit * terms, requests * mean * mean_unit, others)
+        size = _within(size, half * unit * terms, requests * each, others)
+        return _within(requests, half, size / each, 0.0), size
     return requests, size
 
 
