@@ -52,7 +52,9 @@ def refined(
     errors = [half / x if x > 0 else inf for x in (requests, shown / terms, mean)]
     worst = max(errors)
     others = sum(errors) - worst if worst < inf else sum(e for e in errors if e < inf)
-    if errors.count(inf) > 1 or others >= min(worst, 1):  # 1: the others may be anything
+    # Beside a precise mean, either of two rough figures may move: the mean is then right.
+    rough = others >= worst and errors[2] > worst / 10
+    if errors.count(inf) > 1 or others >= 1 or rough:
         return requests, size
     each = mean * mean_unit
     # The worst follows from the others. Where its rounding does not allow that, the next worst moves too.
