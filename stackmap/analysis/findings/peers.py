@@ -89,7 +89,7 @@ class PeerGroup(NamedTuple):
         "chance": (200, "count"),
         "cap_difference": (0.03, "share"),
         "saturated": (0.95, "share"),
-        "next_slowest": (1.1, "times"),
+        "next_slowest": (1.25, "times"),
         "quiet_queue": (1.0, "requests"),
         "quiet_requests": (10, "count"),
         "lasting": (5, "count"),
@@ -141,7 +141,7 @@ def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: L
     if queues > 1 or _all_saturated(group, limits["saturated"]):
         return "This is only a remark, because several peers are saturated."
     if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
-        return "This is only a remark, because another peer is as slow."
+        return "This is only a remark, because another peer is nearly as slow."
     if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
         return "This is only a remark, because it was much slower only with a long queue."
     if _by_chance(group, slowest, limits):
