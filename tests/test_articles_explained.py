@@ -137,8 +137,8 @@ def test_reads_that_wait_for_writes_by_a_fixed_mix(tmp_path):
     """
     002: 57.3 k reads per second with 24.5 k writes of 256 KiB, 515 k without the fixed mix.
 
-    The article prints lines of fio only: no device, no await, one figure per run. That text has
-    nothing to judge. What iostat shows meanwhile, at these rates, is told as its author tells it.
+    The article prints lines of fio only: no device, no await, one figure per run. Such a text
+    has nothing to judge. The test writes iostat's text at these rates; it gets the author's conclusion.
     """
     text = tmp_path / "iostat.txt"
     text.write_text(MIX * 6)

@@ -64,7 +64,7 @@ def printed(template):
 
 @pytest.mark.parametrize("rule", RULES, ids=IDS)
 def test_each_id_has_its_section(rule):
-    """Name, severity, what it reports, the caveat and every threshold, to the letter."""
+    """The section of a rule has its name, severity, sentence, caveat and thresholds, to the letter."""
     text = section(rule)
 
     assert f"{rule.id} {rule.name}" in text

@@ -1,4 +1,4 @@
-"""What a plan says: the method, what it risks, and the commands one by one."""
+"""The document of a plan: its method, its risks and its commands."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def severities(writes, **more):
         (20, {"bitmap": 20}, "info"),
         (12, {"size": 2 * PAGE, "reads": 28}, "info"),
         (40, {}, "info"),
-        # 0.5 and 0.6 requests in flight on each disk: nobody waits.
+        # 0.5 and 0.6 requests in flight on each disk: no request waits.
         (120, {}, "info"),
         (300, {}, "info"),
         (600, {}, "warning"),

@@ -27,8 +27,8 @@ def beside_a_reader(tally: Tally, chance: random.Random, folder: Path) -> None:
     """
     One case: ``record`` is killed; each reading that it had begun is there, but for the last one.
 
-    Another process reads the counters all the time and makes them grow: those of each sample lie
-    between what it read before and after.
+    Another process increases the counters and logs them. The counters of each sample lie between
+    two values that it logged, one before and one after the sample.
     """
     out, journal, seen = folder / "beside", folder / "begun", folder / "seen"
     journal.write_bytes(b"")

@@ -125,7 +125,7 @@ def start(
     cpu: int = 60,
 ) -> tuple[int, int, int]:
     """
-    Start the command line in a child; return its process and the files of what it prints.
+    Start the command line in a child; return its process id and the files with its output and errors.
 
     It ends after *cpu* seconds of CPU.
     """

@@ -1,5 +1,5 @@
 """
-One boot of the lab: a scenario on a kernel, and what it left in its folder.
+One boot of the lab: a scenario on a kernel, and the folder of its outputs.
 
 A boot is *current* if its folder was left by today's code: the digest of
 stackmap, of the lab's programs and of the kernel's release is kept beside the

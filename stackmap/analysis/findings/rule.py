@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # A value and its unit; the third is the device it belongs to, where that is not the observed one.
 Figure = tuple[float | None, str] | tuple[float | None, str, str]
 Limits = Mapping[str, float]  # the thresholds of a rule
-# Below this on every disk, nobody waits for what a layout costs, and it is a remark. Of other costs
-# that is true below both: thresholds of such rules.
+# Thresholds of rules about a cost. Below this queue depth on every disk, no request waits for parity,
+# so its cost is a remark; the other costs are remarks below both thresholds.
 SHORT = {"light_queue": (1.0, "requests")}
 LIGHT = {"light_rate": (50.0, "requests/s"), **SHORT}
 

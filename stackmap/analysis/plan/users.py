@@ -75,7 +75,7 @@ def _pair(
     stop: tuple[Command, str, str], start: tuple[Command, str, str], again: Command
 ) -> StopAndStart:
     """
-    Return two offline steps; *stop* and *start* have the command, what it does, and its risk.
+    Return two offline steps. *stop* and *start*: the command, what the command does, and its risk.
 
     Each step undoes the other; *again*: the command that starts the user in its old place.
     """
