@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
@@ -16,7 +15,7 @@ from stackmap.errors import StackmapError
 from stackmap.host import live
 from stackmap.host.capture import CapturedHost
 from tests.fuzz.processes import DISKSTATS, remove
-from tests.fuzz.running import Tally, finish, run, start
+from tests.fuzz.running import Tally, beside, finish, run, start
 
 GAUGE = 11  # in a line, the word that may go down
 Counts = dict[str, list[int]]  # by device
@@ -33,7 +32,7 @@ def beside_a_reader(tally: Tally, chance: random.Random, folder: Path) -> None:
     out, journal, seen = folder / "beside", folder / "begun", folder / "seen"
     journal.write_bytes(b"")
     arguments = ("record", str(out), chance.choice(("0.01", "0.03")))
-    with _reader(seen, folder / "written"):
+    with beside(partial(_read, seen, folder / "written")):
         child = start(arguments, setup=partial(_with_journal, journal))
         _wait_for(journal)
         time.sleep(chance.uniform(0, 0.4))
@@ -78,22 +77,8 @@ def _wait_for(journal: Path) -> None:
         time.sleep(0.002)
 
 
-@contextlib.contextmanager
-def _reader(seen: Path, written: Path) -> Iterator[None]:
-    """Have another process read the counters, each time with its instants, and write to a disk."""
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            _read(seen, written)
-        os._exit(0)
-    try:
-        yield
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
 def _read(seen: Path, written: Path) -> None:
+    """Read the counters without end, each time with its instants, and write to a disk."""
     with seen.open("w") as file, written.open("wb") as data:
         while True:
             before = time.time()

@@ -10,7 +10,6 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -23,7 +22,7 @@ from stackmap.errors import StackmapError
 from stackmap.host.capture import CapturedHost
 from tests.fuzz.hostile_captures import sample, write
 from tests.fuzz.processes import machine_of, unpack
-from tests.fuzz.running import Outcome, Tally, finish, run, start
+from tests.fuzz.running import Outcome, Tally, beside, finish, run, start
 
 NOBODY = 65534
 KEPT = b"not to be touched\n"
@@ -47,7 +46,9 @@ def planted(tally: Tally, chance: random.Random, folder: Path) -> None:
         arguments += ["0.01", "12"]
     else:
         arguments = ["--from", _capture(folder), *arguments, *chance.choice(((), ("--force",)))]
-    with _racing(scene, chance) if scene.raced else contextlib.nullcontext():
+    with (
+        beside(partial(_race, scene, chance.random())) if scene.raced else contextlib.nullcontext()
+    ):
         outcome = _run(arguments, folder)
     faults = outcome.faults(WRITTEN) + scene.faults(outcome, ending)
     tally.case(f"{scene.words}: {' '.join(arguments)}", faults, outcome)
@@ -167,25 +168,14 @@ PLANTS: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
-@contextlib.contextmanager
-def _racing(scene: _Scene, chance: random.Random) -> Iterator[None]:
-    """Have another process swap the output, its temporary files or its directory, as fast as it can."""
-    seed = chance.random()
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            os.chdir(scene.root)  # the directories above it are private
-            if not os.geteuid():
-                os.setgroups([])
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-            _swap(scene, random.Random(seed))
-        os._exit(0)
-    try:
-        yield
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+def _race(scene: _Scene, seed: float) -> None:
+    """Swap the output, its temporary files or its directory as fast as possible, as another user if possible."""
+    os.chdir(scene.root)  # the directories above it are private
+    if not os.geteuid():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    _swap(scene, random.Random(seed))
 
 
 def _swap(scene: _Scene, chance: random.Random) -> None:

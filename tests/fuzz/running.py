@@ -11,7 +11,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from stackmap import cli
@@ -114,6 +114,21 @@ def prepare() -> None:
     """Import every command, so that a child need not."""
     for name in cli.COMMANDS:
         importlib.import_module(f"stackmap.cli.{name}")
+
+
+@contextlib.contextmanager
+def beside(work: Callable[[], None]) -> Iterator[None]:
+    """Let another process do *work*, which may have no end, until the block ends."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            work()
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def start(
