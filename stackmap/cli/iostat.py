@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -117,6 +118,10 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
 
     part = topology.select(chosen) if chosen else topology
     rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]
+
+    def of_shown(correction: str) -> bool:
+        return correction.partition(": ")[2] in part.devices
+
     if table and not table.columns:
         shown = (m.heading for m in METRICS if looks["extended"] or not m.extended)
         table = table._replace(columns=tuple(shown))
@@ -125,6 +130,7 @@ def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrange
 
     def show(interval: Interval) -> None:
         right = corrected(topology, interval)
+        right = replace(right, corrections=tuple(filter(of_shown, right.corrections)))
         sums = totals(part, right.loads) if looks["totals"] else ()
         if looks["as_json"]:
             from stackmap.render.iostat_json import iostat_json

@@ -218,7 +218,7 @@ def finding_card(topology: Topology, finding: Finding, number: int) -> doc.Card:
 def _check_card(topology: Topology, finding: Finding) -> doc.Card:
     """Return the card of a check; only a problem has a reason and advice."""
     rule = finding.rule
-    leads = (("should be:", rule.expected), ("why:", rule.reason), ("do:", rule.advice))
+    leads = (("Should be:", rule.expected), ("Why:", rule.reason), ("Do:", rule.advice))
     first, *details = _texts(topology, finding, leads)
     label = CHECK_LABELS[finding.severity]
     return doc.Card(str(finding.severity), f"{first.text} ({rule.id})", tuple(details), label=label)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from stackmap.analysis.device_names import Names
 from stackmap.discover import names_only
-from stackmap.errors import StackmapError, UsageError
+from stackmap.errors import InputError, StackmapError, UsageError
 from stackmap.measurement.source import Note, Source
 from stackmap.model.load import Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
@@ -112,7 +112,10 @@ class TextSource(Source):
 
     def _read1(self) -> bytes:
         read1: Callable[[int], bytes] = self._text.read1  # type: ignore[attr-defined]  # all are buffered
-        return read1(CHUNK)
+        try:
+            return read1(CHUNK)
+        except OSError as error:
+            raise InputError(error.strerror or str(error)) from error  # the reader adds the name
 
 
 def _is_foreign(topology: Topology, first: Interval, *, live: bool) -> bool:

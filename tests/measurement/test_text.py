@@ -13,6 +13,8 @@ from stackmap.model.topology import NO_TOPOLOGY
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLE = ROOT / "sample_topologies" / "vghdd"
+DOUBLING = ROOT.parent / "shared/captures/vghdd-6.12/capture.tar.gz"
+STACKMAP = (sys.executable, "-m", "stackmap")
 TABLE = "Device            r/s     w/s     rkB/s     wkB/s   await  %util\n"
 ROWS = "sda 2.00 3.00 5.00 7.00 11.00 13.00\nvdx 2.00 3.00 5.00 7.00 11.00 13.00\n\n"
 BANNER = "Linux {} ({}) \t11/21/26 \t_x86_64_\t(4 CPU)\n\n"
@@ -121,3 +123,37 @@ def test_every_command_reads_a_text_of_an_unknown_host_by_its_names(name):
     assert "names may mean other devices" not in result.stderr
     assert result.returncode == 0
     assert name == "explain" or "vg-a/lv" in result.stdout  # nothing is wrong with it
+
+
+@pytest.mark.skipif(
+    not DOUBLING.exists(), reason="needs ../shared/captures (a kernel that counts twice)"
+)
+def test_only_corrections_of_the_shown_devices_are_printed():
+    """Linux 6.12 counts the writes of both RAID volumes twice; a table of one does not name the other."""
+    rows = "".join(f"dm-{n} 0.00 50.00 0.00 200.00 0.00 50.00\n" for n in (8, 17))
+    printed = subprocess.run(
+        [*STACKMAP, "--from", str(DOUBLING), "iostat", "--input", "-", "vghdd/vm-disk1"],
+        input=TABLE + rows + "\n",
+        capture_output=True,
+        check=True,
+        timeout=60,
+        text=True,
+    ).stdout
+
+    assert [line for line in printed.splitlines() if line.startswith("corrected:")] == [
+        "corrected: dm-raid-doubled: dm-8"
+    ]
+
+
+def test_a_text_that_cannot_be_read_is_named_with_the_reason():
+    """The kernel refuses to read at the beginning of a process's memory."""
+    refused = subprocess.run(
+        [*STACKMAP, "iostat", "--input", "/proc/self/mem"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        text=True,
+    )
+
+    assert refused.stderr == "stackmap: /proc/self/mem: Input/output error\n"
+    assert refused.returncode == 1
