@@ -1,15 +1,14 @@
 """
 One boot of the lab: a scenario on a kernel, and the folder of its outputs.
 
-A boot is *current* if its folder was left by today's code: the digest of
-stackmap, of the lab's programs and of the kernel's release is kept beside the
-outputs, with the seconds that it took.
+A boot is *current* if nothing that ran in its guest has changed since
+(``inputs.py``): that digest is kept beside the outputs, with the seconds that
+it took. What judges the outputs may have changed.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import shutil
 import subprocess
@@ -20,12 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).parent
-BOOT = HERE / "boot"
-SCENARIOS = HERE / "scenarios"
-PACKAGE = HERE.parents[1] / "stackmap"
-IN_GUEST = ("follow.py", "convert_all.py", "make_all.py")  # programs that scenarios run
+from tests.lab import inputs
+from tests.lab.inputs import BOOT, SCENARIOS
+
 LAST_LINES = 20  # of each log of a boot that failed
+PATIENCE = "timeout"  # the option on which no output depends
 
 
 class Boot(NamedTuple):
@@ -54,13 +52,11 @@ class Boot(NamedTuple):
         with path.open("a", encoding="utf-8") as file:
             print(json.dumps(self), file=file)
 
-    @property
-    def digest(self) -> str:
-        """What its outputs depend on: the code, the lab's programs, the scenario and the kernel."""
-        scenario = (SCENARIOS / f"{self.scenario}.sh").read_bytes()
-        return hashlib.sha256(
-            b"\0".join((_code().encode(), scenario, _release(self.kernel), repr(self).encode()))
-        ).hexdigest()
+    def digest(self, out: Path, files: Mapping[str, str]) -> str:
+        """Return what the outputs in *out* depend on, by the digests of *files*."""
+        modules = inputs.loaded(out / ".lab" / "loaded")
+        options = [each for each in self.options if each[0] != PATIENCE]
+        return inputs.digest(self.scenario, self.kernel, f"{self.case} {options}", files, modules)
 
     @contextmanager
     def alone(self, out: Path) -> Iterator[None]:
@@ -71,8 +67,8 @@ class Boot(NamedTuple):
             yield
 
     def has_ended(self, out: Path) -> bool:
-        """Whether today's code booted it, well or not."""
-        return _text(out / ".lab" / "digest") == self.digest
+        """Whether it was booted, well or not, with all that runs in its guest as it is today."""
+        return _text(out / ".lab" / "digest") == self.digest(out, _files())
 
     def outcome(self, out: Path) -> Path | str:
         """Return *out*, or why there is nothing to look at in it."""
@@ -104,7 +100,7 @@ class Boot(NamedTuple):
             "--kernel",
             self.kernel,
         ]
-        digest, began = self.digest, time.monotonic()
+        files, began = inputs.digests(), time.monotonic()
         ended = subprocess.run(
             [*command, *words],
             stdin=subprocess.DEVNULL,
@@ -116,7 +112,7 @@ class Boot(NamedTuple):
         lab.mkdir(parents=True, exist_ok=True)
         (lab / "said").write_text(f"status {ended.returncode}: {ended.stderr}")
         (lab / "seconds").write_text(f"{time.monotonic() - began:.0f}\n")
-        (lab / "digest").write_text(digest)
+        (lab / "digest").write_text(self.digest(out, files))
 
 
 def listed(path: Path) -> list[Boot]:
@@ -137,17 +133,5 @@ def _text(path: Path) -> str:
 
 
 @cache
-def _code() -> str:
-    """Return the digest of stackmap and of the lab's programs that every scenario may use."""
-    programs = (HERE / name for name in ("boot", "init", "guest", *IN_GUEST))
-    digest = hashlib.sha256()
-    for path in sorted([*PACKAGE.rglob("*.py"), *HERE.glob("*.sh"), *programs]):
-        digest.update(f"{path.relative_to(HERE.parents[1])}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def _release(kernel: str) -> bytes:
-    """Return the release of the kernel that ``boot`` takes, and its folder."""
-    return subprocess.run([BOOT, "kernel", kernel], capture_output=True, check=False).stdout
+def _files() -> dict[str, str]:
+    return inputs.digests()

@@ -22,7 +22,8 @@ from pathlib import Path
 import pytest
 from tabulate import tabulate
 
-from tests.lab.boots import BOOT, Boot
+from tests.lab.boots import Boot
+from tests.lab.inputs import BOOT
 from tests.lab.judged import Figure, Verdict
 from tests.lab.predicted import PREDICTED, PREDICTION
 

@@ -1,8 +1,9 @@
 """
 ``./run lab all``: boot every scenario on every kernel, then test what they left.
 
-It may be ended and started again at any time: a boot that today's code has
-ended is kept. Those that were never booted come first, then the oldest.
+It may be ended and started again at any time: a boot is kept until something
+that ran in its guest changes. Those that were never booted come first, then
+the oldest.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from tests.lab.boots import HERE, Boot, listed, seconds_of
+from tests.lab.boots import Boot, listed, seconds_of
+from tests.lab.inputs import HERE
 
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stackmap-lab" / "all"
 
