@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from stackmap.analysis.plan import lvconvert_paths
+from stackmap.analysis.plan.followed import LVM2
 from stackmap.analysis.plan.placement import disks, metadata_extents, place
 from stackmap.analysis.plan.plan_context import Mount, target
 from stackmap.analysis.plan.strategies import STRATEGIES, is_current_layout, outcomes
@@ -326,7 +327,6 @@ def test_what_cannot_be_printed_is_refused(letter):
     ("use", "kind", "why"),
     [
         (Use("mount", "/", ""), "ext4", "cannot be unmounted"),
-        (Use("mount", "/srv", ""), "btrfs", "btrfs"),
         (Use("mount", "/elsewhere", ""), "ext4", "only a part"),
         (Use("zfs", "[ZFS pool]", ""), "ext4", "uses vg/lv; stackmap cannot tell how to stop it"),
         (
@@ -342,6 +342,58 @@ def test_users_that_cannot_be_stopped(use, kind, why):
 
     with pytest.raises(PlanRefused, match=why):
         plan(context, "copy")
+
+
+def test_a_btrfs_moves_while_it_is_mounted():
+    """By btrfs's own command, also where several of its subvolumes are mounted; not beside another user."""
+    uses = (Use("mount", "/srv", ""), Use("mount", "/srv/sub", ""))
+    mounts = {use.name: Mount("btrfs", "rw", "/sub") for use in uses}
+    context = lv_context("raid5", 4, "raid10", uses=uses, mounts=mounts)
+    found = plan(context, "copy")
+    moving = found.steps[2]
+
+    assert found.online
+    assert moving.line == "btrfs replace start -B /dev/vg/lv /dev/vg/lv_new /srv"
+    assert moving.undo_lines == ("btrfs replace start -B /dev/vg/lv_new /dev/vg/lv /srv",)
+    assert [s.command[:4] for s in found.steps[3:5]] == [
+        ("lvrename", "vg", "lv", "lv_old"), ("lvrename", "vg", "lv_new", "lv"),
+    ]  # fmt: skip
+    more = lv_context("raid5", 4, "raid10", uses=(*uses, Use("swap", "[SWAP]", "")), mounts=mounts)
+    with pytest.raises(PlanRefused):
+        plan(more, "copy")
+
+
+def test_who_continues_through_online_steps_is_said():
+    """Whom the lab saw continue, and whom not; one sentence each, and none where nobody uses it."""
+    uses = (Use("mount", "/srv", ""), Use("swap", "[SWAP]", ""), Use("zfs", "[ZFS pool]", ""))
+    context = lv_context("raid5", 4, "raid6", uses=uses, mounts=MOUNTED)
+    (way, *_) = outcomes(context)
+
+    assert way.plan.online
+    assert "no need to stop /srv (ext4), [SWAP] (swap): such users continued in the lab" in (
+        way.plan.checked
+    )
+    assert "whether [ZFS pool] (zfs) continues during these steps was not tested" in (
+        way.plan.unchecked
+    )
+    (idle, *_) = outcomes(lv_context("raid5", 4, "raid6"))
+    assert not any("no need to stop" in each for each in idle.plan.checked)
+
+
+@pytest.mark.parametrize(
+    ("segtype", "wanted", "way", "says"),
+    [
+        ("raid5", "raid6", "convert", "raid5 to raid6 was followed in a lab, on Linux "),
+        ("raid10", "raid1", "copy", "raid10 to raid1 was not followed in a lab; with the method "),
+    ],
+)
+def test_where_it_was_followed_is_said(segtype, wanted, way, says):
+    found = {each.strategy.name: each.plan for each in outcomes(lv_context(segtype, 4, wanted))}
+    text = " ".join((*found[way].checked, *found[way].unchecked))
+
+    assert says in text
+    assert "6.1" in text
+    assert LVM2 in text
 
 
 def test_a_guest_is_shut_down_and_started():

@@ -34,6 +34,7 @@ PACE = 0.2  # seconds between two files
 FILES = 20
 SIZE = 65536
 PATIENCE = 300  # seconds for a sync, emulated
+CHECKS = {"ext4": "e2fsck -fn", "xfs": "xfs_repair -n", "btrfs": "btrfs check --readonly"}
 YES = "y\n" * 9  # to what LVM asks
 
 
@@ -270,8 +271,9 @@ def main() -> None:
     writers.stop()
     damaged = read_again(writer)
     source = ran(["findmnt", "-no", "SOURCE,OPTIONS", mount])["said"]
+    kind = asked(f"findmnt -no FSTYPE {shlex.quote(mount)}")
     ran(["umount", mount])
-    check = ran(["e2fsck", "-fn", device])
+    check = ran([*CHECKS[kind].split(), device])
     ran(["mount", "-o", "noatime", device, mount])
     told = {
         "before": before, "steps": steps, "back": back, "damaged": damaged,

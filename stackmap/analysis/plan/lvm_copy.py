@@ -2,7 +2,7 @@
 A new LV of the requested layout and an offline copy.
 
 It works between any two layouts. The old LV becomes read-only before the
-copy, and is kept until the last step.
+copy, and is kept until the last step. A btrfs moves online, by ``btrfs replace``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stackmap.analysis.plan.step import (
     copy_and_compare,
     printable,
 )
-from stackmap.analysis.plan.users import stop_users, untested_users
+from stackmap.analysis.plan.users import enlarged, moving_btrfs, stop_users, untested_users
 from stackmap.errors import PlanRefused
 from stackmap.model.command_line import Command
 from stackmap.model.raid import RAID_LEVELS, Layout
@@ -50,17 +50,15 @@ def copy(context: PlanContext) -> Plan:
     image = -(-context.volume.extents // stripes)  # LVM rounds up to whole stripes
     metadata = metadata_extents(group, image, None) if result.survivable_failures else 0
     pvs = place(context, result.members, image + metadata)
-    stop, start = stop_users(context, f"/dev/{group.name}/{name}")
-    *swap, renamed = _swap(group.name, name, context.volume.extents * group.extent)
+    before, (switch, *after) = _exchange(context, name)
     if context.loses_redundancy(result):
-        renamed = replace(renamed, risks=f"{renamed.risks}; {REQUESTED}")
+        switch = replace(switch, risks=f"{switch.risks}; {REQUESTED}")
     remove = removal(f"{group.name}/{name}{OLD_SUFFIX}", "the old LV's space")
     steps = (
         *_create(group.name, name, image * stripes, result, pvs),
         *layers.before,
-        *stop,
-        *swap,
-        *context.mark_unprotected((renamed, *start, *layers.after, remove), result),
+        *before,
+        *context.mark_unprotected((switch, *after, *layers.after, remove), result),
     )
     room = f"{image + metadata} free extents of {extent_words(group)} on "
     paths = ", ".join(pv.path for pv in pvs)
@@ -69,7 +67,9 @@ def copy(context: PlanContext) -> Plan:
         if len(pvs) == 1
         else (f"{room}each of {paths}", f"these {len(pvs)} PVs share no disk")
     )
-    unchecked = (*layers.unchecked, *untested_users(context), GEOMETRY)
+    untested = untested_users(context) if before else ()
+    larger = enlarged(context) if image * stripes > context.volume.extents else ()
+    unchecked = (*layers.unchecked, *untested, *larger, GEOMETRY)
     return Plan(printable(steps), result, checked, unchecked)
 
 
@@ -88,6 +88,23 @@ def _create(
         (("lvremove", "--yes", new),),
     )
     return [create, *([waiting(new)] if result.survivable_failures else [])]
+
+
+def _exchange(context: PlanContext, name: str) -> tuple[list[Step], list[Step]]:
+    """Return the steps until the new LV takes the writes, and those from then on."""
+    group = context.group.name
+    old = f"/dev/{group}/{name}"
+    if moving := moving_btrfs(context, old, f"{old}{NEW_SUFFIX}"):
+        set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
+        unname, give_name = _renames(group, name, name + NEW_SUFFIX)
+        return [], [
+            moving,
+            Step(set_aside, "renames the old LV", undo=(restore,)),
+            Step(give_name, "gives the new LV its name", undo=(unname,)),
+        ]
+    stop, start = stop_users(context, old)
+    *swap, renamed = _swap(group, name, context.volume.extents * context.group.extent)
+    return [*stop, *swap], [renamed, *start]
 
 
 def _swap(group: str, name: str, size: int) -> list[Step]:

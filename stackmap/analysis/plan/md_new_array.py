@@ -10,7 +10,7 @@ from __future__ import annotations
 from stackmap.analysis.plan import md_array
 from stackmap.analysis.plan.plan_context import PlanContext, path_of, require_valid_names
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, copy_and_compare, printable
-from stackmap.analysis.plan.users import stop_users, untested_users
+from stackmap.analysis.plan.users import enlarged, moving_btrfs, stop_users, untested_users
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Kind
 from stackmap.model.volume_group import PhysicalVolume, VolumeGroup
@@ -32,23 +32,29 @@ def copy(context: PlanContext) -> Plan:
         )
     old, new = path_of(context.target), f"/dev/md/{md_array.new_name(context)}"
     assemble = ("mdadm", "--assemble", "--readonly", old, *md_array.member_paths(context))
-    stop, start = stop_users(context, new)
-    steps = (
-        *md_array.create(new, layout, chosen),
-        md_array.show_config(new),
-        *stop,
-        Step(("mdadm", "--readonly", old), "protects the old array; fails if it is being written to",
-             undo=(("mdadm", "--readwrite", old),), online=False),
-        *copy_and_compare(old, new, size),
-        Step(("mdadm", "--stop", old), "stops the old array to avoid duplicate file-system UUIDs",
-             undo=(assemble,), online=False),
-        *context.mark_unprotected((*start, *md_array.remove(context)[1:]), layout),
-    )  # fmt: skip
+    begin = (*md_array.create(new, layout, chosen), md_array.show_config(new))
+    if moving := moving_btrfs(context, old, new):
+        steps = (*begin, *context.mark_unprotected((moving, *md_array.remove(context)), layout))
+    else:
+        stop, start = stop_users(context, new)
+        steps = (
+            *begin,
+            *stop,
+            Step(("mdadm", "--readonly", old), "protects the old array; fails if it is being written to",
+                 undo=(("mdadm", "--readwrite", old),), online=False),
+            *copy_and_compare(old, new, size),
+            Step(("mdadm", "--stop", old), "stops the old array to avoid duplicate file-system UUIDs",
+                 undo=(assemble,), online=False),
+            *context.mark_unprotected((*start, *md_array.remove(context)[1:]), layout),
+        )  # fmt: skip
     checked = (f"the new array holds at least {room} bytes, of {size} needed",)
     by_path = (
         f"configuration that names {old} by path (fstab, crypttab, a VM) must name {new} instead"
     )
-    unchecked = (*md_array.unknown_contents(context), *untested_users(context), by_path, GEOMETRY)
+    untested = () if moving else untested_users(context)
+    unchecked = (
+        *md_array.unknown_contents(context), *untested, by_path, *enlarged(context), GEOMETRY,
+    )  # fmt: skip
     return Plan(printable(steps), layout, checked, unchecked)
 
 

@@ -16,6 +16,7 @@ from stackmap.analysis.plan.mdadm_grow import BACKUP, Change, risks, undo, words
 from stackmap.analysis.plan.placement import disks
 from stackmap.analysis.plan.plan_context import PlanContext, path_of
 from stackmap.analysis.plan.step import GEOMETRY, Plan, Step, printable, unprotected
+from stackmap.analysis.plan.users import enlarged
 from stackmap.errors import PlanRefused
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import Layout
@@ -39,7 +40,8 @@ def grow(context: PlanContext) -> Plan:
     checked = ["no sync is running"]
     checked += [f"nothing uses {names}; they are large enough and share no disk"] if names else []
     steps += context.mark_unprotected([md_array.show_config(path)], result)
-    unchecked = (*md_array.unknown_contents(context), GEOMETRY)
+    larger = enlarged(context) if result.data > present.data else ()
+    unchecked = (*md_array.unknown_contents(context), *larger, GEOMETRY)
     return Plan(printable(tuple(steps)), result, tuple(checked), unchecked)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stackmap.analysis.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
 from stackmap.analysis.plan.detach_layers import require_no_snapshots
+from stackmap.analysis.plan.followed import remarked
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import Plan
 from stackmap.errors import LayoutError, PlanRefused
@@ -110,7 +111,8 @@ def _require_usable_group(context: PlanContext) -> None:
 
 def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
     try:
-        return Outcome(strategy, strategy.plan(context))
+        plan = strategy.plan(context)
+        return Outcome(strategy, remarked(plan, strategy.name, context))
     except (PlanRefused, LayoutError) as refusal:
         return Outcome(strategy, None, str(refusal))
 

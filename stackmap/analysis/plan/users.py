@@ -12,13 +12,24 @@ from stackmap.model.command_line import Command, operand
 from stackmap.model.device import Device, Kind, Use
 
 INTERRUPTED = "its users are interrupted from here on"
-TESTED = frozenset({"mount"})  # with ext4, in tests/lab
+# What tests/lab stopped and started again, and what continued there through online steps: kinds of
+# users, of mounts the file systems.
+STOPPED = frozenset({"ext4", "xfs", "swap"})
+CONTINUED = frozenset({"ext4", "xfs", "btrfs", "swap", "vm"})
 ROOTS = frozenset({"/", "/usr"})
 
 # Read-only file-system checks, by the type in mountinfo.
 CHECKS = {"ext2": ("e2fsck", "-fn"), "ext3": ("e2fsck", "-fn"), "ext4": ("e2fsck", "-fn")} | {
     "xfs": ("xfs_repair", "-n"),
     "vfat": ("fsck.fat", "-n"),
+}
+
+# How a file system takes the space of a larger volume.
+LARGER = {
+    "ext4": "resize2fs lets {} use the new space; before going back it must shrink, unmounted",
+    "xfs": "xfs_growfs lets {} use the new space; XFS cannot shrink, so there is no way back then",
+    "btrfs": "`btrfs filesystem resize max` lets {} use the new space; before going back it must "
+    "shrink, which btrfs can while it is mounted",
 }
 
 StopAndStart = tuple[list[Step], list[Step]]
@@ -37,7 +48,8 @@ def stop_users(context: PlanContext, place: str) -> StopAndStart:
         for use in device.uses:
             if use.kind not in USERS:
                 raise PlanRefused(
-                    f"{use.name} uses {device.title}; stackmap cannot tell how to stop it"
+                    f"{use.name} uses {device.title}; stackmap cannot tell how to stop it: "
+                    "stop it yourself, or use an online method"
                 )
             before, after = USERS[use.kind](context, use, device, path)
             stop, start = stop + before, after + start
@@ -47,15 +59,59 @@ def stop_users(context: PlanContext, place: str) -> StopAndStart:
     return stop, start
 
 
+def moving_btrfs(context: PlanContext, old: str, new: str) -> Step | None:
+    """
+    Return the step that moves a mounted btrfs from path *old* to *new*; None if the target has other users.
+
+    btrfs erases its superblock on *old*, so there is no second one with its UUID.
+    """
+    topology, target = context.topology, context.target.name
+    above = [topology[name].kind for name in topology.with_all_above(target) if name != target]
+    users = list(_users(context))
+    if not users or any(kind != "btrfs" for _, kind in users) or set(above) - {Kind.CACHE}:
+        return None
+    forth, back = (("btrfs", "replace", "start", "-B", *pair) for pair in ((old, new), (new, old)))
+    point = users[0][0].name
+    return Step(
+        (*forth, point),
+        "moves the btrfs to the new device while it is mounted; checksums are verified",
+        f"competes for I/O; erases the btrfs signature of {old}",
+        ((*back, point),),
+    )
+
+
 def untested_users(context: PlanContext) -> tuple[str, ...]:
     """Return a sentence per user whose stop and start was not tested in the lab."""
-    names = context.topology.with_all_above(context.target.name)
-    uses = (use for name in names for use in context.topology[name].uses)
     return tuple(
-        f"stopping and restarting {use.name} ({use.kind}) was not tested"
-        for use in dict.fromkeys(uses)
-        if use.kind not in TESTED
+        f"stopping and restarting {use.name} ({kind}) was not tested"
+        for use, kind in _users(context)
+        if kind not in STOPPED
     )
+
+
+def continuing(context: PlanContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is known, and what is not, of the users that continue during online steps."""
+    words = {f"{use.name} ({kind})": kind in CONTINUED for use, kind in _users(context)}
+    known = ", ".join(name for name, tested in words.items() if tested)
+    checked = (f"no need to stop {known}: such users continued in the lab",) if known else ()
+    return checked, tuple(
+        f"whether {name} continues during these steps was not tested"
+        for name, tested in words.items()
+        if not tested
+    )
+
+
+def enlarged(context: PlanContext) -> tuple[str, ...]:
+    """Return how each user takes the space of a larger volume, and whether it gives it back."""
+    return tuple(LARGER[kind].format(use.name) for use, kind in _users(context) if kind in LARGER)
+
+
+def _users(context: PlanContext) -> Iterator[tuple[Use, str]]:
+    """Yield the users of the target and of what is above it; of a mount the file system."""
+    names = context.topology.with_all_above(context.target.name)
+    for use in dict.fromkeys(use for name in names for use in context.topology[name].uses):
+        mount = context.mounts.get(use.name) if use.kind == "mount" else None
+        yield use, mount.kind if mount else use.kind
 
 
 def _from_the_top(context: PlanContext) -> Iterator[Device]:
@@ -95,7 +151,8 @@ def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAnd
         raise PlanRefused(f"{use.name} cannot be unmounted on a running machine")
     if mount.kind == "btrfs":
         raise PlanRefused(
-            f"{use.name} is btrfs; the kernel may confuse it with a copy that has the same UUID"
+            f"{use.name} is btrfs; the kernel may confuse it with a copy that has the same UUID, and "
+            f"`btrfs replace` moves it only if nothing else uses {context.target.title}"
         )
 
     def mounting(place: str) -> Command:
@@ -134,7 +191,8 @@ def _guest(_: PlanContext, use: Use, device: Device, __: str) -> StopAndStart:
         tool, guest = "pct", number
     else:
         raise PlanRefused(
-            f"the VM {use.name} uses {device.title}; stackmap cannot tell how to stop it"
+            f"the VM {use.name} uses {device.title}; stackmap cannot tell how to stop it: shut it "
+            "down yourself, or use an online method"
         )
     return _pair(
         ((tool, "shutdown", guest), f"shuts down the VM {use.name}; wait until it is off", INTERRUPTED),
