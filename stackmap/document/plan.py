@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stackmap.analysis.plan.announced import announced
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import NOTHING, Plan, Step
 from stackmap.analysis.plan.strategies import Outcome, refusals
@@ -132,7 +133,8 @@ def numbers(marked: Sequence[bool]) -> str:
 
 def _card(step: Step, number: int, key: str) -> Card:
     """Return a step: what it does, the risk and the way back; each command alone on a line."""
-    blocks: list[Block] = [Command(step.line)]
+    blocks: list[Block] = [Paragraph(each, "May print:") for each in announced(step.command)]
+    blocks.append(Command(step.line))
     if step.risks != NOTHING:
         blocks.append(Paragraph(step.risks, "Risk:"))
     if step.undo or step.undo_remark:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from stackmap.analysis.plan.announced import announced
 from stackmap.analysis.plan.plan_context import PlanContext
 from stackmap.analysis.plan.step import NOTHING, Step
 from stackmap.analysis.plan.strategies import Outcome
@@ -48,6 +49,7 @@ def _step_json(step: Step) -> dict[str, object]:
         "command": list(step.command),
         "line": step.line,
         "does": step.does,
+        "prints": list(announced(step.command)),
         "risks": None if step.risks == NOTHING else step.risks,
         "undo": " && ".join(step.undo_lines) or None,
         "undo_commands": [list(command) for command in step.undo],

@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from stackmap.analysis.plan import lvconvert_paths
+from stackmap.analysis.plan.announced import announced
 from stackmap.analysis.plan.followed import LVM2
 from stackmap.analysis.plan.placement import disks, metadata_extents, place
 from stackmap.analysis.plan.plan_context import Mount, target
@@ -394,6 +395,18 @@ def test_where_it_was_followed_is_said(segtype, wanted, way, says):
     assert says in text
     assert "6.1" in text
     assert LVM2 in text
+
+
+def test_what_lvm_warns_of_is_announced_before_the_command():
+    """On each lvconvert, which may find 0 % of a moment; on no wait, copy or rename."""
+    context = lv_context("raid5", 4, "raid10", count=7)
+    for way in (each for each in outcomes(context) if each.plan):
+        said = {step.command[0]: announced(step.command) for step in way.plan.steps}
+        for program, each in said.items():
+            assert any("Sync status" in text for text in each) == (program == "lvconvert")
+    cached = plan(cached_context("raid6:layout=ls_6", "cache", "fast_cpool"), "convert").steps
+    (text,) = announced(cached[-1].command)[1:]
+    assert "only in the cache" in text
 
 
 def test_a_guest_is_shut_down_and_started():

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.plan.announced import WARNINGS
 from stackmap.cli import stackmap
 
 
@@ -57,7 +58,22 @@ def went_well(followed):
     failed = {s["line"]: s["said"] for s in followed.done["steps"] if s["status"]}
 
     assert {} == failed
+    assert [] == unannounced(followed)
     assert len(followed.way["steps"]) == len(followed.done["steps"])
+
+
+def unannounced(followed):
+    """Return the warnings that were printed and that no step had announced."""
+    return [
+        line
+        for step, told in zip(followed.way["steps"], followed.done["steps"], strict=False)
+        for line in told["said"].splitlines()
+        if "WARNING" in line and not any(each.begins in line for each in announced_of(step))
+    ]
+
+
+def announced_of(step):
+    return [each for each in WARNINGS if any(each.begins in said for said in step["prints"])]
 
 
 def lost_nothing(followed):
