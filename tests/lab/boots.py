@@ -40,7 +40,10 @@ class Boot(NamedTuple):
 
     @property
     def name(self) -> str:
-        return "-".join(filter(None, (self.scenario, self.kernel, self.case)))
+        """The scenario, the kernel, and the case, or the first of several and how many more."""
+        first, *more = self.case.split() or [""]
+        others = f"+{len(more)}" if more else ""
+        return "-".join(filter(None, (self.scenario, self.kernel, first + others)))
 
     @property
     def timeout(self) -> int:

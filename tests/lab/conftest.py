@@ -64,14 +64,22 @@ def lab(tmp_path_factory) -> Lab:
 
     Options are those of ``boot run``. The same scenario with the same options
     is booted once a session, and every test looks at the same outputs; one
-    that failed is not tried again. Of a scenario of many cases, each a boot of
-    its own, ``case`` names the one.
+    that failed is not tried again. Of a scenario of many cases ``case`` names the
+    one. It is a boot of its own, or one of those ``among`` that share a boot, each
+    in a folder of its name.
     """
     booting = os.environ.get("STACKMAP_LAB_BOOTS", "")
     done: dict[Boot, Path | str] = {}
 
-    def run(scenario: str, case: str = "", *, kernel: str = "6.1", **options: object) -> Path:
-        boot = Boot.of(scenario, kernel, case, options)
+    def run(
+        scenario: str,
+        case: str = "",
+        *,
+        among: tuple[str, ...] = (),
+        kernel: str = "6.1",
+        **options: object,
+    ) -> Path:
+        boot = Boot.of(scenario, kernel, " ".join(among) or case, options)
         if booting == "list":
             boot.append_to(Path(os.environ["STACKMAP_LAB_LIST"]))
             pytest.skip("lists which boots the tests need")
@@ -85,7 +93,7 @@ def lab(tmp_path_factory) -> Lab:
         outcome = done[boot]
         if isinstance(outcome, str):
             pytest.fail(outcome, pytrace=False)
-        return outcome
+        return outcome / case if among else outcome
 
     return run
 

@@ -7,6 +7,7 @@ What a failing law prints is the steps, the files or the disks themselves.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,11 +34,23 @@ class Followed:
         return [self.done["before"], *(step["after"] for step in self.done["steps"])]
 
 
-BOOT = {"disks": 8, "size": "256M", "timeout": 1200}
+SHARING = 4  # cases in one boot
+BOOT: dict[str, object] = {"disks": 8, "size": "256M", "timeout": 1200}
+
+
+def shared(cases: Iterable[str], case: str, options: dict[str, object]) -> dict[str, object]:
+    """Return the options of ``lab`` for a *case* of *cases*, some of which share a boot."""
+    every = tuple(cases)
+    first = every.index(case) // SHARING * SHARING
+    among = every[first : first + SHARING]
+    return {**options, "among": among, "timeout": int(str(options["timeout"])) * len(among)}
 
 
 def followed_in(out: Path) -> Followed:
-    """Return what was left in *out*."""
+    """Return what was left in *out*; what the case said where that is nothing."""
+    if not (out / "done.json").exists():
+        said = (out / "script.log").read_text() if (out / "script.log").exists() else "not begun"
+        pytest.fail(f"{out.name} left no done.json:\n{said}", pytrace=False)
     plan, done = (json.loads((out / name).read_text()) for name in ("plan.json", "done.json"))
     return Followed(plan, done)
 

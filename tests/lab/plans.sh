@@ -3,6 +3,37 @@
 modprobe -a raid456 raid10 raid1 raid0 dm_raid dm_mirror dm_snapshot dm_thin_pool dm_cache dm_cache_smq \
     dm_writecache dm_integrity dm_crypt ext4
 rm -rf before after plan.json done.json refusals.txt
+
+# cases NAME...: one after another in this boot, each in a folder of its own and on disks without a trace of the last;
+# `prepared`, if there is such a function, first
+cases() {
+    local name
+    for name; do
+        rm -rf "/out/$name"; mkdir "/out/$name"
+        (cd "/out/$name" && { ! declare -F prepared > /dev/null || prepared; } && "$name") > "/out/$name/script.log" 2>&1
+        echo "$SECONDS s: $name ended with $?"
+        cleared > /tmp/cleared 2>&1 || { echo "!! $name left what cannot be removed"; cat /tmp/cleared; return 1; }
+    done
+}
+cleared() {
+    local disk
+    umount -l /mnt
+    vgremove -q -ff -y vg
+    mdadm --quiet --stop --scan
+    udevadm settle
+    # A cache or a mapping that a dead disk has left; some stand on others.
+    for _ in 1 2 3; do dmsetup remove_all --force; udevadm settle; done
+    mdadm --quiet --stop --scan
+    for disk in /dev/sd?; do
+        sgdisk --zap-all "$disk" > /dev/null; wipefs -qaf "$disk"
+        # Superblocks stand within the first and the last of a disk.
+        dd if=/dev/zero of="$disk" bs=1M count=2 conv=fsync status=none
+        dd if=/dev/zero of="$disk" bs=1M seek=$(($(blockdev --getsize64 "$disk") / 1048576 - 2)) conv=fsync status=none
+        blockdev --rereadpt "$disk"
+    done
+    udevadm settle
+    [ -z "$(dmsetup ls | grep -v '^No devices')" ] && ! grep -q ^md /proc/mdstat
+}
 # lvm_state: what is true after each step, for the test to judge
 lvm_state='lvs --all --reportformat=json --options=lv_name,segtype,lv_attr,sync_percent,raid_sync_action,stripes,data_stripes,stripe_size,devices vg'
 

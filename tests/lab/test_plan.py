@@ -26,6 +26,7 @@ from tests.lab.followed import (
     made_in,
     outlived_its_disks,
     parametrized,
+    shared,
     went_well,
 )
 
@@ -95,9 +96,15 @@ REFUSED = {
 }
 
 
+def left_by(lab, scenario, case, kernel):
+    """Return the folder of a case; it shares its boot with others of the scenario."""
+    cases = (*CASES[scenario], *BACK.get(scenario, ()))
+    return lab(scenario, case, kernel=kernel, **shared(cases, case, BOOT))
+
+
 @pytest.fixture
 def followed(lab, scenario, case, kernel) -> Followed:
-    return followed_in(lab(scenario, case, kernel=kernel, **BOOT))
+    return followed_in(left_by(lab, scenario, case, kernel))
 
 
 each = parametrized(EACH)
@@ -198,7 +205,7 @@ def test_the_way_back_leads_back(followed, case):
 
 @parametrized(MEASURED)
 def test_the_change_is_significant(lab, scenario, case, kernel):
-    changed_the_cost_of_a_write(lab(scenario, case, kernel=kernel, **BOOT), CASES[scenario][case])
+    changed_the_cost_of_a_write(left_by(lab, scenario, case, kernel), CASES[scenario][case])
 
 
 @each

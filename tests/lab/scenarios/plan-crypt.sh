@@ -1,4 +1,4 @@
-# Plans with LUKS above the LV, and below its PVs, one a boot: $CASE. Followed as it is printed. For test_plan.py.
+# Plans with LUKS above the LV, and below its PVs, some a boot: $CASE. Followed as it is printed. For test_plan.py.
 . /lab/plans.sh
 secret=secret
 luks() { echo -n $secret | cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 "$1" -; }
@@ -24,4 +24,5 @@ below() {
 on-crypt-raid10-copy() { below; anew --type raid5 -i 3 -I 64k -L 24M; lv raid10; }
 on-crypt-raid1() { below; anew -L 24M; lv raid1; }
 
-"$CASE"
+# shellcheck disable=SC2086 # several
+cases $CASE

@@ -1,7 +1,7 @@
-# Plans for what lies below caches and pools, and for what has checksums, one a boot: $CASE. Followed as it is
+# Plans for what lies below caches and pools, and for what has checksums, some a boot: $CASE. Followed as it is
 # printed. For test_plan.py.
 . /lab/plans.sh
-group /dev/sd{a,b,c,d,e,f,g,h}
+prepared() { group /dev/sd{a,b,c,d,e,f,g,h}; }
 raid5() { lvcreate -q -y -Wn --type raid5 -i 3 -I 64k -L 24M -n "$1" vg /dev/sd{a,b,c,d}; synced "vg/$1"; }
 
 # A cache is on sdh, and none outlives that; what a write costs below one is by what the cache held.
@@ -44,4 +44,5 @@ cache-raid6-back() { given_up 1; cache-raid6; }
 writecache-raid6-back() { given_up 1; writecache-raid6; }
 integrity-raid1-back() { given_up 1; integrity-raid1; }
 
-"$CASE"
+# shellcheck disable=SC2086 # several
+cases $CASE

@@ -1,7 +1,7 @@
-# Plans for LVs that change their level or copy, one a boot: $CASE. Followed as it is printed while an ext4 on the LV
+# Plans for LVs that change their level or copy, some a boot: $CASE. Followed as it is printed while an ext4 on the LV
 # is written to. For test_plan.py.
 . /lab/plans.sh
-group /dev/sd{a,b,c,d,e,f,g,h}
+prepared() { group /dev/sd{a,b,c,d,e,f,g,h}; }
 
 # Copies are added or dropped. The first is of two segments, as an LV is that has grown.
 linear-raid1() {
@@ -29,4 +29,5 @@ raid5-raid10-copy-back() { given_up 8; raid5-raid10-copy; }
 raid5-raid6-back() { given_up 3; raid5-raid6; }
 raid10-striped-back() { given_up 1; raid10-striped; }
 
-"$CASE"
+# shellcheck disable=SC2086 # several
+cases $CASE

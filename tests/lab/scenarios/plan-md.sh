@@ -1,4 +1,4 @@
-# Plans for md arrays, one a boot: $CASE. Followed as it is printed while an ext4 on the array is written to. For
+# Plans for md arrays, some a boot: $CASE. Followed as it is printed while an ext4 on the array is written to. For
 # test_plan_md.py.
 . /lab/mds.sh
 
@@ -51,4 +51,5 @@ md-raid0-raid10-back() { given_up 2; md-raid0-raid10; }
 md-move-back() { given_up 8; md-move; }
 md-copy-back() { given_up 9; array 5 3 --bitmap=internal; parted; copy /dev/md/x; }
 
-"$CASE"
+# shellcheck disable=SC2086 # several
+cases $CASE
