@@ -231,7 +231,7 @@ def test_dropping_parity_says_what_is_lost():
     [
         (lv_context("raid10", 4, "striped"), "convert", "WITHOUT REDUNDANCY from step 1 on", 1),
         (lv_context("raid5", 4, "raid0"), "convert", "WITHOUT REDUNDANCY from step 3 on", 1),
-        (lv_context("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 9 on", 2),
+        (lv_context("raid5", 4, "raid0"), "copy", "WITHOUT REDUNDANCY from step 10 on", 2),
         (lv_context("raid1", 3, "linear"), "mirror", "WITHOUT REDUNDANCY from step 1 on", 1),
         (lv_context("raid5", 4, "raid10", count=7), "convert", "WITHOUT REDUNDANCY in steps", 3),
         (lv_context("raid6", 5, "raid5"), "convert", "survives 1 failed disk, not 2", 0),
@@ -270,12 +270,12 @@ def test_a_copy_in_order():
     steps = plan(context, "copy").steps
 
     assert [
-        "lvcreate", "wait", "umount", "lvchange", "lvchange", "lvchange", "dd", "cmp", "lvchange",
+        "lvcreate", "wait", "umount", "lvchange", "lvchange", "lvchange", "dd", "cmp", "lvchange", "lvchange",
         "lvrename", "lvrename", "e2fsck", "mount", "lvremove",
     ] == verbs(steps)  # fmt: skip
     offline = [step.online for step in steps]
-    assert [True] * 2 + [False] * 11 + [True] == offline
-    assert [False] * 13 + [True] == [step.later for step in steps]
+    assert [True] * 2 + [False] * 12 + [True] == offline
+    assert [False] * 14 + [True] == [step.later for step in steps]
     assert "mount -t ext4 -o rw,noatime /dev/vg/lv /srv" == steps[-2].line
 
 

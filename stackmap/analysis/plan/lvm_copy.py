@@ -112,6 +112,7 @@ def _swap(group: str, name: str, size: int) -> list[Step]:
     old, new = f"{group}/{name}", f"{group}/{name}{NEW_SUFFIX}"
     activate, deactivate = (("lvchange", "--activate", to, old) for to in "yn")
     protect, unprotect = (("lvchange", "--permission", to, old) for to in ("r", "rw"))
+    skip, activatable = (("lvchange", "--setactivationskip", to, old) for to in "yn")
     set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
     unname, give_name = _renames(group, name, name + NEW_SUFFIX)
     return [
@@ -122,6 +123,7 @@ def _swap(group: str, name: str, size: int) -> list[Step]:
         *copy_and_compare(f"/dev/{old}", f"/dev/{new}", size),
         Step(deactivate, "deactivates the old LV to avoid duplicate file-system UUIDs",
              undo=(activate,), online=False),
+        Step(skip, "keeps it inactive after a reboot, too", undo=(activatable,), online=False),
         Step(set_aside, "renames the old LV", undo=(restore,), online=False),
         Step(give_name, "gives the new LV its name; then start the users",
              "writes from here on go only to the new LV", (deactivate, unname),

@@ -44,6 +44,7 @@ def copy(context: PlanContext) -> Plan:
                  undo=(("mdadm", "--readwrite", old),), online=False),
             *copy_and_compare(old, new, size),
             Step(("mdadm", "--stop", old), "stops the old array to avoid duplicate file-system UUIDs",
+                 "a reboot may assemble it again; until its superblocks are erased, mount by path, not by UUID",
                  undo=(assemble,), online=False),
             *context.mark_unprotected((*start, *md_array.remove(context)[1:]), layout),
         )  # fmt: skip

@@ -25,7 +25,7 @@ raid10-raid5() { anew --type raid10 -i 2 -m 1 -I 64k -L 24M; lv raid5 --way conv
 raid10-striped() { anew --type raid10 -i 2 -m 1 -I 64k -L 24M; lv striped --way convert; }
 
 linear-raid1-back() { given_up 1; anew -L 24M; lv raid1; }
-raid5-raid10-copy-back() { given_up 8; raid5-raid10-copy; }
+raid5-raid10-copy-back() { given_up 10; raid5-raid10-copy; }
 raid5-raid6-back() { given_up 3; raid5-raid6; }
 raid10-striped-back() { given_up 1; raid10-striped; }
 
