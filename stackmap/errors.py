@@ -96,6 +96,12 @@ class OutputRefused(StackmapError):
     exit_code = 3
 
 
+class TraceRefused(StackmapError):
+    """Probes under stackmap's names exist already."""
+
+    exit_code = 3
+
+
 class NameNotFound(StackmapError):
     """No device has the given name; the exit status is lsblk's."""
 

@@ -20,12 +20,13 @@ from typing import Any, NamedTuple, Protocol
 CONTROL = "/dev/mapper/control"
 INTERFACE = (4, 0, 0)  # the version requested; the kernel answers with its own
 WITH_UUIDS = (4, 45, 0)  # since this version a list contains uuids
-GET_VERSION, LIST_DEVICES, TABLE_STATUS = 0, 2, 12
+GET_VERSION, LIST_DEVICES, TABLE_STATUS, TARGET_MESSAGE = 0, 2, 12, 14
 READ_ONLY, SUSPENDED, AS_TABLE, LIVE, INACTIVE = 1, 2, 1 << 4, 1 << 5, 1 << 6
-BUFFER_FULL, NO_FLUSH = 1 << 8, 1 << 11
+BUFFER_FULL, NO_FLUSH, HAS_ANSWER = 1 << 8, 1 << 11, 1 << 16
 HAS_UUID = 1
 
 _HEADER = struct.Struct("=6Ii3IQ128s129s7x")  # struct dm_ioctl
+_SECTOR = struct.Struct("=Q")  # struct dm_target_msg, before the message
 _SPEC = struct.Struct("=QQiI16s")  # struct dm_target_spec
 _LISTED = struct.Struct("=QI")  # struct dm_name_list: number, offset of the next
 _AFTER_NAME = struct.Struct("=II")  # event number, flags
@@ -99,6 +100,11 @@ class Control:
         targets = tuple(self._targets(start=head[4], count=head[5]))
         return Device(_text(head[11]), _text(head[12]), head[10], head[7], targets)
 
+    def message(self, number: int, text: bytes) -> bytes:
+        """Send *text* to the device; return its answer, b"" without one."""
+        head = self._request(TARGET_MESSAGE, number, data=_SECTOR.pack(0) + text + b"\0")
+        return self._string(head[4]) if head[7] & HAS_ANSWER else b""
+
     def _targets(self, start: int, count: int) -> Iterator[Target]:
         at = start
         for _ in range(count):
@@ -118,10 +124,16 @@ class Control:
     def _string(self, at: int) -> bytes:
         return bytes(self._buffer[at : self._buffer.index(0, at)])
 
-    def _request(self, command: int, number: int = 0, flags: int = 0) -> tuple[Any, ...]:
+    def _request(
+        self, command: int, number: int = 0, flags: int = 0, data: bytes = b""
+    ) -> tuple[Any, ...]:
         """Return the header of the answer, whose data is in the buffer."""
         while True:
             size = len(self._buffer)
+            if size < _HEADER.size + len(data):
+                self._buffer = bytearray(size * BUFFER_GROWTH)
+                continue
+            self._buffer[_HEADER.size : _HEADER.size + len(data)] = data
             fields = (*INTERFACE, size, _HEADER.size, 0, 0, flags, 0, 0, number, b"", b"")
             _HEADER.pack_into(self._buffer, 0, *fields)
             self._kernel(command, self._buffer)

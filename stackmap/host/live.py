@@ -32,6 +32,7 @@ DEFAULT_TIMEOUT = 5.0  # seconds; dmsetup answers in 0.01 s, or never on a dead 
 COMMAND_TIMEOUTS = {"lvm": 60.0}
 CONTROL = "/dev/mapper/control"
 BLOCK = 65536
+TRACEFS = "/sys/kernel/tracing/"  # its files are longer than a page, unlike those of sysfs
 
 _KINDS: dict[int, type[SourceError]] = {
     errno.ENOENT: SourceMissing,
@@ -59,11 +60,12 @@ class LiveHost:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
-            raise _refusal(path, error) from error
+            raise refusal(path, error) from error
         try:
-            return decoded(_all_of(descriptor, at_once=path.startswith("/sys/")))
+            attribute = path.startswith("/sys/") and not path.startswith(TRACEFS)
+            return decoded(_all_of(descriptor, at_once=attribute))
         except OSError as error:
-            raise _refusal(path, error) from error
+            raise refusal(path, error) from error
         finally:
             os.close(descriptor)
 
@@ -72,14 +74,14 @@ class LiveHost:
         try:
             return sorted(os.listdir(path))
         except OSError as error:
-            raise _refusal(path, error) from error
+            raise refusal(path, error) from error
 
     def link(self, path: str) -> str:
         """Return the link's target."""
         try:
             return os.readlink(path)
         except OSError as error:
-            raise _refusal(path, error) from error
+            raise refusal(path, error) from error
 
     def start(self, *command: str) -> None:
         """Start *command* now for a later ``run``, which also raises its errors."""
@@ -208,7 +210,8 @@ def _all_of(descriptor: int, *, at_once: bool) -> bytes:
     return b"".join(parts)
 
 
-def _refusal(what: str, error: OSError) -> SourceError:
+def refusal(what: str, error: OSError) -> SourceError:
+    """Return what *error* means for a question about *what*."""
     kind = _KINDS.get(error.errno or 0, SourceError)
     return kind(f"{what}: {error.strerror or error}")
 

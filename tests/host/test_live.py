@@ -39,7 +39,7 @@ def test_what_is_not_there_is_missing(question):
 
 def test_what_may_not_be_read_is_denied():
     """By the error's number, so that root's tests hold too."""
-    refusal = live._refusal("/x", OSError(errno.EACCES, "Permission denied"))
+    refusal = live.refusal("/x", OSError(errno.EACCES, "Permission denied"))
 
     assert type(refusal) is SourceDenied
 

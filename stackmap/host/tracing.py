@@ -1,0 +1,189 @@
+"""
+What ``trace`` needs of a live machine beyond ``Host``: to change tracefs, and dm's own statistics.
+
+Everything that is changed here belongs to stackmap's tracefs instance, its group of probes, or its
+dm statistics. ``sources/tracefs.py`` undoes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from stackmap.errors import SourceError
+from stackmap.host import Host, dm_ioctl
+from stackmap.host.btf import Btf
+from stackmap.host.capture_paths import decoded, encoded
+from stackmap.host.command import Command
+from stackmap.host.live import LiveHost, refusal
+
+BTF = "/sys/kernel/btf"
+KERNEL = "vmlinux"
+MESSAGE_SECONDS = 10.0  # a new dm statistic waits for the requests in flight
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class TracingHost(Host, Protocol):
+    """A machine that can be traced. Each change may raise ``SourceError``, and takes effect at once."""
+
+    def write(self, path: str, text: str) -> None:
+        """Append the line *text* to the tracefs file at *path*, in one write."""
+
+    def make_directory(self, path: str) -> None:
+        """Make a tracefs instance; ``InstanceExists`` if it is there."""
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a tracefs instance."""
+
+    def lock(self, path: str) -> bool:
+        """Lock the directory *path* until this process ends; return False if another process has it locked."""
+
+    def message(self, number: str, text: str) -> str:
+        """Send *text* to the dm device *number* ("253:8"); return its answer."""
+
+    def offsets(
+        self, module: str, members: Iterable[tuple[str, str]]
+    ) -> dict[tuple[str, str], int]:
+        """Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF."""
+
+    def write_denied(self, path: str) -> str:
+        """Return why *path* cannot be written, "" if it can."""
+
+
+class InstanceExists(SourceError):
+    """The tracefs instance is there: of a trace that runs, or of one that was killed."""
+
+
+class LiveTracingHost(LiveHost):
+    """The running machine, as ``TracingHost``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kernel: Btf | None = None
+
+    def write(self, path: str, text: str) -> None:
+        """Append the line to the file."""
+        try:
+            # Not open(path, "a"), which seeks: tracefs refuses that.
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise refusal(path, error) from error
+        try:
+            os.write(descriptor, encoded(f"{text}\n"))
+        except OSError as error:
+            raise refusal(f"{path}: {text}", error) from error
+        finally:
+            os.close(descriptor)
+
+    def write_denied(self, path: str) -> str:
+        """Return why the file cannot be opened for writing."""
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        return ""
+
+    def make_directory(self, path: str) -> None:
+        """Make the directory."""
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            raise InstanceExists(f"{path}: exists") from None
+        except OSError as error:
+            raise refusal(path, error) from error
+
+    def remove_directory(self, path: str) -> None:
+        """Remove the directory."""
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            raise refusal(path, error) from error
+
+    def lock(self, path: str) -> bool:
+        """Lock the directory; the kernel unlocks it however this process ends."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise refusal(path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        return True
+
+    def message(self, number: str, text: str) -> str:
+        """Send the message, in a child that can be left behind if the device hangs."""
+        status, out, _ = DmMessage(number, text).answer(MESSAGE_SECONDS)
+        if status:
+            words = os.strerror(status) if status > 0 else f"ended by signal {-status}"
+            raise SourceError(f"dm device {number}: {text.split(maxsplit=1)[0]}: {words}")
+        return decoded(out)
+
+    def offsets(
+        self, module: str, members: Iterable[tuple[str, str]]
+    ) -> dict[tuple[str, str], int]:
+        """Return the offsets; the kernel's own types, 6 MB, are read once."""
+        if self._kernel is None:
+            self._kernel = Btf(_content(f"{BTF}/{KERNEL}"))
+        types = self._kernel
+        if module != KERNEL:
+            types = Btf(_content(f"{BTF}/{module}"), types)
+        found = {member: types.offset(*member) for member in members}
+        return {member: offset for member, offset in found.items() if offset is not None}
+
+
+class DmMessage(Command):
+    """A child that sends a message to a dm device."""
+
+    def __init__(self, number: str, text: str) -> None:
+        self._number = number
+        self._text = text
+        super().__init__(("dm-message", number))
+
+    def _started(self, out: int, err: int) -> int:  # noqa: ARG002 - the child prints no errors
+        pid = os.fork()
+        if pid == 0:
+            os.setpgid(0, 0)
+            os._exit(self._answered(out))
+        os.setpgid(pid, pid)  # the parent too: it may end the child before it has come that far
+        return pid
+
+    def _answered(self, out: int) -> int:
+        """Send the message, in the child; return its exit status."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            major, minor = map(int, self._number.split(":"))
+            answer = dm_ioctl.opened().message(os.makedev(major, minor), self._text.encode())
+            with os.fdopen(out, "wb") as pipe:
+                pipe.write(answer)
+        except OSError as error:
+            return error.errno or 1
+        except BaseException:  # noqa: BLE001 - the child must not return into the parent's program
+            return 1
+        return 0
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore signals that would end the program: what is being removed is removed to the end."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise refusal(path, error) from error

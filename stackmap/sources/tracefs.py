@@ -1,0 +1,212 @@
+"""
+The kernel's tracing: probes, synthetic events and hist triggers in a tracefs instance of stackmap's own.
+
+Everything has stackmap's name: the instance, the group of the probes, and the first word of the synthetic
+events. So ``remove_all`` finds all of it, at the end of a trace and after one that was killed.
+Documentation/trace/kprobetrace.rst and histogram.rst describe the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
+from stackmap.host.tracing import InstanceExists, TracingHost, uninterrupted
+
+ROOT = "/sys/kernel/tracing"
+GROUP = "stackmap"
+INSTANCE = f"{ROOT}/instances/{GROUP}"
+EVENTS = f"{INSTANCE}/events"
+PROBES = f"{ROOT}/kprobe_events"
+SYNTHETIC = f"{ROOT}/synthetic_events"
+PROFILE = f"{ROOT}/kprobe_profile"
+LOCKDOWN = "/sys/kernel/security/lockdown"
+# The groups of events that have triggers of a trace.
+TRIGGERED = (GROUP, "synthetic", "block", "raw_syscalls")
+
+LEFT = "a trace that was killed left its probes: run `stackmap trace --clean`"
+RUNNING = "another trace is running; wait for its end"
+
+
+class Probe(NamedTuple):
+    """A kprobe event of the group; ``fields``: "dev=+8($arg1):u32"."""
+
+    name: str
+    symbol: str
+    fields: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The line that defines it."""
+        return " ".join((f"p:{GROUP}/{self.name}", self.symbol, *self.fields))
+
+
+class Hits(NamedTuple):
+    """How often a probe fired, and how often the kernel could not run it."""
+
+    fired: int
+    missed: int
+
+
+class Tracing:
+    """
+    A tracefs instance while the context is entered; at its end everything in it is removed.
+
+    Entering raises ``TraceRefused`` if the names are in use, ``SourceDenied`` or
+    ``SourceMissing`` if this kernel or user cannot trace. Each method that installs
+    something raises ``SourceError`` if the kernel refuses it.
+    """
+
+    def __init__(self, host: TracingHost) -> None:
+        self._host = host
+
+    def __enter__(self) -> Self:
+        require_tracefs(self._host)
+        try:
+            self._host.make_directory(INSTANCE)
+        except InstanceExists:
+            free = self._host.lock(INSTANCE)
+            raise TraceRefused(LEFT if free else RUNNING) from None
+        others = [line for line in _lines(self._host, PROBES) if f":{GROUP}/" in line]
+        refusal = "" if self._host.lock(INSTANCE) else RUNNING
+        if others:
+            refusal = f"a kprobe event exists that stackmap did not make: {others[0]}"
+        if refusal:
+            self._host.remove_directory(INSTANCE)
+            raise TraceRefused(refusal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        remove_all(self._host)
+
+    def probe(self, probe: Probe) -> None:
+        """Define a probe."""
+        self._host.write(PROBES, probe.line)
+
+    def synthetic(self, name: str, fields: str) -> None:
+        """Define a synthetic event; *name* begins with the group's name, *fields*: "u32 dev; u64 lat"."""
+        self._host.write(SYNTHETIC, f"{name} {fields}")
+
+    def trigger(self, event: str, text: str) -> None:
+        """Add a trigger to an *event* ("block/block_bio_queue") of the instance."""
+        self._host.write(f"{EVENTS}/{event}/trigger", text)
+
+    def histograms(self, event: str) -> str:
+        """Return the text of all hist triggers of *event*."""
+        return self._host.read(f"{EVENTS}/{event}/hist")
+
+
+def require_tracefs(host: TracingHost) -> None:
+    """Raise ``SourceMissing`` or ``SourceDenied``, with the reason, if *host* cannot be traced."""
+    try:
+        host.names_in(ROOT)
+        host.names_in(f"{ROOT}/instances")
+    except SourceDenied as error:
+        raise SourceDenied("trace needs root") from error
+    except SourceMissing as error:
+        raise SourceMissing(
+            f"{ROOT}: tracefs is not mounted; run `mount -t tracefs tracefs {ROOT}`"
+        ) from error
+    denied = host.write_denied(PROBES)
+    if denied and "[confidentiality]" in _text(host, LOCKDOWN):
+        raise SourceDenied("kernel lockdown in confidentiality mode forbids tracing")
+    if denied:
+        raise SourceDenied(f"trace needs root: {denied}")
+
+
+def probe_hits(host: TracingHost) -> dict[str, Hits]:
+    """Return the hits of each probe in the kernel, by name."""
+    words = (line.split() for line in _lines(host, PROFILE))
+    return {name: Hits(int(fired), int(missed)) for name, fired, missed in words}
+
+
+def remove_all(host: TracingHost) -> list[str]:
+    """
+    Remove whatever the instance is for, and the instance last; return what it was.
+
+    Signals are ignored until it is done. ``SourceError`` if something cannot be removed.
+    """
+    with uninterrupted():
+        if not _has_instance(host):
+            return []
+        host.write(f"{EVENTS}/enable", "0")
+        removed = [*_remove_triggers(host), *_remove_probes(host)]
+        host.remove_directory(INSTANCE)
+        return [*removed, f"instance {INSTANCE}"]
+
+
+def clean(host: TracingHost) -> list[str]:
+    """Remove what a killed trace left; return what it was. ``TraceRefused`` while one is running."""
+    require_tracefs(host)
+    if _has_instance(host) and not host.lock(INSTANCE):
+        raise TraceRefused(RUNNING)
+    return remove_all(host)
+
+
+def _has_instance(host: TracingHost) -> bool:
+    try:
+        host.names_in(INSTANCE)
+    except SourceMissing:
+        return False
+    return True
+
+
+def _remove_triggers(host: TracingHost) -> list[str]:
+    """Remove the triggers; one that others refer to is refused until those are removed."""
+    removed: list[str] = []
+    left = list(_triggers(host))
+    while left:
+        kept = []
+        for path, text in left:
+            try:
+                host.write(path, f"!{text}")
+                removed.append(f"trigger {text}")
+            except SourceError as error:
+                kept.append((path, text))
+                refusal = error
+        if len(kept) == len(left):
+            raise refusal
+        left = kept
+    return removed
+
+
+def _triggers(host: TracingHost) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each trigger in the instance."""
+    for group in TRIGGERED:
+        try:
+            events = host.names_in(f"{EVENTS}/{group}")
+        except SourceMissing:
+            continue
+        for event in events:
+            path = f"{EVENTS}/{group}/{event}/trigger"
+            for line in _lines(host, path):
+                if not line.startswith("#"):
+                    yield path, line.removesuffix(" [active]").removesuffix(" [paused]")
+
+
+def _remove_probes(host: TracingHost) -> list[str]:
+    """Remove synthetic events and probes."""
+    removed = []
+    for line in _lines(host, SYNTHETIC):
+        if line.startswith(f"{GROUP}_"):
+            host.write(SYNTHETIC, f"!{line}")
+            removed.append(f"synthetic event {line.split()[0]}")
+    for line in _lines(host, PROBES):
+        name = line.split()[0].partition(":")[2]
+        if name.startswith(f"{GROUP}/"):
+            host.write(PROBES, f"-:{name}")
+            removed.append(f"probe {name}")
+    return removed
+
+
+def _lines(host: TracingHost, path: str) -> list[str]:
+    return _text(host, path).splitlines()
+
+
+def _text(host: TracingHost, path: str) -> str:
+    """Return the file's text, "" if this kernel does not have it."""
+    try:
+        return host.read(path)
+    except SourceMissing:
+        return ""
