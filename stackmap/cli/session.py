@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from stackmap.cli.output import tell
+from stackmap.errors import UsageError
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
     from stackmap.host.live import LiveHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.measurement.machines import CaptureSource, LiveSource
     from stackmap.measurement.measurement import Measurement
     from stackmap.measurement.selection import IntervalSelection
@@ -107,6 +109,15 @@ class Session:
         self.tell_missing(found.topology, found.missing)
         tell_unknown(found.topology)
         return found
+
+    @cached_property
+    def tracing_host(self) -> LiveTracingHost:
+        """The running machine, to be traced; ``UsageError`` for a capture."""
+        from stackmap.host.tracing import LiveTracingHost
+
+        if not self.live:
+            raise UsageError("a capture cannot be traced: leave out --from")
+        return LiveTracingHost()
 
     def tell_missing(self, topology: Topology, names: Iterable[str]) -> None:
         """Say on stderr which of *names* are not found, and set the exit status for it."""

@@ -50,7 +50,7 @@ def _with_legend(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _stack(stack: StackFigures, when: str) -> list[Block]:
-    headline = Headline((stack.top.full_title, _layout(stack.top.layout), when))
+    headline = Headline((stack.top.full_title, layout_words(stack.top.layout), when))
     table = layers_table(stack)
     if table is None:
         return [headline, Paragraph(IDLE)]
@@ -102,7 +102,7 @@ def _row(figures: LayerFigures, direction: str) -> tuple[str, ...]:
     first, *others = (_cell(metric, metric.value(figures, direction)) for metric in COLUMNS)
     estimated = flow.is_range or (figures.share.divided and flow.ios != flow.arrivals)
     return (
-        _counted(len(figures.layer.devices), figures.layer.word),
+        counted(len(figures.layer.devices), figures.layer.word),
         ("~" if estimated else "") + first,
         *others,
     )
@@ -113,17 +113,18 @@ def _cell(metric: LayerMetric, value: float | None) -> str:
     return rate(shown) if metric.digits is None else number(shown, metric.digits)
 
 
-def _layout(shape: Layout | None) -> str:
+def layout_words(shape: Layout | None) -> str:
+    """Return a layout and its chunk, "" without one."""
     if shape is None:
         return ""
     return f"{layout(shape)} chunk" if shape.chunk else str(shape)
 
 
-def _counted(count: int, role: str) -> str:
+def counted(count: int, role: str) -> str:
     """
     Return a layer's devices as a count and a noun.
 
-    >>> _counted(4, "members"), _counted(1, "disks"), _counted(1, "volume")
+    >>> counted(4, "members"), counted(1, "disks"), counted(1, "volume")
     ('4 members', '1 disk', '1 volume')
     """
     return f"{count} {role.removesuffix('s') if count == 1 else role}"

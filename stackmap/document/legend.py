@@ -35,6 +35,13 @@ COMPARE = {
     "95 % interval": "The change lies in this range with 95 % confidence.",
     "*": "The change is significant.",
 }
+TRACE = {
+    "requests": "Requests that arrived, empty flushes left out.",
+    "p50 … p99.9, max": "Latency that this share of the requests did not exceed, in milliseconds.",
+    "KiB": "Size of the requests on arrival: median and largest.",
+    "sequential": "Share of the requests that began where the device's previous one ended.",
+    "self-check": "Data pages of all rows ÷ pages written to the array: 1.0000 if no row is missing.",
+}
 SIGNS = {
     "-": "Unknown, or nothing to divide.",
     "~": "Estimate.",
@@ -64,6 +71,7 @@ LAYERS = {metric.title: metric.help for metric in LAYER_METRICS if metric.title}
 COLUMNS = {
     "iostat": (("Columns per device", DEVICES), ("Columns per layer (-l)", LAYERS)),
     "blame": (("Columns", BLAME),),
+    "trace": (("Columns", TRACE),),
     "whatif": (("Columns and rows", WHATIF),),
     "compare": (("Columns and rows", COMPARE),),
 }

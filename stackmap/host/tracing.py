@@ -131,7 +131,7 @@ class LiveTracingHost(LiveHost):
         if self._kernel is None:
             self._kernel = Btf(_content(f"{BTF}/{KERNEL}"))
         types = self._kernel
-        if module != KERNEL:
+        if module != KERNEL and os.path.exists(f"{BTF}/{module}"):  # else it is built in
             types = Btf(_content(f"{BTF}/{module}"), types)
         found = {member: types.offset(*member) for member in members}
         return {member: offset for member, offset in found.items() if offset is not None}

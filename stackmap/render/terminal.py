@@ -127,6 +127,11 @@ def _command(block: doc.Command, _: Style) -> list[str]:
     return [(HANG if block.aside else "") + safe(block.line)]
 
 
+@_lines_of.register(doc.Code)
+def _code(block: doc.Code, _: Style) -> list[str]:
+    return [safe(line) for line in block.text.splitlines()]
+
+
 @_lines_of.register(doc.Listing)
 def _listing(block: doc.Listing, style: Style) -> list[str]:
     return [line for item in block.items for line in _wrapped(item, style, "", HANG)]

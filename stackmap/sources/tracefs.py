@@ -9,6 +9,7 @@ Documentation/trace/kprobetrace.rst and histogram.rst describe the texts.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Self
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
@@ -40,6 +41,28 @@ class Probe(NamedTuple):
     def line(self) -> str:
         """The line that defines it."""
         return " ".join((f"p:{GROUP}/{self.name}", self.symbol, *self.fields))
+
+
+class Trigger(NamedTuple):
+    """
+    A hist trigger of an *event* ("block/block_bio_queue"): "hist:keys=dev if dev != 0".
+
+    ``counts``: what it counts is read; otherwise it only has variables for another one, and is never paused.
+    """
+
+    event: str
+    text: str
+    counts: bool = True
+
+    def in_state(self, state: str) -> Trigger:
+        """
+        Return the trigger that pauses this one ("pause") or lets it go on ("cont").
+
+        >>> Trigger("block/block_bio_queue", "hist:keys=dev if dev != 0").in_state("cont").text
+        'hist:keys=dev:cont if dev != 0'
+        """
+        histogram, condition, rest = self.text.partition(" if ")
+        return self._replace(text=f"{histogram}:{state}{condition}{rest}")
 
 
 class Hits(NamedTuple):
@@ -88,9 +111,19 @@ class Tracing:
         """Define a synthetic event; *name* begins with the group's name, *fields*: "u32 dev; u64 lat"."""
         self._host.write(SYNTHETIC, f"{name} {fields}")
 
-    def trigger(self, event: str, text: str) -> None:
-        """Add a trigger to an *event* ("block/block_bio_queue") of the instance."""
-        self._host.write(f"{EVENTS}/{event}/trigger", text)
+    def trigger(self, trigger: Trigger) -> None:
+        """Add *trigger* to its event of the instance, or change the state of the one that is there."""
+        self._host.write(f"{EVENTS}/{trigger.event}/trigger", trigger.text)
+
+    @contextmanager
+    def temporary(self, probe: Probe, histogram: str) -> Iterator[None]:
+        """Have *probe* with one trigger while the context is entered; an exception leaves it to the end."""
+        trigger = Trigger(f"{GROUP}/{probe.name}", histogram)
+        self.probe(probe)
+        self.trigger(trigger)
+        yield
+        self.trigger(trigger._replace(text=f"!{histogram}"))
+        self._host.write(PROBES, f"-:{GROUP}/{probe.name}")
 
     def histograms(self, event: str) -> str:
         """Return the text of all hist triggers of *event*."""

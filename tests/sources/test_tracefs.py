@@ -7,7 +7,7 @@ import pytest
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
 from stackmap.host.tracing import InstanceExists
 from stackmap.sources import tracefs
-from stackmap.sources.tracefs import INSTANCE, PROBES, SYNTHETIC, Probe, Tracing, clean
+from stackmap.sources.tracefs import INSTANCE, PROBES, SYNTHETIC, Probe, Tracing, Trigger, clean
 
 
 class Kernel:
@@ -71,7 +71,7 @@ PROBE = Probe("start", "submit_bio_noacct", ("bio=$arg1:x64",))
 def install(tracing):
     tracing.probe(PROBE)
     tracing.synthetic("stackmap_latency", "u32 dev; u64 lat")
-    tracing.trigger("stackmap/start", "hist:keys=bio:ts1=common_timestamp")
+    tracing.trigger(Trigger("stackmap/start", "hist:keys=bio:ts1=common_timestamp"))
     tracing.trigger(
         "stackmap/end", "hist:keys=bio:lat=x-$ts1:onmatch(stackmap.start).stackmap_latency"
     )

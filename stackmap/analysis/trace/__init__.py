@@ -1,0 +1,1 @@
+"""What a trace counted, layer by layer, and the row updates of parity arrays."""

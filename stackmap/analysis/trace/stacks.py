@@ -1,0 +1,127 @@
+"""Latency and sizes of every layer of a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from stackmap.analysis.layers import Layer, layers
+from stackmap.analysis.parity import Parity, parity_device, parity_of
+from stackmap.analysis.trace.distribution import Distribution
+from stackmap.analysis.trace.row_updates import RowUpdates, row_updates
+from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.model.device import Device, Kind
+from stackmap.model.topology import Topology
+from stackmap.model.trace import BOTH, READ, WRITE, Trace
+
+SLOW = 2.0  # times the next slowest device's median
+ENOUGH = 30  # requests of a device for a comparison
+
+
+class Requests(NamedTuple):
+    """
+    The requests of some devices in one direction.
+
+    ``sequential``: the share that began where the previous request of the device ended; None if unknown.
+    """
+
+    latency: Distribution
+    size: Distribution
+    dispatched: Distribution
+    sequential: float | None
+
+    @property
+    def arrived(self) -> int:
+        """How many requests there were."""
+        return max(self.size.count, self.latency.count)
+
+
+class TracedLayer(NamedTuple):
+    """A layer with its requests by direction; ``devices``: those of each device."""
+
+    layer: Layer
+    requests: dict[str, Requests]
+    devices: dict[str, dict[str, Requests]]
+
+    def slow_device(self, direction: str) -> tuple[str, float] | None:
+        """Return the device much slower than its peers, and how many times; None without one."""
+        medians = sorted(
+            (median.middle, name)
+            for name, found in self.devices.items()
+            if direction in found and found[direction].latency.count >= ENOUGH
+            if (median := found[direction].latency.percentile(0.5)) is not None
+        )
+        if len(medians) < 2 or medians[-1][0] < SLOW * medians[-2][0]:
+            return None
+        return medians[-1][1], medians[-1][0] / max(medians[-2][0], 1)
+
+
+class TracedStack(NamedTuple):
+    """A stack; ``rows``: of its first parity array, ``parity``: what the counters say of it."""
+
+    top: Device
+    layers: tuple[TracedLayer, ...]
+    rows: RowUpdates | None
+    parity: Parity | None
+
+    @property
+    def idle(self) -> bool:
+        """Whether the top had no requests."""
+        return not any(found.arrived for found in self.layers[0].requests.values())
+
+
+def traced_stacks(
+    topology: Topology, trace: Trace, ledger: Ledger, chosen: Iterable[str]
+) -> Iterator[TracedStack]:
+    """Yield the stacks of the *chosen* devices; without one all that were busy."""
+    names = list(chosen)
+    for name in names or [device.name for device in topology.tops]:
+        raid = parity_device(topology, name)
+        found = TracedStack(
+            topology[name],
+            tuple(_layer(topology, trace, layer) for layer in layers(topology, name)),
+            row_updates(topology, raid, trace) if raid else None,
+            parity_of(ledger, raid) if raid else None,
+        )
+        if names or not found.idle:
+            yield found
+
+
+def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
+    devices = {
+        name: found
+        for name in layer.devices
+        if (found := _by_direction(trace, [_numbers(topology, name)]))
+    }
+    whole = _by_direction(trace, [_numbers(topology, name) for name in layer.devices])
+    return TracedLayer(layer, whole, devices)
+
+
+def _by_direction(trace: Trace, devices: list[list[str]]) -> dict[str, Requests]:
+    """Return the requests of *devices*, each the numbers under which they are counted."""
+    numbers = [number for device in devices for number in device]
+    found = {}
+    for direction in (READ, WRITE, BOTH):
+        keys = [(number, direction) for number in numbers]
+        requests = Requests(
+            Distribution.merged(trace.latency.get(key, {}) for key in keys),
+            Distribution.merged(trace.sizes.get(key, {}) for key in keys),
+            Distribution.merged(trace.dispatched.get(key, {}) for key in keys),
+            None,
+        )
+        if not requests.arrived:
+            continue
+        if trace.has_sequential and requests.size.count:
+            after = sum(trace.sequential.get(key, 0) for key in keys)
+            requests = requests._replace(sequential=min(1.0, after / requests.size.count))
+        found[direction] = requests
+    return found
+
+
+def _numbers(topology: Topology, name: str) -> list[str]:
+    """Return the numbers of a device and of its partitions: requests to these are the disk's too."""
+    partitions = (topology[edge.above] for edge in topology.above(name))
+    return [
+        topology[name].number,
+        *(device.number for device in partitions if device.kind is Kind.PARTITION),
+    ]

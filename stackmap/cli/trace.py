@@ -1,0 +1,108 @@
+"""``stackmap trace``: latency and size distributions per layer, and exact parity decisions."""
+
+from __future__ import annotations
+
+import json
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.analysis.corrections import corrected
+from stackmap.analysis.trace.stacks import traced_stacks
+from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.cli.options import json_option, legend_option, no_heading_option, split_words
+from stackmap.cli.output import print_text, tell
+from stackmap.cli.session import tell_unknown
+from stackmap.discover import discover
+from stackmap.document.trace import trace_document
+from stackmap.find import find_all
+from stackmap.measurement.trace import TraceOptions, Tracer, clean, interval_of
+from stackmap.render.trace_json import trace_json
+from stackmap.sources import trace_record
+
+if TYPE_CHECKING:
+    from stackmap.cli.session import Session
+    from stackmap.model.topology import Topology
+    from stackmap.sources.trace_record import TraceRecord
+
+SECONDS = 10.0
+LONGEST = 3600.0  # seconds
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[NAME...] [SECONDS]")
+@click.option("--clean", "is_cleaning", is_flag=True, help="Remove the probes of a killed trace.")
+@click.option(
+    "--max-overhead",
+    type=click.FloatRange(min=0, min_open=True, max=100),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Stop above this share of CPU time.",
+)
+@json_option
+@no_heading_option
+@legend_option
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    is_cleaning: bool,
+    max_overhead: float,
+    as_json: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Show latency and sizes of the requests of each layer.
+
+    Probes run for SECONDS (default 10) and are removed at the end. RAID4/5/6 volumes
+    get the exact number of full-stripe, reconstruct and read-modify-write rows.
+    """
+    names, seconds, count = split_words(words)
+    if count is not None:
+        raise click.UsageError("trace measures once: give SECONDS, no COUNT")
+    if seconds is not None and seconds > LONGEST:
+        raise click.UsageError(f"SECONDS is at most {LONGEST:g}")
+    if is_cleaning:
+        removed = clean(session.tracing_host)
+        for line in removed:
+            click.echo(f"removed: {line}")
+        if not removed:
+            click.echo("nothing to remove")
+        return
+    topology = discover(session.host)
+    chosen = find_all(topology, list(names))
+    session.tell_missing(topology, names)
+    tell_unknown(topology)
+    options = TraceOptions(seconds or SECONDS, max_overhead / 100)
+    record = _record(session, topology, chosen, options)
+    trace = trace_record.parse(record)
+    interval = corrected(topology, interval_of(record))
+    stacks = traced_stacks(
+        topology, trace, Ledger(topology, interval.loads, interval.seconds), chosen
+    )
+    if as_json:
+        click.echo(json.dumps(trace_json(stacks, trace)))
+        return
+    print_text(trace_document(stacks, trace), heading=not no_heading)
+
+
+def _record(
+    session: Session, topology: Topology, chosen: list[str], options: TraceOptions
+) -> TraceRecord:
+    """Trace this machine, or return the trace that the capture has."""
+    if not session.live:
+        return trace_record.from_capture(session.host)
+    host = session.tracing_host
+
+    def stop(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.default_int_handler)  # the second one: at once
+        tell("interrupted: the figures are of a shorter time")
+        host.stop()
+
+    tracer = Tracer(host, topology, chosen)
+    signal.signal(signal.SIGINT, stop)
+    return tracer.run(options)

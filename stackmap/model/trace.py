@@ -1,0 +1,47 @@
+"""What a trace counted: distributions by device and direction, and rows of parity arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+READ, WRITE, BOTH = "read", "write", "both"
+
+# Device as "major:minor", and direction; BOTH where a source does not tell them apart.
+Key = tuple[str, str]
+# Requests by bucket: the lowest value, and the first above it.
+Counts = Mapping[tuple[int, int], int]
+# Row updates by data pages written and whether the row was reconstructed.
+Rows = Mapping[tuple[int, bool], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """
+    What was counted in ``seconds``; a device or direction that is absent was not counted.
+
+    ``latency`` in nanoseconds. ``sizes`` of requests on arrival, ``dispatched`` those that a
+    disk's queue dispatched after merging, in bytes. ``sequential``: requests that began where
+    the previous one of the device ended. ``rows`` by parity array; ``member_bytes``: data and parity
+    that md wrote, by member. ``overhead``: share of all CPU time. ``missed``: probe hits that the
+    kernel skipped; ``dropped``: hits without room in a map. ``notes``: what is missing, and why.
+    ``slices``: the latencies of each part of the time, for a heat map.
+    """
+
+    seconds: float
+    latency: Mapping[Key, Counts] = field(default_factory=dict)
+    sizes: Mapping[Key, Counts] = field(default_factory=dict)
+    dispatched: Mapping[Key, Counts] = field(default_factory=dict)
+    sequential: Mapping[Key, int] = field(default_factory=dict)
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    member_bytes: Mapping[str, int] = field(default_factory=dict)
+    has_sizes: bool = False
+    has_latency: bool = False
+    has_rows: bool = False
+    has_sequential: bool = False
+    overhead: float | None = None
+    missed: int = 0
+    dropped: int = 0
+    sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    slices: tuple[Mapping[Key, Counts], ...] = ()

@@ -1,0 +1,218 @@
+"""
+A trace as it was read from the kernel: texts, kept as one JSON object, and what they say.
+
+``record --trace`` keeps it in a capture, so that a replay and a test parse what the kernel printed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from stackmap.errors import CaptureError, InputError, SourceMissing
+from stackmap.host import Host
+from stackmap.model.trace import BOTH, READ, WRITE, Key, Trace
+from stackmap.model.units import SECTOR
+from stackmap.sources import dm_stats, trace_histogram, trace_probes
+from stackmap.sources.trace_histogram import Entry, Histogram
+
+FILE = "/stackmap/trace.json"  # in a capture
+FORMAT = 1
+OPERATIONS = {trace_probes.READ_OP: READ, trace_probes.WRITE_OP: WRITE}
+MINOR_BITS = 20
+PER_BIO = "hist:keys=bio"  # triggers whose entries are addresses, of no use afterwards
+
+
+@dataclass(slots=True)
+class TraceRecord:
+    """
+    What a trace read.
+
+    ``texts``: of the histograms by event; ``slices``: of the latency's at earlier instants.
+    ``dm_stats`` by device number. ``counters``: /proc/diskstats before and after, ``times``: when.
+    ``hits``: of probes; ``cost``: seconds per hit. ``dm_major``: of dm devices.
+    """
+
+    times: tuple[float, float] = (0.0, 0.0)
+    cpus: int = 1
+    cost: float | None = None
+    hits: int = 0
+    missed: int = 0
+    dm_major: int = 0
+    texts: dict[str, str] = field(default_factory=dict)
+    slices: list[str] = field(default_factory=list)
+    dm_stats: dict[str, str] = field(default_factory=dict)
+    counters: tuple[str, str] = ("", "")
+    sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return max(self.times[1] - self.times[0], 0.001)
+
+    @property
+    def overhead(self) -> float | None:
+        """The share of all CPU time that the probes took; None if the cost of a hit is unknown."""
+        if self.cost is None:
+            return None
+        return self.hits * self.cost / self.seconds / self.cpus
+
+    def to_json(self) -> str:
+        """Return it as text."""
+        return json.dumps({"format": FORMAT, **asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> TraceRecord:
+        """Return what ``to_json`` wrote; ``CaptureError`` for anything else."""
+        try:
+            found = json.loads(text)
+            if found.pop("format") != FORMAT:
+                raise CaptureError(f"{FILE}: of another version of stackmap")
+            record = cls(**found)
+            record.times = (float(record.times[0]), float(record.times[1]))
+            record.counters = (str(record.counters[0]), str(record.counters[1]))
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            raise CaptureError(f"{FILE}: damaged: {error}") from error
+        return record
+
+
+def from_capture(host: Host) -> TraceRecord:
+    """Return the trace in a capture; ``InputError`` if it has none."""
+    try:
+        text = host.read(FILE)
+    except SourceMissing as error:
+        raise InputError(
+            "the capture has no trace; record one with `stackmap record --trace`"
+        ) from error
+    return TraceRecord.from_json(text)
+
+
+def without_addresses(text: str) -> str:
+    """Return the text of histograms without the entries of those that are keyed by a bio's address."""
+    kept, per_bio = [], False
+    for line in text.splitlines(keepends=True):
+        if line.startswith(trace_histogram.TRIGGER):
+            per_bio = line.startswith(trace_histogram.TRIGGER + PER_BIO)
+        if not (per_bio and line.startswith("{")):
+            kept.append(line)
+    return "".join(kept)
+
+
+def parse(record: TraceRecord) -> Trace:
+    """Return what *record* counted."""
+    found = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
+    latencies = found.get(trace_probes.LATENCY_EVENT)
+    latency: Mapping[Key, Mapping[tuple[int, int], int]] = {}
+    if latencies is not None:
+        latency = _latency(latencies)
+    elif record.dm_stats:
+        latency = _dm_latency(record.dm_stats)
+    rows = found.get(trace_probes.ROW_EVENT)
+    gaps = found.get(trace_probes.GAP_EVENT)
+    return Trace(
+        record.seconds,
+        latency=latency,
+        sizes=_sizes(found.get(trace_probes.QUEUE_EVENT, ())),
+        dispatched=_sizes(found.get(trace_probes.ISSUE_EVENT, ())),
+        sequential={_key(e): e.hits for each in gaps or () for e in each.entries},
+        rows=_rows(rows or (), record.dm_major),
+        member_bytes=_member_bytes(found.get(trace_probes.SUBMIT_EVENT, ())),
+        has_sizes=trace_probes.QUEUE_EVENT in found,
+        has_latency=latencies is not None or bool(record.dm_stats),
+        has_rows=rows is not None,
+        has_sequential=gaps is not None,
+        overhead=record.overhead,
+        missed=record.missed,
+        dropped=sum(each.dropped for group in found.values() for each in group),
+        sources=tuple(record.sources),
+        notes=tuple(record.notes),
+        slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
+    )
+
+
+def number_of(device: int) -> str:
+    """
+    Return the kernel's dev_t as "major:minor".
+
+    >>> number_of(266338304)
+    '254:0'
+    """
+    return f"{device >> MINOR_BITS}:{device & ((1 << MINOR_BITS) - 1)}"
+
+
+def device_of(number: str) -> int:
+    """
+    Return "major:minor" as the kernel's dev_t.
+
+    >>> device_of("254:0")
+    266338304
+    """
+    major, minor = map(int, number.split(":"))
+    return major << MINOR_BITS | minor
+
+
+def _key(entry: Entry) -> Key:
+    return number_of(entry.number("dev")), OPERATIONS[entry.number("op")]
+
+
+def _latency(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
+    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for entry in _entries(histograms):
+        found[_key(entry)][entry.bucket("lat")] += entry.hits
+    return dict(found)
+
+
+def _dm_latency(texts: Mapping[str, str]) -> dict[Key, Mapping[tuple[int, int], int]]:
+    """Return the latencies of dm devices; a direction has its own only if the other one was idle."""
+    found: dict[Key, Mapping[tuple[int, int], int]] = {}
+    for number, text in texts.items():
+        stats = dm_stats.parse(text)
+        direction = BOTH if stats.reads and stats.writes else READ if stats.reads else WRITE
+        if stats.latency:
+            found[number, direction] = stats.latency
+    return found
+
+
+def _sizes(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
+    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for entry in _entries(histograms):
+        if "nr_sector" not in entry.keys:
+            continue
+        direction = _direction(entry.keys["rwbs"])
+        size = entry.number("nr_sector") * SECTOR
+        if direction and size:
+            found[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
+    return dict(found)
+
+
+def _direction(flags: str) -> str:
+    """Return the direction in a tracepoint's letters: "FWS" is a write, "D" and "F" are neither."""
+    if "D" in flags or "N" in flags:
+        return ""
+    return READ if "R" in flags else WRITE if "W" in flags else ""
+
+
+def _rows(histograms: Iterable[Histogram], dm_major: int) -> dict[str, Counter[tuple[int, bool]]]:
+    found: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
+    for entry in _entries(histograms):
+        if "unit" in entry.keys:
+            number = number_of(entry.number("unit"))
+        else:
+            number = f"{dm_major}:{entry.number('dm')}"
+        found[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
+    return dict(found)
+
+
+def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:
+    return {
+        number_of(entry.number("dev")): entry.sums["size"]
+        for entry in _entries(histograms)
+        if "size" in entry.sums
+    }
+
+
+def _entries(histograms: Iterable[Histogram]) -> Iterable[Entry]:
+    return (entry for each in histograms for entry in each.entries)
