@@ -18,7 +18,7 @@ bounds. stackmap-kernel(7) has the measurements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackmap.analysis.device_state import is_degraded, is_working
 from stackmap.analysis.traffic.amounts import Traffic
@@ -87,7 +87,16 @@ def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
     flows, unknown = (below["read"], below["write"]), _not_the_workload(ledger.topology, raid)
     if not unknown and is_degraded(raid):
         return _degraded(raid.layout, load, flows)
-    return parity(raid.layout, load, flows, unknown, bitmap)
+    found = parity(raid.layout, load, flows, unknown, bitmap)
+    return _with_traced_share(found, raid.full_stripe_share)
+
+
+def _with_traced_share(found: Parity, traced: float | None) -> Parity:
+    """Return *found* with the share that a trace counted, if the counters of this interval allow it."""
+    low, high = found.full_stripe_low, found.full_stripe_high
+    if traced is None or low is None or high is None or not low - SKEW <= traced <= high + SKEW:
+        return found
+    return replace(found, full_stripe_low=traced, full_stripe_high=traced)
 
 
 def parity(

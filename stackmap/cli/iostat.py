@@ -27,6 +27,8 @@ from stackmap.model.metrics import METRICS
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
+    from stackmap.host.tracing import TracingHost
+    from stackmap.measurement.measurement import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
@@ -49,6 +51,7 @@ Show = Callable[["Interval"], None]
 @sort_option
 @legend_option
 @why_option
+@click.option("--prove", is_flag=True, help="With --why: test doubled counters by dm-stats.")
 @click.option("-o", "form", type=click.Choice(["JSON"], case_sensitive=False), help="Same as -J.")
 @click.option(
     *("-d", "-k", "-m", "-p", "-y", "-H", "-N", "ignored"),
@@ -63,6 +66,7 @@ def command(
     columns: tuple[str, ...],
     sort: str,
     form: str | None,
+    prove: bool,
     ignored: bool,  # noqa: ARG001 - for iostat compatibility
     **looks: bool,
 ) -> None:
@@ -79,8 +83,32 @@ def command(
             "--per-layer cannot be combined with --sort: layers have their order"
         )
     looks["as_json"] |= form is not None
+    if prove and (looks["as_json"] or not looks["why"]):
+        raise click.UsageError("--prove needs --why, and cannot be combined with JSON")
     table = Arrangement(columns, sort, {metric.key: metric.heading for metric in METRICS})
     measured = session.measure(options)
+    if prove:
+        _show(measured, options, looks, table, session.tracing_host)
+    else:
+        _show(measured, options, looks, table)
+
+
+def _show(
+    measured: Measurement,
+    options: MeasuringOptions,
+    looks: Looks,
+    table: Arrangement,
+    prover: TracingHost | None = None,
+) -> None:
+    """Print each report, then what *prover* proves of the counters in all of them."""
+    if prover is not None:
+        from stackmap.document.proof import proof_sentences
+        from stackmap.measurement.proof import proving
+
+        with proving(prover, measured.topology, measured.devices) as found:
+            _show(measured, options, looks, table)
+        print_text(proof_sentences(found))
+        return
     printer = _layers if looks["per_layer"] else _devices
     last: Topology | None = None
     for topology, interval in measured.reports():

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
     from stackmap.cli.session import Session
     from stackmap.host import Host
+    from stackmap.measurement.trace import Tracer
     from stackmap.model.topology import Topology
 
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
+MAX_OVERHEAD = 0.05  # a share of CPU time above which the trace ends; the recording goes on
 UNREAD = "devices changed shortly before the end; their new state is not recorded"
 
 
@@ -38,8 +40,11 @@ UNREAD = "devices changed shortly before the end; their new state is not recorde
     "interval", metavar="[INTERVAL", type=click.FloatRange(min=0, min_open=True), default=1.0
 )
 @click.argument("count", metavar="[COUNT]]", type=click.IntRange(min=1), required=False)
+@click.option("--trace", "with_trace", is_flag=True, help="Add latencies and rows; see trace.")
 @click.pass_obj
-def command(session: Session, out: str, interval: float, count: int | None) -> None:
+def command(
+    session: Session, out: str, interval: float, count: int | None, with_trace: bool
+) -> None:
     """
     Record topology and counters into a capture.
 
@@ -49,10 +54,16 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as systemd stops a service
     times: list[float] = []
     try:
-        with RecordingHost(session.host, out) as host, contextlib.suppress(KeyboardInterrupt):
+        with (
+            RecordingHost(session.host, out) as host,
+            contextlib.suppress(KeyboardInterrupt),
+            _tracing(session, host) if with_trace else contextlib.nullcontext() as tracer,
+        ):
             for time in samples(host, interval, count):
                 times = [*times[:1], time]
                 _progress(out, times, host.frames)
+                if tracer is not None and tracer.stop_above(MAX_OVERHEAD):
+                    tell(*tracer.notes[-1:])
     except CaptureError as error:
         _clear()
         kept = f"; {host.frames} samples are saved" if times and host.frames else ""
@@ -60,6 +71,22 @@ def command(session: Session, out: str, interval: float, count: int | None) -> N
     _clear()
     spent = times[-1] - times[0] if times else 0.0
     click.echo(f"{safe(out)}: {max(0, host.frames - 1)} intervals, {spent:.1f} s", err=True)
+
+
+@contextlib.contextmanager
+def _tracing(session: Session, host: RecordingHost) -> Iterator[Tracer]:
+    """Trace while the context is entered; add what it counted to the capture."""
+    from stackmap.measurement.trace import Tracer
+    from stackmap.sources import trace_record
+
+    live = session.tracing_host
+    tracer = Tracer(live, discover(live), [])
+    try:
+        with tracer.running():
+            yield tracer
+    finally:
+        if tracer.is_complete:
+            host.add(trace_record.FILE, tracer.record.to_json())
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:

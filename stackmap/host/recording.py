@@ -78,6 +78,10 @@ class RecordingHost(InterceptingHost):
         """Mark the frame of this tick: more happened since the previous one than counters going up."""
         self._marks += 1
 
+    def add(self, path: str, text: str) -> None:
+        """Add the file *path*, which no question answers, to the capture."""
+        self._write(path, encoded(text))
+
     def say_outdated(self, is_outdated: bool) -> None:
         """Say whether changes are known in this frame that its answers do not show."""
         self._is_outdated = is_outdated

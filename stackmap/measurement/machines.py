@@ -12,6 +12,7 @@ from stackmap.errors import SourceError
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.selection import SECONDS
 from stackmap.measurement.source import Source
+from stackmap.measurement.traced_topology import discover_traced
 from stackmap.sampling.snapshots import downsample
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
@@ -91,7 +92,7 @@ class CaptureSource(Source):
     ) -> None:
         super().__init__(host.path, host)
         self._capture = host
-        self._discover = partial(discover, geometry=geometry)
+        self._discover = partial(discover_traced, geometry=geometry)
         self.step = part.show(host, max_samples)
 
     def _read_topology(self) -> Topology:

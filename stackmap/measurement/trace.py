@@ -58,7 +58,9 @@ class Tracer:
     def __init__(self, host: TracingHost, topology: Topology, chosen: list[str]) -> None:
         self._host = host
         self._topology = topology
-        self._record = TraceRecord()
+        self.record = TraceRecord()
+        self.is_complete = False
+        self._start = 0.0
         self._tracing: Tracing | None = None
         self._triggers: list[Trigger] = []
         self._stats: dict[str, str] = {}
@@ -74,27 +76,55 @@ class Tracer:
         shown = sorted(names | partitions)
         self._numbers = tuple(device_of(topology[name].number) for name in shown)
 
-    def run(self, options: TraceOptions) -> TraceRecord:
-        """Trace; return what was read. ``SourceError`` if nothing at all can be traced."""
-        with ExitStack() as stack:
-            self._install(stack)
-            self._measure(options)
-        return self._record
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing, and why."""
+        return self.record.notes
 
     @contextmanager
-    def installed(self) -> Iterator[TraceRecord]:
-        """Trace while the context is entered; the record is complete after its end."""
+    def running(self) -> Iterator[None]:
+        """Count while the context is entered; ``SourceError`` if nothing at all can be traced."""
         with ExitStack() as stack:
             self._install(stack)
             self._begin()
             try:
-                yield self._record
+                yield
             finally:
                 self._end()
 
+    def run(self, options: TraceOptions) -> TraceRecord:
+        """Trace until the time limit, or until the probes cost too much; return what was read."""
+        with self.running():
+            ticks = self._host.ticks(*_rhythm(options))
+            next(ticks)
+            for _ in ticks:
+                if self.stop_above(options.max_overhead):
+                    break
+                self._take_slice(options)
+        return self.record
+
+    def stop_above(self, max_overhead: float) -> bool:
+        """End the trace if the probes took more than that share of CPU time; return whether they do so now."""
+        record = self.record
+        if record.cost is None or self.is_complete:
+            return False
+        record.hits, record.missed = self._hits()
+        spent = perf_counter() - self._start
+        share = record.hits * record.cost / spent / record.cpus
+        if share <= max_overhead:
+            return False
+        self._end()
+        took = f"stopped after {spent:.1f} s: the probes took {share:.1%} of all CPU time"
+        record.notes += (f"{took}, more than the limit of {max_overhead:.1%}",)
+        return True
+
+    def _take_slice(self, options: TraceOptions) -> None:
+        if options.slices and self._tracing is not None and self.record.cost is not None:
+            self.record.slices.append(self._tracing.histograms(trace_probes.LATENCY_EVENT))
+
     def _install(self, stack: ExitStack) -> None:
         host = self._host
-        record = self._record
+        record = self.record
         record.cpus = _cpus(host)
         dm = [d.number for d in self._topology.devices.values() if d.name.startswith("dm-")]
         record.dm_major = int(dm[0].split(":")[0]) if dm else 0
@@ -131,7 +161,7 @@ class Tracer:
         trace_probes.require(offsets, trace_probes.BIO)
         symbols = kallsyms.read(self._host, (*SYMBOLS, *CALIBRATION))
         _require_symbols(symbols, SYMBOLS[:2])
-        self._record.cost = self._calibrated(tracing, symbols)
+        self.record.cost = self._calibrated(tracing, symbols)
         tracing.probe(trace_probes.submit_probe(offsets))
         tracing.probe(trace_probes.end_probe(offsets))
         tracing.synthetic(trace_probes.LATENCY, "u32 dev; u8 op; u64 lat")
@@ -189,36 +219,6 @@ class Tracer:
                 self._stats[number] = dm_stats.create(self._host, number)
         return bool(self._stats)
 
-    def _measure(self, options: TraceOptions) -> None:
-        self._begin()
-        ticks = self._host.ticks(*_rhythm(options))
-        self._record.notes += tuple(self._watched(ticks, options))
-        self._end()
-
-    def _watched(self, ticks: Iterator[float], options: TraceOptions) -> Iterator[str]:
-        """Wait until the end; yield why that was earlier than asked for."""
-        next(ticks)
-        start = perf_counter()
-        for _ in ticks:
-            spent = perf_counter() - start
-            share = self._overhead(spent)
-            if share is not None and share > options.max_overhead:
-                yield (
-                    f"stopped after {spent:.1f} s: the probes took {share:.1%} of all CPU time, "
-                    f"more than --max-overhead {options.max_overhead:.1%}"
-                )
-                return
-            if options.slices and self._tracing is not None and self._record.cost is not None:
-                text = self._tracing.histograms(trace_probes.LATENCY_EVENT)
-                self._record.slices.append(text)
-
-    def _overhead(self, spent: float) -> float | None:
-        record = self._record
-        if record.cost is None or spent <= 0:
-            return None
-        record.hits, record.missed = self._hits()
-        return record.hits * record.cost / spent / record.cpus
-
     def _hits(self) -> tuple[int, int]:
         found = tracefs.probe_hits(self._host).values()
         fired = sum(each.fired for each in found)
@@ -226,6 +226,7 @@ class Tracer:
 
     def _begin(self) -> None:
         self._set("cont")
+        self._start = perf_counter()
         self._before = next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
 
     def _set(self, state: str) -> None:
@@ -235,8 +236,10 @@ class Tracer:
                 self._tracing.trigger(trigger.in_state(state))
 
     def _end(self) -> None:
-        """Read what was counted."""
-        record = self._record
+        """Stop counting, and read what was counted."""
+        if self.is_complete:
+            return
+        record = self.record
         self._set("pause")
         after = next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
         record.times = self._before[0], after[0]
@@ -248,6 +251,7 @@ class Tracer:
                 record.texts[event] = without_addresses(self._tracing.histograms(event))
         for number, stats in self._stats.items():
             record.dm_stats[number] = dm_stats.read(self._host, number, stats)
+        self.is_complete = True
 
 
 def interval_of(record: TraceRecord) -> Interval:

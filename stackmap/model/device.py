@@ -74,7 +74,8 @@ class Device:
     %"); None if unknown. ``counted``: False where I/O bypasses the device's own counters (a thin
     pool). ``merges``: whether its driver merges requests. ``queue``: the ``queue/`` attributes
     that were read, and ``alignment_offset``. ``facts``: what only its kind has (cipher, cache
-    use), for display. ``counts``: numbers of its status, see ``TargetStatus``.
+    use), for display. ``counts``: numbers of its status, see ``TargetStatus``. ``full_stripe_share``:
+    of the bytes written to a parity array, as a trace in the capture counted it; None without one.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Device:
     queue: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
+    full_stripe_share: float | None = None
 
     @property
     def title(self) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stackmap.model.device import Device
 
 READ, WRITE, BOTH = "read", "write", "both"
 
@@ -45,3 +48,16 @@ class Trace:
     sources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     slices: tuple[Mapping[Key, Counts], ...] = ()
+
+
+class Proof(NamedTuple):
+    """Bytes that diskstats and device-mapper counted on ``device`` in the same time."""
+
+    device: Device
+    counted: int
+    true: int
+
+    @property
+    def ratio(self) -> float | None:
+        """2.0 where the counters are doubled; None if nothing moved."""
+        return self.counted / self.true if self.true else None

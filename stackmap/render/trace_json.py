@@ -80,7 +80,10 @@ def distribution_json(found: Distribution, unit: int) -> dict[str, object] | Non
             for name, each in figures.items()
             if each is not None and not each.exact
         },
-        "histogram": [[low / unit, high / unit, n] for (low, high), n in found.counts.items()],
+        "histogram": [
+            [low / unit, (high if high - low > 1 else low) / unit, n]
+            for (low, high), n in found.counts.items()
+        ],
     }
 
 

@@ -40,10 +40,11 @@ class DmStats(NamedTuple):
     latency: dict[tuple[int, int], int]
 
 
-def create(host: TracingHost, number: str) -> str:
+def create(host: TracingHost, number: str, *, histogram: bool = True) -> str:
     """Begin to count on the dm device *number*; return the id of the statistics."""
-    limits = ",".join(map(str, boundaries()))
-    options = f"2 precise_timestamps histogram:{limits}"
+    options = "1 precise_timestamps"
+    if histogram:
+        options = f"2 precise_timestamps histogram:{','.join(map(str, boundaries()))}"
     return host.message(number, f"@stats_create - /1 {options} {GROUP}").strip()
 
 
@@ -65,7 +66,7 @@ def parse(text: str) -> DmStats:
     words = text.split()
     limits = (0, *boundaries(), TOP)
     try:
-        counts = [int(word) for word in words[14].split(":")]
+        counts = [int(word) for word in words[14].split(":")] if len(words) > 14 else []
         reads, _, read_sectors, read_ns, writes, _, write_sectors, write_ns = map(int, words[1:9])
     except (ValueError, IndexError) as error:
         raise ParseError(f"dm statistics: unknown form: {text[:80]!r}") from error

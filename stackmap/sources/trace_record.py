@@ -18,7 +18,7 @@ from stackmap.model.units import SECTOR
 from stackmap.sources import dm_stats, trace_histogram, trace_probes
 from stackmap.sources.trace_histogram import Entry, Histogram
 
-FILE = "/stackmap/trace.json"  # in a capture
+FILE = "/cmd/stackmap-trace.json"  # in a capture
 FORMAT = 1
 OPERATIONS = {trace_probes.READ_OP: READ, trace_probes.WRITE_OP: WRITE}
 MINOR_BITS = 20

@@ -45,6 +45,11 @@ class RowUpdates:
     doubt: str = ""
 
 
+def is_sound(rows: RowUpdates) -> bool:
+    """Whether the self-check holds."""
+    return rows.self_check is not None and abs(rows.self_check - 1) <= SOUND
+
+
 def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
     """Return the row updates of the parity array *raid*."""
     layout = raid.layout

@@ -34,7 +34,6 @@ raid_cases() {
     vgcreate -q t /dev/sd{a,b,c,d,e,f}
     lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 300M -n r5 t /dev/sd{a,b,c,d}
     lvcreate -q -y --nosync --type raid5 -i 5 -I 64k -L 300M -n wide t
-    lvcreate -q -y --nosync --type raid6 -i 3 -I 64k -L 150M -n r6 t
     local a=/dev/t/r5
     traced one-page t/r5 random $a --bs=4k --io_size=1M --iodepth=1
     traced one-page-32 t/r5 random $a --bs=4k --io_size=4M --iodepth=32
@@ -45,11 +44,9 @@ raid_cases() {
     traced buffered t/r5 dd if=/dev/zero of=$a bs=1M count=16 seek=100 conv=fsync,notrunc
     traced tiny t/r5 random $a --bs=512 --io_size=32k --offset=130m --size=16m
     traced wide-one-page t/wide random /dev/t/wide --bs=4k --io_size=1M --iodepth=8
-    traced raid6 t/r6 writes /dev/t/r6 bs=192K count=20
-    traced raid6-one-page t/r6 random /dev/t/r6 --bs=4k --io_size=256k --iodepth=1
     traced two t together writes $a bs=192K count=20 , random /dev/t/wide --bs=4k --io_size=512k --iodepth=1
     traced reads t/r5 $FIO --filename=$a --rw=randread --bs=16k --io_size=2M --iodepth=1 --randseed=3
-    lvremove -qfy t/r6 t/wide
+    lvremove -qfy t/wide
     lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 160M -n pool t /dev/sd{c,d,e,f}
     lvconvert -q -y --type thin-pool --chunksize 192k -Zn t/pool
     lvcreate -q -y --type thin -V 100M --thinpool pool -n thin t
@@ -68,6 +65,10 @@ md_cases() {
     traced md-below-lvm onmd/lv writes /dev/onmd/lv bs=320K count=20
     vgremove -qfy onmd; pvremove -q /dev/md/r5
     mdadm --stop /dev/md/r5; wipefs -qa /dev/sd{a,b,c,d,e,f}
+    yes | mdadm --create /dev/md/r6 --run --assume-clean --level 6 --chunk 64 --bitmap none -n 6 /dev/sd{a,b,c,d,e,f}
+    traced raid6-aligned md/r6 writes /dev/md/r6 bs=256K count=20
+    traced raid6-one-page md/r6 random /dev/md/r6 --bs=4k --io_size=256k --iodepth=1
+    mdadm --stop /dev/md/r6; wipefs -qa /dev/sd{a,b,c,d,e,f}
 }
 
 latency_cases() {

@@ -1,0 +1,46 @@
+"""Whether the counters of LVM RAID volumes are doubled: device-mapper's own statistics tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from stackmap.errors import SourceError
+from stackmap.host.tracing import uninterrupted
+from stackmap.model.trace import Proof
+from stackmap.sources import diskstats, dm_stats
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import TracingHost
+    from stackmap.model.topology import Topology
+
+TARGET = "raid"  # the dm target whose volumes may be counted twice
+
+
+@contextmanager
+def proving(host: TracingHost, topology: Topology, chosen: Iterable[str]) -> Iterator[list[Proof]]:
+    """Count while the context is entered; the list is filled at its end. ``SourceError`` if dm refuses."""
+    names = {name for each in chosen for name in topology.with_all_below(each)}
+    volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
+    found: list[Proof] = []
+    try:
+        ids = {d.name: dm_stats.create(host, d.number, histogram=False) for d in volumes}
+        before = _counted(host)
+        yield found
+        after = _counted(host)
+        for device in volumes:
+            stats = dm_stats.parse(dm_stats.read(host, device.number, ids[device.name]))
+            counted = after.get(device.name, 0) - before.get(device.name, 0)
+            found.append(Proof(device, counted, stats.read_bytes + stats.write_bytes))
+    finally:
+        with uninterrupted():
+            for device in volumes:
+                with suppress(SourceError):  # the device may be gone
+                    dm_stats.delete_all(host, device.number)
+
+
+def _counted(host: TracingHost) -> dict[str, int]:
+    """Return the bytes read and written so far, by device."""
+    counters = diskstats.parse(host.read(diskstats.PATH).splitlines())
+    return {name: each.read_bytes + each.write_bytes for name, each in counters.items()}

@@ -1,0 +1,36 @@
+"""The topology of a capture with what its trace, if it has one, says of parity arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stackmap.analysis.trace.row_updates import is_sound, row_updates
+from stackmap.discover import discover
+from stackmap.errors import SourceError
+from stackmap.model.topology import Topology
+from stackmap.sources import trace_record
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+    from stackmap.model.device import Device
+
+
+def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
+    """Return the topology; arrays whose rows were traced have their share of full stripes."""
+    topology = discover(host, geometry=geometry)
+    try:
+        record = trace_record.TraceRecord.from_json(host.read(trace_record.FILE))
+    except SourceError:
+        return topology
+    trace = trace_record.parse(record)
+
+    def devices() -> Iterator[Device]:
+        for device in topology.devices.values():
+            parity = device.layout is not None and device.layout.parity
+            rows = row_updates(topology, device, trace) if parity else None
+            share = rows.full_share if rows and is_sound(rows) else None
+            yield replace(device, full_stripe_share=share) if share is not None else device
+
+    return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)
