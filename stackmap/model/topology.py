@@ -78,12 +78,7 @@ class Topology:
 
     def __iter__(self) -> Iterator[Device]:
         """Yield each device once, top down."""
-        seen: set[str] = set()
-        for top in self.tops:
-            for name in self._down(top.name):
-                if name not in seen:
-                    seen.add(name)
-                    yield self.devices[name]
+        return iter(self._top_down)
 
     def __getitem__(self, name: str) -> Device:
         return self.devices[name]
@@ -191,6 +186,11 @@ class Topology:
         for edge in self.edges:
             graph.add_edge(edge.above, edge.below, role=str(edge.role))
         return graph
+
+    @cached_property
+    def _top_down(self) -> tuple[Device, ...]:
+        names = dict.fromkeys(name for top in self.tops for name in self._down(top.name))
+        return tuple(self.devices[name] for name in names)
 
     @cached_property
     def _tops_of(self) -> Mapping[str, frozenset[str]]:
