@@ -86,6 +86,11 @@ class CapturedHost:
         """Return the seconds between the first two frames; None with fewer than two."""
         return self._timeline.spacing()
 
+    @property
+    def window(self) -> TimeWindow:
+        """The part that it answers from."""
+        return self._window
+
     def select(self, window: TimeWindow) -> None:
         """Answer from *window* only; ``InputError`` if it has no frame."""
         self._window = window

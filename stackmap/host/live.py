@@ -46,9 +46,15 @@ _KINDS: dict[int, type[SourceError]] = {
 
 
 class LiveHost:
-    """A host that answers from the running system."""
+    """
+    A host that answers from the running system.
 
-    def __init__(self) -> None:
+    *wait*: what to do until the next tick, given the seconds until it, also if it is overdue;
+    None: sleep.
+    """
+
+    def __init__(self, wait: Callable[[float], None] | None = None) -> None:
+        self._wait = wait
         self._begun: dict[tuple[str, ...], Command] = {}
         self._asked_mapper: Mapper | None = None
         self._listener: UeventListener | None = None
@@ -182,7 +188,9 @@ class LiveHost:
     def _sleep(self, seconds: float) -> None:
         with contextlib.suppress(_StoppedError):
             self._asleep = True
-            if seconds > 0 and not self._stopped:
+            if self._wait is not None:
+                self._wait(max(0.0, seconds))
+            elif seconds > 0 and not self._stopped:
                 time.sleep(seconds)
         self._asleep = False
 

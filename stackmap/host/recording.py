@@ -11,7 +11,7 @@ import json
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host import Answer, Host, log
@@ -31,6 +31,9 @@ from stackmap.host.recorder import (
     refusal_of,
 )
 
+if TYPE_CHECKING:
+    from stackmap.host.recent import RecentFiles
+
 T = TypeVar("T")
 
 
@@ -38,14 +41,21 @@ class RecordingHost(InterceptingHost):
     """
     Pass each question on to *host* and record the answer under *directory*.
 
-    Answers before the first tick go into one archive; with that tick the directory is a valid
+    *directory*: the path of a new one, or one that is open. *segment_seconds*: the length of a
+    segment of the log. Answers before the first tick go into one archive; with that tick the directory is a valid
     capture. Later answers go to the log, one write per tick. Leaving the context ends the
     recording. ``CaptureError`` if writing fails: what was written before stays a valid capture.
     """
 
-    def __init__(self, host: Host, directory: str) -> None:
+    def __init__(
+        self,
+        host: Host,
+        directory: str | RecentFiles,
+        segment_seconds: float = log.SEGMENT_SECONDS,
+    ) -> None:
         super().__init__(host, self._record)
-        self._path = directory
+        self._path = directory if isinstance(directory, str) else directory.path
+        self._segment_seconds = segment_seconds
         self._first: dict[str, str | Refusal] = {}
         self._files: dict[str, bytes] = {}
         self._later: dict[str, Lines | Refusal] = {}
@@ -58,7 +68,9 @@ class RecordingHost(InterceptingHost):
         self._marks = 0
         self._is_outdated = False
         self.frames = 0
-        self._directory = self._begin()
+        self._directory: Directory | RecentFiles = (
+            self._begin() if isinstance(directory, str) else directory
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -183,7 +195,7 @@ class RecordingHost(InterceptingHost):
         state = PENDING if self._background else OUTDATED if self._is_outdated else ""
         if state or BACKGROUND in self._later:
             self._record((BACKGROUND, None, state))
-        if self._segment is not None and time >= self._segment.start + log.SEGMENT_SECONDS:
+        if self._segment is not None and time >= self._segment.start + self._segment_seconds:
             self._segment.end()
             self._segment = None
         if self._segment is None:
