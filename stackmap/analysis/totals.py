@@ -7,7 +7,7 @@ disk. So only devices that are not above each other may be summed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from stackmap.model.device import Kind
@@ -28,10 +28,16 @@ class Total(NamedTuple):
 
 def totals(topology: Topology, loads: Mapping[str, Load]) -> tuple[Total, Total]:
     """Return the sums at the tops and at the disks, over the devices with counters."""
-    known = [device for device, _ in topology.rows() if device.name in loads]
+    tops, disks = summed_devices(topology, loads)
+    return _total("tops", tops, loads), _total("disks", disks, loads)
+
+
+def summed_devices(topology: Topology, names: Container[str]) -> tuple[list[str], list[str]]:
+    """Return the tops and the disks among *names*, those with counters, in tree order."""
+    known = [device for device, _ in topology.rows() if device.name in names]
     tops = [device.name for device in known if not topology.above(device.name)]
     disks = [d.name for d in known if not topology.below(d.name) and d.kind not in NOT_DISKS]
-    return _total("tops", tops, loads), _total("disks", disks, loads)
+    return tops, disks
 
 
 def _total(cut: str, names: list[str], loads: Mapping[str, Load]) -> Total:

@@ -45,8 +45,13 @@ class Session:
     @cached_property
     def host(self) -> Host:
         """The machine; a capture as it was at the beginning of the chosen part."""
+        return self._live_host if self._captured is None else self.capture
+
+    @cached_property
+    def capture(self) -> CapturedHost:
+        """The capture, as it was at the beginning of the chosen part; ``UsageError`` without one."""
         if self._captured is None:
-            return self._live_host
+            raise UsageError("no capture: add --from CAPTURE")
         if any(self._part.values()):
             from stackmap.measurement.capture_part import CapturePart
 

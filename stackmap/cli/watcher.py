@@ -1,0 +1,223 @@
+"""The program behind the screen of ``top``: intervals and keys in, lines and requests out."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from stackmap.analysis.averages import average
+from stackmap.analysis.corrections import corrected
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rules import findings
+from stackmap.analysis.lasting_findings import LastingFindings
+from stackmap.analysis.recent_load import RecentLoad
+from stackmap.document.top.moment import Event, GroupLoad, Moment, Scope
+from stackmap.document.top.rows import Row, rows_of
+from stackmap.document.top.state import (
+    VIEWS,
+    Request,
+    Screen,
+    State,
+    pressed,
+    scrolled,
+)
+from stackmap.find import find_existing
+from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
+from stackmap.render.top import Line, Look, Span, TimeLine, pane_lines, screen
+from stackmap.sources import cgroup, limits
+from stackmap.sources.cgroup_names import owner
+
+if TYPE_CHECKING:
+    from stackmap.host import Host
+    from stackmap.model.interval import Interval
+    from stackmap.model.io_limit import IoLimit
+    from stackmap.model.topology import Topology
+
+JUDGED = 10  # intervals that are judged together, as explain does
+SHARE = 0.01  # of the time that judging may take of a processor, and
+SHARE_SHOWN = 0.05  # while findings are shown
+MAX_EVENTS = 500
+LIMITS_EVERY = 10.0  # seconds
+MEASURING = "stackmap top: measuring the first interval; q quits"
+
+
+class Display(Protocol):
+    """What a screen is shown on."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Its columns and lines."""
+
+    @property
+    def ascii_only(self) -> bool:
+        """Whether it shows ASCII only."""
+
+    def key(self, seconds: float | None) -> str | None:
+        """Wait up to *seconds* for a key."""
+
+    def draw(self, lines: Iterable[Line]) -> None:
+        """Show *lines*."""
+
+
+class Watcher:
+    """
+    What is remembered from interval to interval, and the screen of the newest one.
+
+    *names*: the NAMEs; *host* answers what no interval has. *live*: findings are judged only as
+    often as is cheap.
+    """
+
+    def __init__(self, display: Display, host: Host, names: Sequence[str], *, live: bool) -> None:
+        self.state = State()
+        self.moment: Moment | None = None
+        self.timeline: TimeLine | None = None
+        self.suggestion = ""  # for the name of a capture
+        self.seconds: float | None = None
+        self._display, self._host, self._names, self._live = display, host, names, live
+        self._rows: list[Row] = []
+        self._scope: Scope | None = None
+        self._newest: Moment | None = None
+        self.forget_all()
+
+    def forget_all(self) -> None:
+        """Begin anew: the next interval does not follow the last one."""
+        self._recent = RecentLoad()
+        self._lasting = LastingFindings()
+        self._series: deque[tuple[Interval, Interval]] = deque(
+            maxlen=JUDGED
+        )  # as measured, corrected
+        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._topology: Topology | None = None
+        self._groups: CgroupSample | None = None
+        self._limits: tuple[IoLimit, ...] = ()
+        self._limits_read = -LIMITS_EVERY
+        self._unjudged, self._judged_at, self._cost = 0, 0.0, 0.0
+
+    def remember(self, topology: Topology, interval: Interval) -> Moment:
+        """Take the next interval, and return its figures; they are not shown."""
+        if topology is not self._topology:
+            self._change_topology(topology)
+        if self._scope is None or not self._scope.fits(topology, interval.loads):
+            chosen = find_existing(topology, self._names)
+            part = topology if chosen or not self._names else topology.subset(())
+            self._scope = Scope(part, interval.loads, chosen)
+        self._events += (Event(interval.time, each) for each in interval.events)
+        moment = Moment(self._scope, self._scope.corrected(interval), recent=self._recent)
+        self._recent.add(moment.interval)
+        self._series.append((interval, moment.interval))
+        self._unjudged += 1
+        return moment
+
+    def take(self, topology: Topology, interval: Interval) -> None:
+        """Take the next interval, and show it."""
+        self._newest = moment = self.remember(topology, interval)
+        self._judge(moment.scope)
+        moment.findings = self._lasting.shown
+        moment.groups = self._group_loads(topology, interval)
+        moment.events = tuple(self._events)
+        if not self.state.paused:
+            self.moment = self._newest
+        self.show()
+
+    def show(self) -> None:
+        """Draw the screen."""
+        look = self._look()
+        if self.moment is None:
+            self._display.draw([[Span(MEASURING)]])
+            return
+        self._rows = rows_of(self.moment, self.state)
+        self.state = scrolled(self.state, self._rows, look.page)
+        self._display.draw(screen(self.moment, self.state, self._rows, look))
+
+    def press(self, key: str) -> Request | None:
+        """Take a key, draw, and return what is to be done."""
+        if self.moment is None:
+            return Request("quit") if key in ("q", "ctrl-c") else None
+        look = self._look()
+        lines = len(pane_lines(self.moment, self.state, self._rows, look)) if self.state.pane else 0
+        shown = Screen(self._rows, look.page, lines, not self._live)
+        self.state, request = pressed(self.state, key, shown, self.suggestion)
+        if not self.state.paused:
+            self.moment = self._newest
+        self.show()
+        return request
+
+    def say(self, message: str) -> None:
+        """Show *message* in the last line."""
+        self.state = replace(self.state, message=message)
+        self.show()
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, "" while it is unknown."""
+        return "" if self._topology is None else self._topology.machine.host
+
+    def stop_playing(self) -> None:
+        """Stop, at the end of a recording."""
+        self.state = replace(self.state, playing=False)
+
+    def _look(self) -> Look:
+        width, height = self._display.size
+        return Look(width, height, self._display.ascii_only, self.seconds, self.timeline)
+
+    def _change_topology(self, topology: Topology) -> None:
+        """Forget what is known of devices that were replaced or went away."""
+        before, self._topology = self._topology, topology
+        if before is None:
+            return
+        gone = {
+            name
+            for name, device in before.devices.items()
+            if name not in topology or topology[name].identity != device.identity
+        }
+        self._recent.forget(gone)
+        self._lasting.forget(gone)
+        self._series = deque(
+            ((_without(raw, gone), _without(right, gone)) for raw, right in self._series), JUDGED
+        )
+
+    def _group_loads(self, topology: Topology, interval: Interval) -> list[GroupLoad] | None:
+        """Return what control groups sent; None while they are not shown, for reading them costs."""
+        if VIEWS[self.state.view] != "services":
+            self._groups = None
+            return None
+        before, self._groups = self._groups, cgroup.read(self._host)
+        if before is None:
+            return None
+        devices = {device.number: device.name for device in topology}
+        return [
+            GroupLoad(
+                *(owner(each.group) or ("group", each.group)),
+                devices[each.number],
+                each.ios,
+                each.bytes,
+            )
+            for each in cgroup_loads(before, self._groups, interval.seconds or 1.0)
+            if each.number in devices
+        ]
+
+    def _judge(self, scope: Scope) -> None:
+        """Judge the last intervals, unless that would cost more than its share of the time."""
+        shown = VIEWS[self.state.view] == "findings"
+        share = SHARE_SHOWN if shown else SHARE
+        begin = time.monotonic()
+        if self._live and begin - self._judged_at < self._cost / share:
+            return
+        cpu = time.thread_time()
+        if begin - self._limits_read >= LIMITS_EVERY and self._live:
+            self._limits, self._limits_read = tuple(limits.read(self._host, scope.topology)), begin
+        raw, right = zip(*self._series, strict=True)
+        whole = corrected(scope.topology, next(average(raw))) if len(raw) > 1 else right[0]
+        series = right if len(right) > 1 else ()
+        context = Context(scope.topology, whole, series, None, whole.corrections, self._limits)
+        self._lasting.judge(findings(context, scope.part), self._unjudged)
+        self._unjudged, self._judged_at, self._cost = 0, begin, time.thread_time() - cpu
+
+
+def _without(interval: Interval, names: set[str]) -> Interval:
+    if not names & interval.loads.keys():
+        return interval
+    return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})

@@ -1,0 +1,122 @@
+"""The figures of one interval as the screen needs them: what is not shown is not computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from stackmap.analysis.amplification import StackFigures
+from stackmap.analysis.blame import Blame, blame
+from stackmap.analysis.computed_once import computed_once
+from stackmap.analysis.corrections import corrected
+from stackmap.analysis.findings.rule import Finding
+from stackmap.analysis.layers import counted_tops
+from stackmap.analysis.recent_load import RecentLoad
+from stackmap.analysis.totals import summed_devices
+from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.model.device import Role, Use
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE, Load, total_of
+from stackmap.model.topology import Topology
+
+
+class Event(NamedTuple):
+    """Something that happened in the interval that ended at ``time``."""
+
+    time: float | None
+    text: str
+
+
+class GroupLoad(NamedTuple):
+    """What a control group sent to ``device``: its owner's ``kind`` and ``name``, rates per second."""
+
+    kind: str
+    name: str
+    device: str
+    ios: float
+    bytes: float
+
+
+class Scope:
+    """
+    The devices to show, which only a change of the topology or of the devices with counters changes.
+
+    *chosen*: the devices that NAMEs mean; () for all. ``tops``: the stacks, in tree order.
+    ``part``: the stacks that hold them. ``users`` by the device that they use.
+    """
+
+    def __init__(
+        self, topology: Topology, loads: Mapping[str, Load], chosen: Sequence[str]
+    ) -> None:
+        self.topology, self.chosen = topology, tuple(chosen)
+        self.names = frozenset(loads)
+        self.part = part = topology.select(chosen) if chosen else topology
+        self.tops = list(chosen) or counted_tops(topology, loads)
+        self.summed_tops, self.disks = summed_devices(part, loads)
+        self._suspects = frozenset(
+            device.name
+            for device in topology
+            if device.queue.get("iostats") == "0"
+            or any(edge.role is Role.PATH for edge in topology.below(device.name))
+        )
+        self.users: list[tuple[str, Use]] = [
+            (device.name, use) for device in part for use in device.uses
+        ]
+
+    def corrected(self, measured: Interval) -> Interval:
+        """Return *measured* with its counters corrected; all rules pass over other idle devices."""
+        busy = {name for name, load in measured.loads.items() if load is not IDLE}
+        return corrected(self.topology, measured, busy | self._suspects)
+
+    def fits(self, topology: Topology, loads: Mapping[str, Load]) -> bool:
+        """Whether it is still that of *topology* and of the devices in *loads*."""
+        return topology is self.topology and loads.keys() == self.names
+
+
+class Moment:
+    """
+    One *interval*, corrected, and what is remembered of those before.
+
+    ``recent``: for sparklines. ``findings``: those to show, the worst first. ``groups``: the
+    largest first; None where they are not read. ``events``: the newest last. ``host``: its name.
+    """
+
+    def __init__(self, scope: Scope, interval: Interval, *, recent: RecentLoad) -> None:
+        self.scope, self.topology = scope, scope.topology
+        self.interval, self.recent = interval, recent
+        self.ledger = Ledger(self.topology, interval.loads, interval.seconds)
+        self.findings: Sequence[Finding] = ()
+        self.groups: Sequence[GroupLoad] | None = None
+        self.events: Sequence[Event] = ()
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, "" if unknown."""
+        return self.topology.machine.host
+
+    def load(self, name: str) -> Load:
+        """Return the corrected load of a device."""
+        return self.ledger.load(name)
+
+    @computed_once
+    def stack(self, top: str) -> StackFigures:
+        """Return the figures of the stack of *top*: those of ``iostat --per-layer``."""
+        return StackFigures(self.ledger, self.topology[top])
+
+    @computed_once
+    def blame(self, disk: str) -> Blame:
+        """Return what loads *disk*."""
+        return blame(self.ledger, disk)
+
+    @cached_property
+    def totals(self) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
+        """Requests and bytes per second at the tops, then at the disks."""
+        return self._total(self.scope.summed_tops), self._total(self.scope.disks)
+
+    def _total(self, names: Sequence[str]) -> tuple[float | None, float | None]:
+        loads = self.interval.loads
+        flows = [
+            load.total for name in names if (load := loads.get(name)) not in (None, IDLE) and load
+        ]
+        return total_of(flow.ios for flow in flows), total_of(flow.bytes for flow in flows)

@@ -1,0 +1,205 @@
+"""The rows of each view, in the order that the user chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from stackmap.analysis.findings.rule import Finding
+from stackmap.document.interval import instant
+from stackmap.document.layers import counted
+from stackmap.document.templates import filled, words_of
+from stackmap.document.top.moment import Event, GroupLoad, Moment
+from stackmap.document.top.state import SORTS, VIEWS, State
+from stackmap.model.command_line import operand, quoted
+from stackmap.model.device import Use
+from stackmap.model.load import Load
+from stackmap.model.topology import Topology
+
+UNFOLDED = 40  # stacks; more of them are folded at first
+
+
+class Row(NamedTuple):
+    """
+    A line of a view. ``key`` is unique in it.
+
+    ``name``: untrusted. ``device``: the kernel name of what it is about, "" for none. ``stack``:
+    the row that folds it, "" for none; ``layer``: its index in that stack.
+    ``about``: a finding, an event, a user or a control group. ``command``: shows it alone.
+    """
+
+    key: str
+    name: str
+    device: str = ""
+    stack: str = ""
+    layer: int | None = None
+    about: Finding | Event | Use | GroupLoad | None = None
+    folded: bool = False
+    command: str = ""
+
+    @property
+    def depth(self) -> int:
+        """1 for a row that details another one."""
+        return int(self.layer is not None)
+
+
+def rows_of(moment: Moment, state: State) -> list[Row]:
+    """Return all rows of the view that *state* has, filtered and sorted."""
+    return ROWS[VIEWS[state.view]](moment, state)
+
+
+def matches(topology: Topology, name: str, words: str) -> bool:
+    """Whether a name or a user of the device *name* has *words* in it, in any case."""
+    device, words = topology[name], words.lower()
+    users = (use.name for use in device.uses)
+    return any(words in each.lower() for each in (device.title, device.name, *users))
+
+
+def _wanted(moment: Moment, state: State, names: Iterable[str]) -> list[str]:
+    if not state.filter:
+        return list(names)
+    return [name for name in names if matches(moment.topology, name, state.filter)]
+
+
+def _sorted(moment: Moment, state: State, names: list[str]) -> list[str]:
+    """Return *names* by falling value; unknown ones last, equal ones in the order of the stack."""
+    value = _value(moment, state)
+    if value is None:
+        return names
+    found = {name: value(name) for name in names}
+    return sorted(names, key=lambda name: _falling(found[name]))
+
+
+def _falling(value: float | None) -> float:
+    return 1.0 if value is None else -value
+
+
+def _value(moment: Moment, state: State) -> Callable[[str], float | None] | None:
+    if not state.sort:
+        return None
+    if SORTS[state.sort] == "cost":
+        return lambda name: (
+            None if moment.load(name).idle else moment.stack(name).cost.bytes_per_byte
+        )
+    return lambda name: figure(moment.load(name), state.metric, state.direction)
+
+
+def figure(load: Load, metric: str, direction: str) -> float | None:
+    """Return "iops", "bytes" or "await" of *load*."""
+    flow = load.flow(direction)
+    return {"iops": flow.ios, "bytes": flow.bytes, "await": flow.await_ms}[metric]
+
+
+def is_folded(moment: Moment, state: State, top: str) -> bool:
+    """Whether only the first row of the stack of *top* is shown."""
+    return (len(moment.scope.tops) > UNFOLDED) != (top in state.toggled)
+
+
+def _volumes(moment: Moment, state: State) -> list[Row]:
+    tops = _sorted(moment, state, _wanted(moment, state, moment.scope.tops))
+    rows: dict[str, Row] = {}
+    todo = tops[::-1]
+    while todo:
+        top = todo.pop()
+        if top in rows:
+            continue
+        for row in _stack_rows(moment, state, top):
+            rows[row.key] = row
+        if not rows[top].folded and not moment.load(top).idle:  # what it shares follows it
+            todo += [shared.name for shared in reversed(moment.stack(top).shared)]
+    return list(rows.values())
+
+
+def _stack_rows(moment: Moment, state: State, top: str) -> Iterator[Row]:
+    device, folded = moment.topology[top], is_folded(moment, state, top)
+    command = _command("iostat", "-l", device.title, "1")
+    yield Row(top, device.title, top, top, folded=folded, command=command)
+    for place, figures in enumerate(() if folded else moment.stack(top).layers[1:], 1):
+        name = counted(len(figures.layer.devices), figures.layer.word)
+        yield Row(f"{top} {place}", name, "", top, place, command=command)
+
+
+def _disks(moment: Moment, state: State) -> list[Row]:
+    wanted = _wanted(moment, state, moment.scope.disks)
+    names = wanted if SORTS[state.sort] == "cost" else _sorted(moment, state, wanted)
+    topology = moment.topology
+    return [
+        Row(name, topology[name].title, name, command=_command("blame", topology[name].title, "1"))
+        for name in names
+    ]
+
+
+def _services(moment: Moment, state: State) -> list[Row]:
+    topology = moment.topology
+    users = [
+        Row(f"{use.kind} {use.name} {name}", use.name, name, about=use,
+            command=_command("iostat", "-l", topology[name].title, "1"))
+        for name, use in moment.scope.users
+    ]  # fmt: skip
+    groups = [
+        Row(f"group {each.name} {each.device}", each.name, each.device, about=each,
+            command=_command("blame", topology[each.device].title, "1"))
+        for each in moment.groups or ()
+        if each.device in topology
+    ]  # fmt: skip
+    rows = [r for r in (*users, *groups) if _has(state.filter, r.name, topology[r.device].title)]
+    if state.sort:
+        rows.sort(key=lambda row: _falling(service_figure(moment, state, row)))
+    return rows
+
+
+def service_figure(moment: Moment, state: State, row: Row) -> float | None:
+    """Return the chosen metric of a user or a control group; a group has no await."""
+    if not isinstance(row.about, GroupLoad):
+        return figure(moment.load(row.device), state.metric, state.direction)
+    return {"iops": row.about.ios, "bytes": row.about.bytes}.get(state.metric)
+
+
+def _findings(moment: Moment, state: State) -> list[Row]:
+    rows = (
+        Row(f"{each.rule.id} {each.device}", finding_text(moment.topology, each), each.device,
+            about=each, command=quoted(("stackmap", "explain", *_title(moment, each))))
+        for each in moment.findings
+    )  # fmt: skip
+    return [row for row in rows if _has(state.filter, row.name)]
+
+
+def _title(moment: Moment, finding: Finding) -> tuple[str, ...]:
+    return operand(moment.topology[finding.device].title) if finding.device else ()
+
+
+def finding_text(topology: Topology, finding: Finding) -> str:
+    """Return the sentence of *finding* and the number of its rule."""
+    return f"{filled(finding.sentence, words_of(topology, finding.observed))} ({finding.rule.id})"
+
+
+def _events(moment: Moment, state: State) -> list[Row]:
+    rows = (
+        Row(
+            f"{place}",
+            f"{(instant(each.time) or '-')}  {each.text}",
+            about=each,
+            command="stackmap tree",
+        )
+        for place, each in reversed([*enumerate(moment.events)])
+    )
+    return [row for row in rows if _has(state.filter, row.name)]
+
+
+def _has(words: str, *texts: str) -> bool:
+    return any(words.lower() in text.lower() for text in texts)
+
+
+def _command(*words: str) -> str:
+    """Return the command line of *words*, the last but one of which is a name."""
+    *before, name, interval = words
+    return quoted(("stackmap", *before, *operand(name), interval))
+
+
+ROWS: dict[str, Callable[[Moment, State], list[Row]]] = {
+    "volumes": _volumes,
+    "disks": _disks,
+    "services": _services,
+    "findings": _findings,
+    "events": _events,
+}

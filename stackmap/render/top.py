@@ -1,0 +1,299 @@
+"""The screen of ``top``: a moment, the user's choices and a size in, styled lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from stackmap.document.interval import instant
+from stackmap.document.top.cells import (
+    SENTENCE,
+    Cell,
+    Column,
+    Shares,
+    Spark,
+    columns_of,
+    tone_of,
+    tones,
+)
+from stackmap.document.top.moment import Moment
+from stackmap.document.top.panes import pane
+from stackmap.document.top.rows import Row, finding_text
+from stackmap.document.top.state import PROMPTS, SORTS, VIEWS, State, place_of
+from stackmap.document.units import rate
+from stackmap.render.terminal import Style, rendered
+from stackmap.render.text import padded_to, safe, shortened, width
+
+SMALLEST = (60, 15)
+HEADER, FOOTER = 5, 1  # lines
+TIMELINE = 2
+NARROWEST_NAME, WIDE_NAME = 16, 36
+SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
+BARS = {False: "█▓▒░", True: "#=-."}
+ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
+DIRECTION_WORDS = {"read": "reads", "write": "writes", "total": "both"}
+HINT = "? help  q quit  / filter  s sort  enter layers  e explain"
+
+
+class Span(NamedTuple):
+    """A text in one style; ``tone``: a severity, "bold", "reverse" or ""."""
+
+    text: str
+    tone: str = ""
+
+
+Line = list[Span]
+
+
+class TimeLine(NamedTuple):
+    """A recording: the load of each part of ``begin`` to ``end``, where events are, and the present ``time``."""
+
+    begin: float
+    end: float
+    loads: Sequence[float | None]
+    events: frozenset[int]
+    time: float
+
+
+class Look(NamedTuple):
+    """The size of the terminal, whether it shows ASCII only, and the interval in seconds; ``timeline`` of a recording."""
+
+    width: int
+    height: int
+    ascii: bool = False
+    seconds: float | None = None
+    timeline: TimeLine | None = None
+
+    @property
+    def page(self) -> int:
+        """How many rows fit."""
+        below = FOOTER + (TIMELINE if self.timeline else 0)
+        return max(1, self.height - HEADER - below)
+
+
+def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
+    """Return the lines of the screen, at most ``look.height``, none wider than ``look.width``."""
+    if state.pane:
+        body = pane_lines(moment, state, rows, look)[state.scroll :]
+        middle: list[Line] = [[], *([Span(text)] for text in body[: look.page])]
+    else:
+        middle = _table(moment, state, rows, look)
+    lines = [*_header(moment, state, look), *middle]
+    lines += [[] for _ in range(HEADER + look.page - len(lines))]
+    lines += _timeline(look.timeline, look) if look.timeline else []
+    lines.append(_footer(state, look))
+    return [_fitted(line, look) for line in lines[-look.height :]]
+
+
+def pane_lines(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[str]:
+    """Return the lines of the open pane."""
+    row = rows[place_of(state, rows)] if rows else None
+    text = rendered(pane(moment, state, row), Style(look.width - 1))
+    return [line.rstrip("\n") for line in text]
+
+
+def as_text(lines: Iterable[Line]) -> str:
+    """Return *lines* without their styles."""
+    return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
+
+
+def _header(moment: Moment, state: State, look: Look) -> list[Line]:
+    interval = moment.interval
+    seconds = interval.seconds if look.seconds is None else look.seconds
+    parts = [
+        "stackmap top",
+        moment.host,
+        instant(interval.time) or "",
+        f"every {seconds or 0:.3g} s",
+    ]
+    running = "PAUSED" if state.paused else "PLAYING" if state.playing else ""
+    title = [Span("  ".join(filter(None, parts)), "bold"), Span(f"  {running}", "reverse")]
+    return [
+        title[: 1 + bool(running)],
+        [Span(_totals(moment))],
+        _worst(moment),
+        _tabs(moment, state),
+    ]
+
+
+def _totals(moment: Moment) -> str:
+    counts = ((len(moment.scope.summed_tops), "top"), (len(moment.scope.disks), "disk"))
+    return "   ".join(
+        f"{count} {word}{'s' * (count != 1)}: {rate(ios)} IOPS, {_mib(moved)} MiB/s"
+        for (count, word), (ios, moved) in zip(counts, moment.totals, strict=True)
+    )
+
+
+def _mib(value: float | None) -> str:
+    return rate(None if value is None else value / (1 << 20))
+
+
+def _worst(moment: Moment) -> Line:
+    grave = [each for each in moment.findings if each.is_grave]
+    if not grave:
+        return [Span("No finding that needs action.")]
+    severity = str(grave[0].severity)
+    text = finding_text(moment.topology, grave[0])
+    return [Span(severity.upper(), severity), Span(f": {text}")]
+
+
+def _tabs(moment: Moment, state: State) -> Line:
+    counts = {"findings": len(moment.findings), "events": len(moment.events)}
+    line: Line = []
+    for number, view in enumerate(VIEWS):
+        count = f" ({counts[view]})" if counts.get(view) else ""
+        line += [
+            Span(f"{number + 1} {view}{count}", "reverse" * (number == state.view)),
+            Span("  "),
+        ]
+    order = f"{SORTS[state.sort]}, {DIRECTION_WORDS[state.direction]}"
+    return [*line, Span(" " + order), Span(f"  /{state.filter}" if state.filter else "")]
+
+
+def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
+    columns = _chosen(columns_of(state), look.width)
+    places = [*zip(columns, _widths(columns, look.width), strict=True)]
+    found = tones(moment)
+    heading = (_aligned(each.heading, room, each, look) + " " for each, room in places)
+    lines: list[Line] = [[Span(text, "bold") for text in heading]]
+    for row in rows[state.offset : state.offset + look.page]:
+        line: Line = []
+        for place, (column, room) in enumerate(places):
+            text = _cell(column.fill(moment, state, row), room, column, look)
+            here = "reverse" if row.key == state.cursor and not place else ""
+            line += [Span(text, tone_of(column, moment, row, found) or here), Span(" ")]
+        lines.append(line)
+    if not rows:
+        nothing = (
+            f"nothing matches {state.filter!r}" if state.filter else NOTHING[VIEWS[state.view]]
+        )
+        lines.append([Span(nothing)])
+    return lines
+
+
+NOTHING = {
+    "volumes": "no device with counters",
+    "disks": "no disk with counters",
+    "services": "no mount, VM or service is known to use a device here",
+    "findings": "no finding lasted three intervals",
+    "events": "no device came, went or changed",
+}
+
+
+def _chosen(columns: tuple[Column, ...], room: int) -> tuple[Column, ...]:
+    """Return the columns that fit beside a name of ``NARROWEST_NAME``; the highest rank is left out first."""
+    kept = columns
+    while sum((each.width or NARROWEST_NAME) + 1 for each in kept) > room:
+        worst = max(each.rank for each in kept)
+        if not worst:
+            break
+        kept = tuple(each for each in kept if each.rank != worst)
+    return kept
+
+
+def _widths(columns: Sequence[Column], room: int) -> list[int]:
+    """Return the width of each column: room that is left widens the name, then the sparkline, then the name."""
+    left = room - sum((each.width or NARROWEST_NAME) + 1 for each in columns)
+    name = min(max(0, left), WIDE_NAME - NARROWEST_NAME)
+    spark = min(max(0, left - name), max(each.most - each.width for each in columns))
+    name = left - spark if any(each.most for each in columns) else left
+    return [
+        NARROWEST_NAME + name if not each.width else each.width + spark if each.most else each.width
+        for each in columns
+    ]
+
+
+def _cell(cell: Cell, room: int, column: Column, look: Look) -> str:
+    if isinstance(cell, Spark):
+        return sparkline(cell.values, room, ascii_only=look.ascii)
+    if isinstance(cell, Shares):
+        return _bar(cell, room, look)
+    return _aligned(cell, room, column, look)
+
+
+def _aligned(text: str, room: int, column: Column, look: Look) -> str:
+    """Return *text* in *room* columns: words to the left, names cut in the middle, figures to the right."""
+    text = _plain(text, look)
+    if column.words != SENTENCE:
+        text = shortened(text, room)
+    return padded_to(room, text, right=not column.words)
+
+
+def _plain(text: str, look: Look) -> str:
+    """Return untrusted *text* with nothing that controls a terminal, and in ASCII if need be."""
+    text = safe(text)
+    if look.ascii:
+        text = text.translate(ASCII).encode("ascii", "backslashreplace").decode()
+    return text
+
+
+def sparkline(values: Sequence[float | None], room: int, *, ascii_only: bool = False) -> str:
+    """
+    Return *values* as bars from 0 to their maximum, the newest at the right; unknown ones are blank.
+
+    >>> sparkline([0, 1, None, 4], 6), sparkline([2, 4, 1, 1], 2)
+    ('  ▁▃ █', '█▃')
+    """
+    steps = SPARKS[ascii_only]
+    each = max(1, -(-len(values) // max(1, room)))
+    groups = [values[max(0, end - each) : end] for end in range(len(values), 0, -each)][::-1]
+    highest = [max((v for v in group if v is not None), default=None) for group in groups]
+    most = max(filter(None, highest), default=0.0)
+    text = "".join(
+        " "
+        if value is None
+        else steps[round(value / most * (len(steps) - 1))]
+        if most
+        else steps[0]
+        for value in highest
+    )
+    return text.rjust(room)
+
+
+def _bar(shares: Shares, room: int, look: Look) -> str:
+    """Return a bar of a third of *room*, then the names of the largest parts with their percentages."""
+    glyphs = BARS[look.ascii]
+    long = min(40, room // 3)
+    bar, end = "", 0.0
+    for place, (_, share) in enumerate(shares.parts):
+        end += share
+        bar += glyphs[min(place, len(glyphs) - 1)] * (round(end * long) - len(bar))
+    names = ", ".join(f"{share:.0%} {name}" for name, share in shares.parts[:3])
+    return bar.ljust(long) + " " + padded_to(room - long - 1, _plain(names, look), right=False)
+
+
+def _timeline(timeline: TimeLine, look: Look) -> list[Line]:
+    """Return the load over the recording, and below it the present time and the events."""
+    marks = [" "] * look.width
+    for place in timeline.events:
+        marks[min(place * look.width // max(1, len(timeline.loads)), look.width - 1)] = "!"
+    span = timeline.end - timeline.begin
+    at = (timeline.time - timeline.begin) / span if span else 0.0
+    marks[min(look.width - 1, max(0, int(at * look.width)))] = "^"
+    spread = [
+        timeline.loads[place * len(timeline.loads) // look.width]
+        for place in range(look.width if timeline.loads else 0)
+    ]
+    return [[Span(sparkline(spread, look.width, ascii_only=look.ascii))], [Span("".join(marks))]]
+
+
+def _footer(state: State, look: Look) -> Line:
+    if state.asked:
+        return [Span(PROMPTS[state.asked]), Span(state.typed), Span(" ", "reverse")]
+    if state.message:
+        return [Span(state.message, "bold")]
+    more = "  t T . B time" if look.timeline else "  z pause"
+    return [Span(HINT + more)]
+
+
+def _fitted(line: Line, look: Look) -> Line:
+    """Return *line* without what does not fit; a text is cut at its end."""
+    room, kept = look.width, []
+    for span in line:
+        text = _plain(span.text, look)
+        if width(text) > room:
+            text = _plain(padded_to(room, text, right=False), look)
+        room -= width(text)
+        if text:
+            kept.append(Span(text, span.tone))
+    return kept
