@@ -26,6 +26,7 @@ from stackmap.errors import NameNotFound, StackmapError
 COMMANDS = {
     "tree": "Show the storage stacks, from volumes down to disks",
     "iostat": "Show I/O statistics per device or per layer",
+    "top": "Show the stack live in a full-screen terminal",
     "annotate": "Add LV names to iostat, sar or sadf output",
     "blame": "Show which volumes load a disk",
     "explain": "Find what is slow: workload, layout or a sick disk",
