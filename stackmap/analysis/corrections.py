@@ -90,14 +90,22 @@ def _perhaps_doubled(topology: Topology, device: Device, loads: Mapping[str, Loa
 
 
 def _may_be_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
-    """Whether it is an LVM RAID volume with load, on a kernel that counts those twice where iostats is 1."""
-    kernel = topology.machine.kernel
-    return (
+    return not loads[device.name].idle and counted_twice(topology, device) is not False
+
+
+def counted_twice(topology: Topology, device: Device) -> bool | None:
+    """
+    Return whether it is an LVM RAID volume on a kernel that counts those twice where iostats is 1.
+
+    None where the attribute is unknown: then only the load of its members can tell.
+    """
+    kernel, known = topology.machine.kernel, "iostats" in device.queue
+    possible = (
         device.target == "raid"
         and device.queue.get("iostats", "1") == "1"
-        and not loads[device.name].idle
-        and (_release(kernel) >= (5, 14) or not (kernel or "iostats" in device.queue))
+        and (_release(kernel) >= (5, 14) or not (kernel or known))
     )
+    return (True if known else None) if possible else False
 
 
 def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float:
@@ -112,13 +120,20 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
 def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     if device.queue.get("iostats") != "0" or not loads[device.name].idle:
         return None
-    # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
-    since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
-    honoured = device.merges or _release(topology.machine.kernel) >= since
+    honoured = uncounted(topology, device)
     # Below other targets, copies, resyncs and write-backs move data without any I/O above.
     passes = device.target in PASSING and _moved_below(topology, device.name, loads)
     moved = passes or _moved_above(topology, device, loads)
     return UNKNOWN if honoured or moved else None
+
+
+def uncounted(topology: Topology, device: Device) -> bool:
+    """Whether its ``queue/iostats`` is 0 and the kernel honours that."""
+    # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
+    since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
+    return device.queue.get("iostats") == "0" and (
+        device.merges or _release(topology.machine.kernel) >= since
+    )
 
 
 def _moved_above(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:

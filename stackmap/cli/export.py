@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stackmap.sampling.snapshots import TopologyInterval
 
 
+MOST_SERIES = 50_000  # of one host: 1,000 RAID volumes
 HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
 
 
@@ -30,6 +31,19 @@ HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
 @measuring
 @click.option("--openmetrics", is_flag=True, help="Write OpenMetrics text.")
 @click.option("--parquet", is_flag=True, help="Write Parquet (needs pyarrow).")
+@click.option(
+    "--textfile",
+    "place",
+    metavar="DIR",
+    help="Write DIR/stackmap.prom for node_exporter; - for stdout.",
+)
+@click.option(
+    "--max-series",
+    type=click.IntRange(min=1),
+    default=MOST_SERIES,
+    show_default=True,
+    help="Refuse to write more series to a textfile.",
+)
 @click.option(
     "-o",
     "--output",
@@ -45,17 +59,22 @@ def command(
     options: MeasuringOptions,
     openmetrics: bool,
     parquet: bool,
+    place: str | None,
+    max_series: int,
     out: str | None,
     force: bool,
 ) -> None:
     """
-    Export figures over time as OpenMetrics or Parquet.
+    Export figures over time, or stacks for node_exporter.
 
     Measures one second, or COUNT times INTERVAL; a capture or FILE is read
-    completely.
+    completely. --textfile measures nothing: Prometheus has the counters.
     """
-    if openmetrics == parquet:
-        raise click.UsageError("choose one format: --openmetrics or --parquet")
+    if openmetrics + parquet + (place is not None) != 1:
+        raise click.UsageError("choose one format: --openmetrics, --parquet or --textfile")
+    if place is not None:
+        _textfile(session, options, place, max_series, alone=out is None and not force)
+        return
     file = None if out in (None, "-") else OutputFile(str(out), force=force)
     if parquet and file is None:
         raise click.UsageError("--parquet needs a file: -o OUT")
@@ -73,6 +92,17 @@ def command(
             _openmetrics(stream, folder, reports)
         else:
             _parquet(stream, file.path, reports)
+
+
+def _textfile(
+    session: Session, options: MeasuringOptions, place: str, most: int, *, alone: bool
+) -> None:
+    from stackmap.cli.textfile import write_textfile
+    from stackmap.measurement.selection import IntervalSelection
+
+    if not alone or options.text is not None or options.selection != IntervalSelection():
+        raise click.UsageError("--textfile takes only NAMEs: it measures nothing")
+    write_textfile(session, place, options.names, most)
 
 
 def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[TopologyInterval]) -> None:

@@ -1,0 +1,110 @@
+"""
+Whose counters show what a stack did at each of its devices.
+
+The same rules as the ledger's (``analysis.traffic.ownership``), without loads: a
+server joins them with counters later. A device that only the stack uses has its
+own counters. On a shared one, the devices above that pass requests on have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stackmap.analysis.computed_once import computed_once
+from stackmap.analysis.corrections import counted_twice, uncounted
+from stackmap.analysis.layers import carriers
+from stackmap.analysis.traffic.division import divides, targets_of
+from stackmap.analysis.traffic.pools import is_pool
+from stackmap.model.passthrough import passes_on
+from stackmap.model.topology import Edge, Topology
+
+Names = frozenset[str]
+
+
+class Senders:
+    """
+    The devices whose counters, added up, are the traffic of the stack of *top*.
+
+    ``shared``: devices of the stack that make requests for several stacks.
+    """
+
+    def __init__(self, topology: Topology, top: str) -> None:
+        self.topology = topology
+        self.top = top
+        self.stack = topology.with_all_below(top)
+        self.data = carriers(topology, top)
+        self._within = set(self.stack)
+
+    @computed_once
+    def of(self, name: str) -> Names | None:
+        """Return those for the data at *name*; None where no counters show it."""
+        above = self.topology.above(name)
+        if name != self.top and above and all(passes_on(self.topology, edge) for edge in above):
+            return self._union(
+                edge.above for edge in self._edges(name) if self._is_data(name, edge)
+            )
+        return self._own(name) if name == self.top or self._alone(name) else None
+
+    def of_layer(self, names: Iterable[str]) -> Names | None:
+        """Return those for the data at *names* together; None where one is unknown, or has data elsewhere too."""
+        here = frozenset(names)
+        dividing = (
+            edge for name in here for edge in self._edges(name) if divides(self.topology, edge)
+        )
+        if not all(targets_of(self.topology, edge) <= here for edge in dividing):
+            return None
+        return self._union(here)
+
+    def of_metadata(self, name: str) -> Names | None:
+        """Return those for metadata and journals at *name*."""
+        beside = [edge for edge in self._edges(name) if not self._is_data(name, edge)]
+        if name not in self.data:
+            return self.of(name)
+        return self._union(edge.above for edge in beside if passes_on(self.topology, edge))
+
+    @property
+    def shared(self) -> list[str]:
+        """The devices with known traffic below which several stacks cannot be told apart."""
+        unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
+        above = (edge.above for name in unknown for edge in self._edges(name))
+        return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]
+
+    def factor(self, name: str) -> float:
+        """Return what the counters of *name* must be multiplied by."""
+        return 0.5 if counted_twice(self.topology, self.topology[name]) else 1.0
+
+    def _attributable(self, name: str) -> bool:
+        passed = all(passes_on(self.topology, edge) for edge in self.topology.above(name))
+        return passed or self._alone(name)
+
+    def _edges(self, name: str) -> list[Edge]:
+        return [edge for edge in self.topology.above(name) if edge.above in self._within]
+
+    def _is_data(self, name: str, edge: Edge) -> bool:
+        return edge.above in self.data or name not in self.data
+
+    @computed_once
+    def _alone(self, name: str) -> bool:
+        """Whether all I/O at *name* comes through the top."""
+        return all(
+            edge.above == self.top
+            or (bool(self.topology.above(edge.above)) and self._alone(edge.above))
+            for edge in self.topology.above(name)
+        )
+
+    def _own(self, name: str) -> Names | None:
+        device = self.topology[name]
+        if is_pool(device):  # its own counters do not move: what its volumes sent
+            found = {edge.above for edge in self.topology.above(name)}
+            return frozenset(found) or None
+        unusable = uncounted(self.topology, device) or counted_twice(self.topology, device) is None
+        return None if unusable or not device.counted else frozenset({name})
+
+    def _union(self, names: Iterable[str]) -> Names | None:
+        found: set[str] = set()
+        for name in names:
+            senders = self.of(name)
+            if senders is None:
+                return None
+            found |= senders
+        return frozenset(found)
