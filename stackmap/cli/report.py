@@ -74,7 +74,7 @@ def command(
     load on another layout and the commands to convert to it. The page is one
     file and needs no network.
     """
-    markdown = _is_markdown(out, markdown=markdown)
+    markdown = is_markdown(out, markdown=markdown)
     file = None if out == "-" else OutputFile(out, force=force)
     if layouts and not options.names:
         raise click.UsageError(missing("NAME"))
@@ -107,7 +107,7 @@ def _page(
         for layout, request in requests.items()
     )
     page = page_of(found, proposals, report_data(found, proposals))
-    return _drawn(page, markdown=markdown)
+    return drawn(page, markdown=markdown)
 
 
 def _plan_context(
@@ -122,7 +122,7 @@ def _plan_context(
         return str(refusal)
 
 
-def _drawn(page: Page, *, markdown: bool) -> str:
+def drawn(page: Page, *, markdown: bool) -> str:
     if markdown:
         from stackmap.render.markdown import render_markdown
 
@@ -138,7 +138,7 @@ def _asset(name: str) -> str:
     return files("stackmap.render.html").joinpath(name).read_text()
 
 
-def _is_markdown(out: str, *, markdown: bool) -> bool:
+def is_markdown(out: str, *, markdown: bool) -> bool:
     if markdown or out.endswith(MARKDOWN):
         return True
     if out == "-" or out.endswith(HTML):

@@ -1,0 +1,125 @@
+"""The volumes of a fleet: their figures over a window, their order, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from stackmap.model.load import ratio, total_of
+
+COPIES = 2  # of RAID10: bytes written per byte
+
+
+class SlowestMember(NamedTuple):
+    """A member, and its await ÷ the median of its peers."""
+
+    device: str
+    ratio: float
+
+
+class Key(NamedTuple):
+    """What tells a volume from all others: ``top`` is its kernel name."""
+
+    job: str
+    host: str
+    top: str
+    name: str
+
+
+class Volume(NamedTuple):
+    """
+    A volume, or an array that several volumes share, over a window; figures per second, None if unknown.
+
+    ``disk_bytes``, ``disk_requests``: everything the disks did for it. ``parity_bytes``: bytes
+    read and written at its members beyond those it read. ``ideal``: least bytes written at the
+    disks per byte written.
+    """
+
+    key: Key
+    level: str = ""
+    members: int | None = None
+    state: str | None = None
+    read_bytes: float | None = None
+    write_bytes: float | None = None
+    reads: float | None = None
+    writes: float | None = None
+    parity_bytes: float | None = None
+    disk_bytes: float | None = None
+    disk_requests: float | None = None
+    wasted_bytes: float | None = None
+    wasted_requests: float | None = None
+    ideal: float | None = None
+    slowest: SlowestMember | None = None
+
+    @property
+    def iops(self) -> float | None:
+        """Requests of the volume."""
+        return total_of((self.reads, self.writes))
+
+    @property
+    def cost(self) -> float | None:
+        """Bytes at the members per byte written; None without parity."""
+        return ratio(self.parity_bytes, self.write_bytes)
+
+    @property
+    def disk_bytes_per_byte(self) -> float | None:
+        """Bytes at the disks per byte read or written."""
+        return ratio(self.disk_bytes, total_of((self.read_bytes, self.write_bytes)))
+
+    @property
+    def raid10_saves(self) -> float | None:
+        """Bytes at the members that RAID10 would not move; negative where it would move more. None without parity."""
+        if self.parity_bytes is None or self.write_bytes is None:
+            return None
+        return self.parity_bytes - COPIES * self.write_bytes
+
+    @property
+    def raid10_saves_requests(self) -> float | None:
+        """The same in requests of the disks: an estimate, as if a write were one request per copy."""
+        if self.raid10_saves is None or self.writes is None:
+            return None
+        if self.disk_requests is None or self.reads is None:
+            return None
+        return self.disk_requests - self.reads - COPIES * self.writes
+
+
+SORTS: Mapping[str, Callable[[Volume], float | None]] = {
+    "wasted": lambda v: v.wasted_bytes,
+    "wasted-iops": lambda v: v.wasted_requests,
+    "cost": lambda v: v.cost,
+    "iops": lambda v: v.iops,
+    "written": lambda v: v.write_bytes,
+    "slowest": lambda v: None if v.slowest is None else v.slowest.ratio,
+    "raid10": lambda v: v.raid10_saves,
+}
+
+
+def worst_first(volumes: Iterable[Volume], sort: str) -> list[Volume]:
+    """Return *volumes* with the highest figure first, the unknown ones last, then by host and name."""
+    figure = SORTS[sort]
+
+    def place(volume: Volume) -> tuple[bool, float, Key]:
+        value = figure(volume)
+        return value is None, -(value or 0.0), volume.key
+
+    return sorted(volumes, key=place)
+
+
+class Fleet(NamedTuple):
+    """
+    The answer for a fleet over ``window`` (as given) that ends at ``time``.
+
+    ``total``: how many volumes there are; ``volumes`` may be the worst of them only.
+    ``wasted_bytes``, ``wasted_requests``, ``write_bytes``: of all of them. ``partial``: what is
+    missing or doubtful, in sentences.
+    """
+
+    window: str
+    time: float
+    hosts: int
+    total: int
+    volumes: tuple[Volume, ...]
+    wasted_bytes: float | None
+    wasted_requests: float | None
+    write_bytes: float | None
+    partial: tuple[str, ...]

@@ -1,0 +1,266 @@
+"""``stackmap fleet``: every volume of every host, from Prometheus."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from functools import partial
+from re import escape
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.analysis.fleet.volumes import SORTS
+from stackmap.cli.options import (
+    force_option,
+    json_option,
+    markdown_option,
+    no_heading_option,
+)
+from stackmap.cli.output import as_markdown, print_text, tell
+from stackmap.cli.progress import waiting
+from stackmap.cli.session import SOME_MISSING, tell_unknown
+from stackmap.document.fleet import COLUMNS, DEFAULT, fleet_document, fleet_page
+from stackmap.document.interval import end_time
+from stackmap.errors import NameNotFound
+from stackmap.host.http_config import HttpConfig, read_http_config
+from stackmap.host.prometheus import Prometheus
+from stackmap.measurement.capture_part import instant, length
+from stackmap.measurement.fleet import FleetReader, Question
+from stackmap.measurement.prometheus import PrometheusHost, Window, find_host
+from stackmap.model.interval import Interval
+
+if TYPE_CHECKING:
+    from stackmap.analysis.fleet.volumes import Fleet
+    from stackmap.cli.session import Session
+    from stackmap.document.blocks import Block
+
+URL = "STACKMAP_PROMETHEUS_URL"
+LIMIT = 50  # volumes in a table
+SHORTEST = 300  # seconds: the range of the recorded rates
+
+
+def _check_window(_: click.Context, __: click.Parameter, text: str) -> str:
+    if length(text) < SHORTEST:
+        raise click.BadParameter(f"at least {SHORTEST // 60} minutes, not {text}")
+    return text
+
+
+def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
+    known = [column.key for column in COLUMNS]
+    chosen = tuple(filter(None, text.split(",")))
+    for key in chosen:
+        if key not in known:
+            raise click.BadParameter(f"no column '{key}'; columns: {', '.join(known)}")
+    return chosen or DEFAULT
+
+
+@click.command()
+@click.argument("hosts", nargs=-1, metavar="[HOST...]")
+@click.option("--url", metavar="URL", help=f"Address of Prometheus [default: ${URL}].")
+@click.option(
+    "--window",
+    default="1h",
+    show_default=True,
+    callback=_check_window,
+    metavar="LENGTH",
+    help="Average over this time: 1h, 7d.",
+)
+@click.option("--at", metavar="TIME", help="End of the window [default: now].")
+@click.option(
+    "--sort",
+    type=click.Choice([*SORTS]),
+    default="wasted",
+    show_default=True,
+    help="Show the highest figures first.",
+)
+@click.option(
+    "-o",
+    "columns",
+    metavar="LIST",
+    default="",
+    callback=_check_columns,
+    help="Show these columns, comma-separated.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"Volumes shown; 0: all [default: {LIMIT}; all in JSON].",
+)
+@click.option(
+    "--host", "pattern", default="", metavar="PATTERN", help="Only hosts (instances) like 'db*'."
+)
+@click.option("--job", default="", metavar="NAME", help="Only this job of Prometheus.")
+@click.option("--level", default="", help="Only volumes of this RAID level.")
+@click.option("--report", "page", metavar="FILE", help="Write a page, FILE.html or FILE.md.")
+@force_option
+@click.option(
+    "--http.config.file",
+    "http_config",
+    metavar="FILE",
+    help="Credentials and TLS, in promtool's format.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=1),
+    default=30,
+    show_default=True,
+    help="Seconds per query.",
+)
+@json_option
+@markdown_option
+@no_heading_option
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    hosts: tuple[str, ...],
+    url: str | None,
+    window: str,
+    at: str | None,
+    sort: str,
+    columns: tuple[str, ...],
+    limit: int | None,
+    pattern: str,
+    job: str,
+    level: str,
+    page: str | None,
+    force: bool,
+    http_config: str | None,
+    timeout: float,
+    as_json: bool,
+    markdown: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Show what RAID costs on every volume of every host, worst first.
+
+    Prometheus has the counters (node_exporter) and the stacks (stackmap export
+    --textfile). HOST opens one host: its layers and its findings.
+    """  # fmt: skip
+    url = url or os.environ.get(URL)
+    if not url:
+        raise click.UsageError(f"missing --url URL: which Prometheus? (or set {URL})")
+    if not session.live:
+        raise click.UsageError("fleet reads Prometheus, not --from")
+    now = time.time()
+    end = now if at is None else instant(at, (now, now), now, later=False)
+    config = HttpConfig() if http_config is None else read_http_config(http_config)
+    server = Prometheus(url, config, timeout)
+    show = partial(_print, markdown=markdown, heading=not no_heading)
+    if hosts:
+        if page or pattern or level:
+            raise click.UsageError("HOST cannot be combined with --host, --level or --report")
+        _open(session, server, hosts, job, Window(end, length(window)), None if as_json else show)
+        return
+    everything = as_json or page is not None
+    limit = limit if limit is not None else 0 if everything else LIMIT
+    question = Question(window, length(window), end, sort, limit, _expression(pattern), job, level)
+    fleet = waiting("asking", FleetReader(server, question).read)
+    if fleet.partial:
+        session.status = SOME_MISSING
+    if page is not None:
+        _report(fleet, page, force=force, markdown=markdown)
+    elif as_json:
+        from stackmap.render.fleet_json import fleet_json
+
+        click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=end)) or "")))
+    else:
+        show(fleet_document(fleet, columns))
+
+
+def _expression(pattern: str) -> str:
+    """Return a shell pattern as a regular expression; a name without a port means any port."""
+    if not pattern:
+        return ""
+    expression = escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return expression if ":" in pattern else f"{expression}(:[0-9]+)?"
+
+
+def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
+    if markdown:
+        click.echo(as_markdown(blocks), nl=False)
+    else:
+        print_text(blocks, heading=heading)
+
+
+def _open(
+    session: Session,
+    server: Prometheus,
+    hosts: tuple[str, ...],
+    job: str,
+    window: Window,
+    show: partial[None] | None,
+) -> None:
+    """Print the layers and findings of each host; None for *show* means JSON."""
+    failures: list[NameNotFound] = []
+    for host in hosts:
+        try:
+            found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
+            _open_one(found, show)
+        except NameNotFound as error:
+            failures.append(error)
+    if len(failures) == len(hosts):
+        raise failures[0]
+    for failure in failures:
+        tell(str(failure))
+        session.status = SOME_MISSING
+    for warning in server.warnings:
+        tell(f"the server warns: {warning}")
+        session.status = SOME_MISSING
+
+
+def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
+    from stackmap.analysis.averages import average
+    from stackmap.analysis.findings.measured import measured_context
+    from stackmap.analysis.findings.rules import findings
+    from stackmap.analysis.findings.unjudged import unjudged
+    from stackmap.analysis.layer_report import LayerReport
+    from stackmap.document import blocks as doc
+    from stackmap.document.findings import explain_document
+    from stackmap.document.layers import layers_document
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.render.findings_json import explain_json
+    from stackmap.render.layers_json import layers_json
+
+    topology = host.topology()
+    intervals = list(host.select_steady(IntervalSelection(which="all")))
+    whole = next(average(intervals))
+    report = LayerReport(topology, whole, (), skip_idle=True)
+    context = measured_context(topology, intervals)
+    found = findings(context, topology)
+    open_questions = unjudged(context, found, topology.devices)
+    tell_unknown(topology)
+    if show is None:
+        layers = layers_json(report.stacks, report.interval)
+        explained = explain_json(context, found, open_questions)
+        click.echo(
+            json.dumps(
+                {
+                    "schema": "stackmap.fleet-host/1",
+                    "host": host.name,
+                    "layers": layers,
+                    "explain": explained,
+                }
+            )
+        )
+        return
+    show([
+        doc.Headline((host.name,)),
+        *layers_document(report.stacks, report.interval, time=True),
+        *explain_document(context, found, open_questions),
+    ])  # fmt: skip
+
+
+def _report(fleet: Fleet, path: str, *, force: bool, markdown: bool) -> None:
+    from stackmap.cli.report import drawn, is_markdown
+    from stackmap.host.capture_paths import encoded
+    from stackmap.host.output_file import OutputFile
+
+    content = encoded(drawn(fleet_page(fleet), markdown=is_markdown(path, markdown=markdown)))
+    if path == "-":
+        click.echo(content, nl=False)
+        return
+    with OutputFile(path, force=force).writing() as file:
+        file.write(content)

@@ -1,0 +1,78 @@
+"""The topology that a host exported (``analysis.fleet.families``), from its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.machine import Machine
+from stackmap.model.raid import Layout, layout
+from stackmap.model.topology import Edge, Topology
+
+Labels = Mapping[str, str]
+
+UNREAD = "{count} devices or edges of {host} have labels that this version does not know"
+
+
+def topology(
+    host: str,
+    kernel: str,
+    devices: Iterable[Labels],
+    edges: Iterable[Labels],
+    lengths: Mapping[tuple[str, str, str], float],
+) -> Topology:
+    """
+    Return the topology of *host*; what another version exported differently is unknown.
+
+    *lengths*: the bytes of each edge (above, below, role) where a device lies on several.
+    """
+    found = [_device(each) for each in devices]
+    used = [_edge(each, lengths) for each in edges]
+    strange = found.count(None) + used.count(None)
+    return Topology(
+        filter(None, found),
+        filter(None, used),
+        machine=Machine(host, kernel),
+        unknown=[UNREAD.format(count=strange, host=host)] if strange else [],
+    )
+
+
+def _device(labels: Labels) -> Device | None:
+    name, kind = labels.get("device"), labels.get("kind", "")
+    if not name or kind not in set(Kind):
+        return None
+    return Device(
+        name,
+        Kind(kind),
+        "",
+        size=_number(labels, "size"),
+        label=labels.get("name", ""),
+        target=labels.get("target", ""),
+        layout=_layout(labels),
+        state=labels.get("state"),
+        rotational=None if "rotational" not in labels else labels["rotational"] == "1",
+        counted=labels.get("counted") != "0",
+        merges=labels.get("merges") == "1",
+        queue={"iostats": labels["iostats"]} if "iostats" in labels else {},
+    )
+
+
+def _layout(labels: Labels) -> Layout | None:
+    members = _number(labels, "members")
+    if members is None:
+        return None
+    chunk, copies = _number(labels, "chunk"), _number(labels, "copies")
+    return layout(labels.get("level", ""), members, chunk, copies, labels.get("variant", ""))
+
+
+def _edge(labels: Labels, lengths: Mapping[tuple[str, str, str], float]) -> Edge | None:
+    above, below, role = (labels.get(key, "") for key in ("above", "below", "role"))
+    if role not in set(Role):
+        return None
+    size = lengths.get((above, below, role))
+    return Edge(above, below, Role(role), length=None if size is None else int(size))
+
+
+def _number(labels: Labels, key: str) -> int | None:
+    text = labels.get(key, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None

@@ -1,0 +1,168 @@
+"""The volumes of a fleet: a table with the worst first, and a page for a migration programme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from stackmap import __version__
+from stackmap.analysis.fleet.volumes import Fleet, Volume
+from stackmap.document import blocks as doc
+from stackmap.document.interval import instant
+from stackmap.document.units import UNKNOWN, number, rate, size
+from stackmap.model.load import total_of
+
+MIB = 1 << 20
+LEGEND = (
+    "cost: bytes read and written at the members for each byte written, parity and data alone; ideal: with full-stripe "
+    "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: await ÷ "
+    "median await of its peers; RAID10 saves: bytes at the members that RAID10 would not move; - unknown"
+)
+
+
+class Column(NamedTuple):
+    """``key`` for -o; ``heading`` with a line break for terminals."""
+
+    key: str
+    heading: str
+    text: Callable[[Volume], str]
+    default: bool = True
+
+
+COLUMNS = (
+    Column("host", "host", lambda v: v.key.host),
+    Column("volume", "volume", lambda v: v.key.name),
+    Column("level", "level", lambda v: v.level),
+    Column("iops", "IOPS", lambda v: rate(v.iops)),
+    Column("cost", "cost", lambda v: number(v.cost, 2)),
+    Column("ideal", "ideal", lambda v: number(v.ideal, 2)),
+    Column("wasted", "wasted\nMiB/s", lambda v: _mib(v.wasted_bytes)),
+    Column("wasted-iops", "wasted\nIOPS", lambda v: rate(v.wasted_requests)),
+    Column("slowest", "slowest\nmember", lambda v: _slowest(v)),
+    Column("raid10", "RAID10\nsaves\nMiB/s", lambda v: _mib(v.raid10_saves)),
+    Column("raid10-iops", "RAID10\nsaves\nIOPS", lambda v: rate(v.raid10_saves_requests), default=False),
+    Column("written", "written\nMiB/s", lambda v: _mib(v.write_bytes), default=False),
+    Column("disk-bytes", "disk bytes\nper byte", lambda v: number(v.disk_bytes_per_byte, 2), default=False),
+    Column("members", "members", lambda v: UNKNOWN if v.members is None else str(v.members), default=False),
+    Column("state", "state", lambda v: v.state or UNKNOWN, default=False),
+    Column("device", "device", lambda v: v.key.top, default=False),
+    Column("job", "job", lambda v: v.key.job, default=False),
+)  # fmt: skip
+WORDS = 3
+DEFAULT = tuple(column.key for column in COLUMNS if column.default)
+
+
+def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
+    """Return the sums, the table and what is missing; *columns*: their keys."""
+    return [
+        doc.Headline((_sums(fleet), f"{fleet.window} to {instant(fleet.time)}")),
+        _table(fleet.volumes, columns),
+        *_remarks(fleet),
+    ]
+
+
+def fleet_page(fleet: Fleet) -> doc.Page:
+    """Return the page: sums, sums by level, the ranking, and what is missing."""
+    tiles = doc.Tiles((
+        doc.Tile("Hosts", str(fleet.hosts)),
+        doc.Tile("Volumes and arrays", str(fleet.total)),
+        doc.Tile("Written", f"{size(fleet.write_bytes)}/s"),
+        doc.Tile("Wasted at the disks", f"{size(fleet.wasted_bytes)}/s", f"{rate(fleet.wasted_requests)} IOPS"),
+        doc.Tile("RAID10 saves", *_savings(fleet.volumes)),
+    ))  # fmt: skip
+    sections = (
+        doc.Section("sums", "Totals", (tiles, *_remarks(fleet)), folded=False),
+        doc.Section("levels", "By level", (_levels(fleet.volumes),), folded=False),
+        doc.Section("ranking", "Ranking, worst first", (_table(fleet.volumes, [c.key for c in COLUMNS]),), folded=False),
+    )  # fmt: skip
+    about = (
+        f"{fleet.window} to {instant(fleet.time)}",
+        f"Made by stackmap {__version__}, which only reads.",
+    )
+    return doc.Page("Fleet report: the cost of RAID", about, sections)
+
+
+def _sums(fleet: Fleet) -> str:
+    return (
+        f"{fleet.total} volumes on {fleet.hosts} hosts waste {size(fleet.wasted_bytes)}/s "
+        f"and {rate(fleet.wasted_requests)} IOPS at the disks"
+    )
+
+
+def _table(volumes: Iterable[Volume], columns: Sequence[str]) -> doc.Table:
+    chosen = [column for key in columns for column in COLUMNS if column.key == key]
+    return doc.Table(
+        "fleet",
+        tuple(column.heading for column in chosen),
+        (doc.Rows(tuple(tuple(column.text(v) for column in chosen) for v in volumes)),),
+        words=_leading_words(chosen),
+        legend=LEGEND,
+    )
+
+
+def _leading_words(chosen: Sequence[Column]) -> int:
+    """Return how many of the first columns are text."""
+    words = {column.key for column in COLUMNS[:WORDS]} | {"state", "device", "job"}
+    return next((n for n, column in enumerate(chosen) if column.key not in words), len(chosen))
+
+
+def _levels(volumes: Sequence[Volume]) -> doc.Table:
+    """Return the sums of the volumes of each level; those whose figure is unknown are not in the sum."""
+    groups: dict[str, list[Volume]] = {}
+    for volume in volumes:
+        groups.setdefault(volume.level, []).append(volume)
+    rows = tuple(
+        (
+            level,
+            str(len(each)),
+            _mib(_known(v.write_bytes for v in each)),
+            _mib(_known(v.wasted_bytes for v in each)),
+            rate(_known(v.wasted_requests for v in each)),
+            _mib(_known(_positive(v.raid10_saves) for v in each)),
+        )
+        for level, each in sorted(groups.items())
+    )
+    headings = (
+        "level",
+        "volumes",
+        "written\nMiB/s",
+        "wasted\nMiB/s",
+        "wasted\nIOPS",
+        "RAID10 saves\nMiB/s",
+    )
+    return doc.Table("levels", headings, (doc.Rows(rows),))
+
+
+def _savings(volumes: Sequence[Volume]) -> tuple[str, str]:
+    """Return what RAID10 would save where it saves anything, and on how many volumes."""
+    gaining = [v for v in volumes if (v.raid10_saves or 0.0) > 0]
+    saved = total_of(v.raid10_saves for v in gaining)
+    return f"{size(saved)}/s", f"on {len(gaining)} of the {len(volumes)} volumes below"
+
+
+def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
+    if len(fleet.volumes) < fleet.total:
+        yield doc.Paragraph(
+            f"The worst {len(fleet.volumes)} of {fleet.total} volumes; --limit 0 shows all."
+        )
+    if fleet.partial:
+        yield doc.Paragraph("The results are partial.", "Caution:")
+        yield doc.Listing(fleet.partial)
+
+
+def _known(figures: Iterable[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known else None
+
+
+def _positive(figure: float | None) -> float | None:
+    return None if figure is None else max(0.0, figure)
+
+
+def _mib(value: float | None) -> str:
+    return number(None if value is None else value / MIB)
+
+
+def _slowest(volume: Volume) -> str:
+    found = volume.slowest
+    return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"

@@ -1,0 +1,103 @@
+"""How to reach an HTTP server: the file that promtool reads with ``--http.config.file``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from stackmap.errors import InputError, SourceMissing, UsageError
+
+NEEDED = "fleet needs requests and PyYAML: pip install 'stackmap[fleet]', or apt install python3-requests python3-yaml"
+KEYS = {
+    "basic_auth": {"username", "username_file", "password", "password_file"},
+    "authorization": {"type", "credentials", "credentials_file"},
+    "bearer_token": None,
+    "bearer_token_file": None,
+    "tls_config": {"ca_file", "cert_file", "key_file", "insecure_skip_verify"},
+    "proxy_url": None,
+    "follow_redirects": None,
+}  # by option, those inside it; None: it is a value
+MOST = 1 << 20  # bytes of such a file
+
+
+class HttpConfig(NamedTuple):
+    """
+    ``authorization``: the header's value, "" for none. ``basic``: user and password.
+
+    ``verify``: whether to check the server's certificate, or the CA file to check it with.
+    ``certificate``: the client's certificate and key.
+    """
+
+    authorization: str = ""
+    basic: tuple[str, str] | None = None
+    verify: bool | str = True
+    certificate: tuple[str, str] | None = None
+    proxy: str = ""
+    follow_redirects: bool = True
+
+
+def read_http_config(path: str) -> HttpConfig:
+    """Return what the file *path* says; ``InputError`` for anything that is not supported."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise SourceMissing(NEEDED) from error
+    try:
+        given = yaml.safe_load(_text(path)) or {}
+    except yaml.YAMLError as error:
+        # Its message quotes the file, which holds secrets.
+        raise InputError(f"{path}: not YAML") from error
+    _check(path, given)
+    folder = os.path.dirname(path)
+    basic, auth, tls = (given.get(k) or {} for k in ("basic_auth", "authorization", "tls_config"))
+    token = _secret(given, "bearer_token", folder) or _secret(auth, "credentials", folder)
+    if basic and token:
+        raise InputError(f"{path}: basic_auth and a token exclude each other")
+    ca, cert, key = (tls.get(each) for each in ("ca_file", "cert_file", "key_file"))
+    if (cert is None) != (key is None):
+        raise InputError(f"{path}: tls_config needs both cert_file and key_file")
+    verify = os.path.join(folder, ca) if ca else True
+    user = _secret(basic, "username", folder), _secret(basic, "password", folder)
+    return HttpConfig(
+        f"{auth.get('type') or 'Bearer'} {token}" if token else "",
+        user if basic else None,
+        not tls.get("insecure_skip_verify") and verify,
+        (os.path.join(folder, cert), os.path.join(folder, key)) if cert and key else None,
+        given.get("proxy_url") or "",
+        given.get("follow_redirects") is not False,
+    )
+
+
+def _check(path: str, given: Any) -> None:
+    """Refuse keys that would be ignored: a connection without them is not the one that was asked for."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{path}: not the options of promtool's --http.config.file")
+    for key, value in given.items():
+        if key not in KEYS:
+            raise InputError(f"{path}: {key} is not supported")
+        inside = KEYS[key]
+        if inside is None and isinstance(value, Mapping | list):
+            raise InputError(f"{path}: {key} must be one value")
+        if inside is not None and not isinstance(value or {}, Mapping):
+            raise InputError(f"{path}: {key} must hold options")
+        for option, text in (value or {}).items() if inside is not None else ():
+            if option not in (inside or ()):
+                raise InputError(f"{path}: {key}.{option} is not supported")
+            if not isinstance(text, str | bool):
+                raise InputError(f"{path}: {key}.{option} must be text; put it in quotes")
+
+
+def _secret(options: Mapping[str, Any], name: str, folder: str) -> str:
+    """Return an option, or the first line of the file that ``NAME_file`` names."""
+    if file := options.get(f"{name}_file"):
+        return _text(os.path.join(folder, file)).strip()
+    return str(options.get(name) or "")
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(MOST)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not text") from error

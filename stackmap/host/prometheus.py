@@ -1,0 +1,199 @@
+"""The HTTP API of Prometheus, which VictoriaMetrics, Thanos and Mimir have too."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from stackmap.errors import (
+    ParseError,
+    SourceDenied,
+    SourceError,
+    SourceMissing,
+    SourceTimeout,
+    UsageError,
+)
+from stackmap.host.http_config import NEEDED, HttpConfig
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+MOST = 1 << 29  # bytes of an answer
+PIECE = 1 << 18
+QUOTED = 200  # characters of the server's message
+
+
+class Series(NamedTuple):
+    """A series: its labels, and instants (seconds since the epoch) with values."""
+
+    labels: Mapping[str, str]
+    values: tuple[tuple[float, float], ...]
+
+    @property
+    def value(self) -> float:
+        """The last value."""
+        return self.values[-1][1]
+
+
+class Prometheus:
+    """
+    A server. ``warnings``: what it said of incomplete answers.
+
+    Each request takes at most *timeout* seconds; errors are ``SourceError``.
+    """
+
+    def __init__(self, url: str, config: HttpConfig, timeout: float) -> None:
+        try:
+            import requests
+        except ImportError as error:
+            raise SourceMissing(NEEDED) from error
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"--url must be http://HOST:PORT or https://…, not {_shown(url)}")
+        self._base = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
+        basic = config.basic
+        if parts.username is not None and basic is None:
+            basic = parts.username, parts.password or ""
+        self.url = self._base
+        self.warnings: dict[str, None] = {}
+        self._timeout = timeout
+        self._session = requests.Session()
+        # With an authentication of its own, requests does not look into ~/.netrc.
+        self._session.auth = basic or _with_header(config.authorization)
+        self._verify, self._certificate = config.verify, config.certificate
+        self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
+        self._redirects = config.follow_redirects
+
+    def query(self, expression: str, at: float | None = None) -> list[Series]:
+        """Return the vector that *expression* is at an instant, by default now."""
+        data = self._ask(
+            "query", {"query": expression, **({} if at is None else {"time": f"{at:.3f}"})}
+        )
+        if data.get("resultType") != "vector":
+            raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
+        return [Series(_labels(each), (_pair(each["value"]),)) for each in data["result"]]
+
+    def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
+        """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
+        given = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
+        data = self._ask("query_range", {"query": expression, **given})
+        if data.get("resultType") != "matrix":
+            raise ParseError(f"{self.url}: not a matrix: {expression[:QUOTED]}")
+        return [Series(_labels(each), tuple(map(_pair, each["values"]))) for each in data["result"]]
+
+    def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
+        """Return the data of an answer."""
+        import requests
+
+        deadline = time.monotonic() + self._timeout
+        slow = f"{self.url}: no answer in {self._timeout:g} s; try a shorter --window, --host, or --timeout"
+        try:
+            with self._session.post(
+                f"{self._base}/api/v1/{path}",
+                data={**form, "timeout": f"{self._timeout:g}s"},
+                timeout=self._timeout,
+                stream=True,
+                verify=self._verify,
+                cert=self._certificate,
+                proxies=self._proxies,
+                allow_redirects=self._redirects,
+            ) as response:
+                return self._data(response, _content(response, deadline, slow))
+        except requests.exceptions.SSLError as error:
+            raise SourceError(
+                f"{self.url}: TLS failed: {_reason(error)}; see tls_config in stackmap-fleet(8)"
+            ) from error
+        except requests.exceptions.Timeout as error:
+            raise SourceTimeout(slow) from error
+        except requests.exceptions.ConnectionError as error:
+            raise SourceMissing(f"{self.url}: no connection: {_reason(error)}") from error
+        except requests.exceptions.RequestException as error:
+            raise SourceError(f"{self.url}: {_reason(error)}") from error
+        except OSError as error:  # a CA file or certificate that cannot be read
+            raise SourceMissing(f"{self.url}: {_reason(error)}") from error
+
+    def _data(self, response: Response, content: bytes) -> dict[str, Any]:
+        status = response.status_code
+        if status in (401, 403):
+            raise SourceDenied(
+                f"{self.url}: HTTP {status}: wrong or missing credentials; see --http.config.file"
+            )
+        try:
+            answer = json.loads(content)
+        except ValueError as error:
+            hint = (
+                "; is this the address of the API? Mimir's ends in /prometheus"
+                if status == 404
+                else ""
+            )
+            raise ParseError(f"{self.url}: HTTP {status} without JSON{hint}") from error
+        if not isinstance(answer, dict) or answer.get("status") != "success":
+            said = answer.get("error", "") if isinstance(answer, dict) else ""
+            raise SourceError(
+                f"{self.url}: HTTP {status}: {str(said)[:QUOTED] or 'no reason given'}"
+            )
+        self.warnings.update(dict.fromkeys(map(str, answer.get("warnings") or ())))
+        if answer.get("isPartial"):  # VictoriaMetrics' cluster
+            self.warnings["the server's answer is partial"] = None
+        data = answer.get("data")
+        if not isinstance(data, dict) or not isinstance(data.get("result"), list):
+            raise ParseError(f"{self.url}: an answer of unknown form")
+        return data
+
+
+def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
+    def authorize(request: PreparedRequest) -> PreparedRequest:
+        if value:
+            request.headers["Authorization"] = value
+        return request
+
+    return authorize
+
+
+def _content(response: Response, deadline: float, slow: str) -> bytes:
+    """Return the body, within time and size: a server that trickles is slow too."""
+    pieces: list[bytes] = []
+    size = 0
+    for piece in response.iter_content(PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST:
+            raise SourceError("the server's answer is too large; use --host or --limit")
+        if time.monotonic() > deadline:
+            raise SourceTimeout(slow)
+    return b"".join(pieces)
+
+
+def _labels(series: Any) -> dict[str, str]:
+    try:
+        return {str(key): str(value) for key, value in series["metric"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ParseError("a series of unknown form in the server's answer") from error
+
+
+def _pair(pair: Any) -> tuple[float, float]:
+    try:
+        instant, value = pair
+        return float(instant), float(value)
+    except (TypeError, ValueError) as error:
+        raise ParseError("a value of unknown form in the server's answer") from error
+
+
+def _shown(url: str) -> str:
+    """Return *url* without what may be a password."""
+    return repr(url.rpartition("@")[2])
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost reason of a failure, in a line."""
+    inner: BaseException = error
+    while inner.args and isinstance(inner.args[-1], BaseException):
+        inner = inner.args[-1]
+    reason = getattr(inner, "reason", None)
+    if isinstance(reason, BaseException):
+        inner = reason
+    text = str(inner).partition(": ")[2] if "object at 0x" in str(inner) else str(inner)
+    return " ".join(text.split())[:QUOTED] or type(inner).__name__
