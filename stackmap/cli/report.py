@@ -123,6 +123,7 @@ def _plan_context(
 
 
 def drawn(page: Page, *, markdown: bool) -> str:
+    """Return *page* as HTML or Markdown."""
     if markdown:
         from stackmap.render.markdown import render_markdown
 
@@ -139,6 +140,7 @@ def _asset(name: str) -> str:
 
 
 def is_markdown(out: str, *, markdown: bool) -> bool:
+    """Whether *out* is to be Markdown: *markdown* says so, or its ending."""
     if markdown or out.endswith(MARKDOWN):
         return True
     if out == "-" or out.endswith(HTML):

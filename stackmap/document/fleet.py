@@ -20,6 +20,15 @@ LEGEND = (
 )
 
 
+def _mib(value: float | None) -> str:
+    return number(None if value is None else value / MIB)
+
+
+def _slowest(volume: Volume) -> str:
+    found = volume.slowest
+    return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"
+
+
 class Column(NamedTuple):
     """``key`` for -o; ``heading`` with a line break for terminals."""
 
@@ -38,7 +47,7 @@ COLUMNS = (
     Column("ideal", "ideal", lambda v: number(v.ideal, 2)),
     Column("wasted", "wasted\nMiB/s", lambda v: _mib(v.wasted_bytes)),
     Column("wasted-iops", "wasted\nIOPS", lambda v: rate(v.wasted_requests)),
-    Column("slowest", "slowest\nmember", lambda v: _slowest(v)),
+    Column("slowest", "slowest\nmember", _slowest),
     Column("raid10", "RAID10\nsaves\nMiB/s", lambda v: _mib(v.raid10_saves)),
     Column("raid10-iops", "RAID10\nsaves\nIOPS", lambda v: rate(v.raid10_saves_requests), default=False),
     Column("written", "written\nMiB/s", lambda v: _mib(v.write_bytes), default=False),
@@ -157,12 +166,3 @@ def _known(figures: Iterable[float | None]) -> float | None:
 
 def _positive(figure: float | None) -> float | None:
     return None if figure is None else max(0.0, figure)
-
-
-def _mib(value: float | None) -> str:
-    return number(None if value is None else value / MIB)
-
-
-def _slowest(volume: Volume) -> str:
-    found = volume.slowest
-    return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"
