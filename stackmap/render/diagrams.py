@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from stackmap.document.picture import Box, Picture
+from stackmap.errors import InputError
 from stackmap.model.topology import Topology
 from stackmap.render.text import safe
 
@@ -61,8 +62,11 @@ def _node(box: Box, place: int) -> str:
 
 def render_graphml(topology: Topology) -> str:
     """Return every device and edge with their attributes."""
-    # Imported here: it takes 100 ms, which only this format needs.
-    import networkx as nx
+    # Imported here: it takes 100 ms, which only this format needs; Debian's package suggests it.
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise InputError("GraphML needs networkx: install python3-networkx") from error
 
     graph = topology.graph()
     # XML cannot contain control characters.

@@ -3,11 +3,13 @@
 import re
 import shutil
 import subprocess
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from stackmap.document.picture import picture
+from stackmap.errors import InputError
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.diagrams import render_dot, render_graphml, render_mermaid
@@ -131,3 +133,10 @@ def test_a_circle_has_places():
 def test_nothing_is_an_empty_picture():
     parsed(render_svg(picture(Topology([]))))
     assert "digraph" in render_dot(picture(Topology([])))
+
+
+def test_graphml_without_networkx(monkeypatch):
+    """Debian's package does without it: the message says what to install."""
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(InputError, match="needs networkx: install python3-networkx"):
+        render_graphml(TWO_VOLUMES)
