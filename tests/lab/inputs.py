@@ -9,6 +9,7 @@ tools. The modules are known when the guest has ended (``loaded/``).
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -83,5 +84,8 @@ def release(kernel: str) -> str:
 
 @cache
 def _versions() -> str:
+    """Return Debian's versions of the tools; "" on a machine without dpkg, which has no lab."""
+    if shutil.which("dpkg-query") is None:
+        return ""
     command = ["dpkg-query", "--show", *TOOLS]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
