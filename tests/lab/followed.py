@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.analysis.plan.announced import WARNINGS
+from stackmap.analysis.plan.followed import FOLLOWED
 from stackmap.cli import stackmap
 
 
@@ -87,6 +88,14 @@ def unannounced(followed):
 
 def announced_of(step):
     return [each for each in WARNINGS if any(each.begins in said for said in step["prints"])]
+
+
+def stands_in_the_table(followed, kernel):
+    """What the plan says of the lab is true: today's table has this method, these levels and this kernel."""
+    now, way = followed.plan["now"], followed.way["way"]
+    pair = (now["level"] if now else "linear", followed.plan["wanted"]["level"])
+
+    assert kernel in FOLLOWED[way].get(pair, ())
 
 
 def lost_nothing(followed):

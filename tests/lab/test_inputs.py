@@ -13,6 +13,7 @@ from tests.lab import inputs
 from tests.lab.boots import Boot
 
 TREE = "stackmap/cli/tree.py"
+FOLLOWED = "stackmap/analysis/plan/followed.py"
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def out(tmp_path, monkeypatch):
     """What a boot left that ran ``stackmap plan``; no kernel is asked for."""
     monkeypatch.setattr(inputs, "release", lambda kernel: kernel)
     (tmp_path / ".lab").mkdir()
-    loaded = ["stackmap/cli/plan.py", ".venv/lib/click/core.py"]
+    loaded = ["stackmap/cli/plan.py", FOLLOWED, ".venv/lib/click/core.py"]
     text = "".join(f"{path}\n" for path in loaded)
     (tmp_path / ".lab" / "loaded").write_text(text)
     return tmp_path
@@ -35,6 +36,7 @@ def boot(scenario="plan-lvm", kernel="6.1", case="raid5-raid6", **options):
     [
         ("stackmap/cli/plan.py", True),
         (TREE, False),
+        (FOLLOWED, False),  # it is written after the boot
         ("tests/lab/scenarios/plan-lvm.sh", True),
         ("tests/lab/scenarios/plan-md.sh", False),
         ("tests/lab/plans.sh", True),  # the scenario sources it

@@ -27,6 +27,7 @@ from tests.lab.followed import (
     outlived_its_disks,
     parametrized,
     shared,
+    stands_in_the_table,
     went_well,
 )
 
@@ -113,6 +114,11 @@ each = parametrized(EACH)
 @each
 def test_every_step_succeeds(followed):
     went_well(followed)
+
+
+@each
+def test_where_it_was_followed_is_in_the_table(followed, kernel):
+    stands_in_the_table(followed, kernel)
 
 
 @parametrized(EACH + EACH_BACK)

@@ -22,6 +22,7 @@ from tests.lab.followed import (
     made_in,
     outlived_its_disks,
     shared,
+    stands_in_the_table,
     went_well,
 )
 
@@ -114,6 +115,11 @@ all_of_them = pytest.mark.parametrize("case", [*CASES, *BACK])
 @each
 def test_every_step_succeeds(followed):
     went_well(followed)
+
+
+@each
+def test_where_it_was_followed_is_in_the_table(followed, kernel):
+    stands_in_the_table(followed, kernel)
 
 
 @all_of_them

@@ -45,7 +45,6 @@ def test_it_is_online_where_it_says(followed, case):
     """Files are written through every step but those of a copy that is no btrfs's."""
     assert followed.way["online"] == (case not in OFFLINE)
     assert followed.done["written"] > 5
-    assert any(" was followed in a lab" in each for each in followed.way["checked"])
 
 
 @pytest.mark.parametrize("case", ONLINE)

@@ -29,7 +29,7 @@ TOOLS = {
 # By method: the kernels for each present and requested level.
 FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
     "mirror": {
-        ("linear", "raid1"): OLD,
+        ("linear", "raid1"): BOTH,
         ("raid1", "raid1"): OLD,
         ("raid1", "linear"): OLD,
     },
@@ -37,12 +37,12 @@ FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
         ("raid5", "raid6"): OLD,
         ("raid6", "raid5"): OLD,
         ("striped", "raid6"): OLD,
-        ("raid5", "raid10"): OLD,
+        ("raid5", "raid10"): BOTH,
         ("raid10", "raid5"): OLD,
         ("raid10", "striped"): OLD,
     },
     "copy": {
-        ("linear", "raid5"): OLD,
+        ("linear", "raid5"): BOTH,
         ("raid5", "raid10"): OLD,
     },
     "grow": {
