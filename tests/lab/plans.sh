@@ -58,6 +58,13 @@ follow() {
     python "$LAB/follow.py" "${how[@]}" ${loads:+--then "loaded after"} . /mnt "$device" "$state"
 }
 
+# btrfs_on_luks DEVICE: one at /mnt, on a LUKS mapping called "safe"; a plan does not move it
+btrfs_on_luks() {
+    echo -n secret | cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 "$1" -
+    echo -n secret | cryptsetup open --type luks "$1" safe; udevadm settle
+    mkfs.btrfs -q -f --mixed /dev/mapper/safe 2> /dev/null; mount /dev/mapper/safe /mnt
+}
+
 # lv LAYOUT OPTIONS...: of the LV that `anew` made
 lv() { local layout=$1; shift; follow vg/lv "$layout" /dev/vg/lv "$lvm_state" "$@"; }
 

@@ -45,9 +45,9 @@ vgremove -q -ff -y vg; pvremove -q -y /dev/md/x
 dmsetup create upper --table "0 65536 linear $(readlink -f /dev/md/x) 0"
 refused md-upper /dev/md/x raid10:members=4 --way array-copy "${new[@]}"
 dmsetup remove upper
-mkfs.btrfs -q -f /dev/md/x /dev/sdh; udevadm settle; btrfs device scan > /dev/null; mount /dev/md/x /mnt
+btrfs_on_luks /dev/md/x
 refused md-btrfs /dev/md/x raid10:members=4 --way array-copy "${new[@]}"
-wiped /dev/sdh
+umount /mnt; cryptsetup close safe; wipefs -qa /dev/md/x
 mkfs.ext4 -q -F /dev/md/x; mkdir -p /var/lab; mount /dev/md/x /var/lab
 refused md-var /dev/md/x raid6 --way grow --onto sdd
 umount /var/lab

@@ -32,8 +32,9 @@ refused no-volume sda raid1
 as="setpriv --reuid=65534 --regid=65534 --clear-groups"
 refused no-root vg/small raid1
 as=
-mkfs.btrfs -q -f /dev/vg/small 2> /dev/null && mount /dev/vg/small /mnt && refused btrfs vg/small raid5 --way copy
-umount /mnt 2> /dev/null; lvremove -q -y vg/small
+modprobe btrfs
+btrfs_on_luks /dev/vg/small && refused btrfs vg/small raid5 --way copy
+umount /mnt 2> /dev/null; cryptsetup close safe; lvremove -q -y vg/small
 
 # A second PV on a disk that has one: members must not meet there.
 modprobe loop
