@@ -66,9 +66,11 @@ def moving_btrfs(context: PlanContext, old: str, new: str) -> Step | None:
     btrfs erases its superblock on *old*, so there is no second one with its UUID.
     """
     topology, target = context.topology, context.target.name
-    above = [topology[name].kind for name in topology.with_all_above(target) if name != target]
+    above = [topology[name] for name in topology.with_all_above(target) if name != target]
     users = list(_users(context))
-    if not users or any(kind != "btrfs" for _, kind in users) or set(above) - {Kind.CACHE}:
+    if not users or any(kind != "btrfs" for _, kind in users):
+        return None
+    if any(path_of(device) != old for device in above):  # LVM's cache has the LV's path
         return None
     forth, back = (("btrfs", "replace", "start", "-B", *pair) for pair in ((old, new), (new, old)))
     point = users[0][0].name
