@@ -31,7 +31,7 @@ COMMANDS = {
     "blame": "Show which volumes load a disk",
     "explain": "Find what is slow: workload, layout or a sick disk",
     "check": "Check alignment, chunks, stripes and sector sizes",
-    "trace": "Show latency and request sizes per layer, by kernel probes",
+    "trace": "Trace latency and request sizes per layer",
     "whatif": "Project the measured load on another layout",
     "report": "Write an HTML or Markdown page for a change request",
     "plan": "Print the commands that convert a volume",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 LONGEST = 3600.0  # seconds
+COLUMNS = 60  # of a heat map at most
 
 
 @click.command()
@@ -42,6 +43,7 @@ LONGEST = 3600.0  # seconds
     metavar="PERCENT",
     help="Stop above this share of CPU time.",
 )
+@click.option("--heatmap", is_flag=True, help="Add latency over time.")
 @json_option
 @no_heading_option
 @legend_option
@@ -52,6 +54,7 @@ def command(
     words: tuple[str, ...],
     is_cleaning: bool,
     max_overhead: float,
+    heatmap: bool,
     as_json: bool,
     no_heading: bool,
 ) -> None:
@@ -77,7 +80,9 @@ def command(
     chosen = find_all(topology, list(names))
     session.tell_missing(topology, names)
     tell_unknown(topology)
-    options = TraceOptions(seconds or SECONDS, max_overhead / 100)
+    seconds = seconds or SECONDS
+    slices = max(2, min(COLUMNS, round(seconds))) if heatmap else 0
+    options = TraceOptions(seconds, max_overhead / 100, slices)
     record = _record(session, topology, chosen, options)
     trace = trace_record.parse(record)
     interval = corrected(topology, interval_of(record))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import ceil
 
 from stackmap.analysis.trace.distribution import PERCENTILES, Distribution, Range
 from stackmap.analysis.trace.row_updates import SOUND, RowUpdates
@@ -22,6 +23,7 @@ LEGEND = (
 )
 MILLION = 10**6
 IDLE = "No requests arrived in this time."
+SHADES = " .:-=+*#%@"  # by the share of the most requests in a cell
 BAR = 16  # columns of the longest bar
 TIME_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 1000), ("ns", 1))
 
@@ -58,6 +60,7 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
         yield Listing(tuple(found))
     for direction in (READ, WRITE, BOTH):
         yield from _drawn(stack, direction)
+    yield from _heat_map(stack, trace.seconds)
 
 
 def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
@@ -188,8 +191,42 @@ def drawn(columns: list[tuple[str, Distribution]]) -> Iterator[str]:
             longest = max(found.values(), default=1)
             marks = "#" * max(bool(count), round(bar * count / longest))
             cells.append(f"{f'{marks:{bar}} {count}':{width}}")
-        span = f"{short_time(2**power)}-{short_time(2 ** (power + 1))}"
-        yield f"  {span:18}{''.join(cells)}".rstrip()
+        yield f"  {_span(power):18}{''.join(cells)}".rstrip()
+
+
+def _heat_map(stack: TracedStack, seconds: float) -> Iterator[Block]:
+    """Yield the top's latency over time: a column per slice, darker for more requests."""
+    for direction, parts in stack.over_time.items():
+        yield Paragraph(
+            f"{TITLES[direction].capitalize()} of {stack.top.title} by latency over time, "
+            f"{duration(round(seconds / len(parts), 1))} per column:"
+        )
+        yield Code("\n".join(heat_map(parts)))
+
+
+def heat_map(parts: list[Distribution]) -> Iterator[str]:
+    r"""
+    Yield a line per power of two, the slowest first.
+
+    >>> slices = [Distribution({(1000000, 1040000): n}) for n in (0, 1, 50, 100)]
+    >>> print(*heat_map(slices), sep="\n")
+      524 µs-1.0 ms      .+@
+    """
+    powers = [part.by_powers() for part in parts]
+    used = [power for each in powers for power in each]
+    most = max(count for each in powers for count in each.values())
+    for power in range(max(used), min(used) - 1, -1):
+        cells = (_shade(each.get(power, 0) / most) for each in powers)
+        yield f"  {_span(power):18}{''.join(cells)}".rstrip()
+
+
+def _shade(share: float) -> str:
+    """Return a character for a share of the most requests; a blank for none only."""
+    return SHADES[ceil(share * (len(SHADES) - 1))]
+
+
+def _span(power: int) -> str:
+    return f"{short_time(2**power)}-{short_time(2 ** (power + 1))}"
 
 
 def short_time(nanoseconds: float) -> str:

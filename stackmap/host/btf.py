@@ -13,15 +13,16 @@ from typing import NamedTuple
 from stackmap.errors import ParseError
 
 MAGIC = 0xEB9F
-STRUCT, UNION = 4, 5
+STRUCT, UNION, ENUM = 4, 5, 6
 # Kinds that only rename or qualify the type that they refer to: typedef, volatile, const, restrict, type tag.
 QUALIFIERS = frozenset({8, 9, 10, 11, 18})
 # Bytes after the 12 of every type: once (int, array, variable, declaration tag), and per element.
 ONCE = {1: 4, 3: 12, 14: 4, 17: 4}
-EACH = {STRUCT: 12, UNION: 12, 6: 8, 13: 8, 15: 12, 19: 12}
+EACH = {STRUCT: 12, UNION: 12, ENUM: 8, 13: 8, 15: 12, 19: 12}
 
 _HEADER = struct.Struct("=HBBIIIII")
 _TRIPLE = struct.Struct("=III")
+_PAIR = struct.Struct("=Ii")
 
 
 class _Type(NamedTuple):
@@ -77,6 +78,21 @@ class Btf:
             offset, number = found
             total += offset
         return total
+
+    def enumerator(self, name: str) -> int | None:
+        """Return the value of the enumerator *name* of the kernel; None if there is none."""
+        if self._base:
+            return self._base.enumerator(name)
+        text = self._strings.find(b"\0" + name.encode() + b"\0") + 1
+        for at in self._at if text else ():
+            _, info, _ = _TRIPLE.unpack_from(self._data, at)
+            if info >> 24 & 31 != ENUM:
+                continue
+            for place in range(info & 0xFFFF):
+                found, value = _PAIR.unpack_from(self._data, at + 12 + 8 * place)
+                if found == text:
+                    return int(value)
+        return None
 
     def _index(self, at: int, end: int) -> None:
         unpack = _TRIPLE.unpack_from

@@ -10,6 +10,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -23,6 +25,9 @@ from stackmap.host.live import LiveHost, refusal
 
 BTF = "/sys/kernel/btf"
 KERNEL = "vmlinux"
+ENUM = "enum"
+# Where the lowest byte of a 32-bit number is.
+LOW_BYTE = 3 if sys.byteorder == "big" else 0
 MESSAGE_SECONDS = 10.0  # a new dm statistic waits for the requests in flight
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -48,7 +53,14 @@ class TracingHost(Host, Protocol):
     def offsets(
         self, module: str, members: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], int]:
-        """Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF."""
+        """
+        Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF.
+
+        With ``ENUM`` as the structure, the value of the kernel's enumerator of that name.
+        """
+
+    def seconds_of_calls(self, count: int) -> float:
+        """Return how long *count* calls of ``getppid`` take."""
 
     def write_denied(self, path: str) -> str:
         """Return why *path* cannot be written, "" if it can."""
@@ -133,8 +145,18 @@ class LiveTracingHost(LiveHost):
         types = self._kernel
         if module != KERNEL and os.path.exists(f"{BTF}/{module}"):  # else it is built in
             types = Btf(_content(f"{BTF}/{module}"), types)
-        found = {member: types.offset(*member) for member in members}
+        found = {
+            (of, name): types.enumerator(name) if of == ENUM else types.offset(of, name)
+            for of, name in members
+        }
         return {member: offset for member, offset in found.items() if offset is not None}
+
+    def seconds_of_calls(self, count: int) -> float:
+        """Return how long the system calls take."""
+        start = time.perf_counter()
+        for _ in range(count):
+            os.getppid()
+        return time.perf_counter() - start
 
 
 class DmMessage(Command):

@@ -7,10 +7,8 @@ tracefs, latencies alone.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
@@ -60,7 +58,7 @@ class Tracer:
         self._topology = topology
         self.record = TraceRecord()
         self.is_complete = False
-        self._start = 0.0
+        self._before = (0.0, "")
         self._tracing: Tracing | None = None
         self._triggers: list[Trigger] = []
         self._stats: dict[str, str] = {}
@@ -97,19 +95,19 @@ class Tracer:
         with self.running():
             ticks = self._host.ticks(*_rhythm(options))
             next(ticks)
-            for _ in ticks:
-                if self.stop_above(options.max_overhead):
+            for now in ticks:
+                if self.stop_above(now, options.max_overhead):
                     break
                 self._take_slice(options)
         return self.record
 
-    def stop_above(self, max_overhead: float) -> bool:
+    def stop_above(self, now: float, max_overhead: float) -> bool:
         """End the trace if the probes took more than that share of CPU time; return whether they do so now."""
         record = self.record
         if record.cost is None or self.is_complete:
             return False
         record.hits, record.missed = self._hits()
-        spent = perf_counter() - self._start
+        spent = max(now - self._before[0], 0.001)
         share = record.hits * record.cost / spent / record.cpus
         if share <= max_overhead:
             return False
@@ -157,7 +155,8 @@ class Tracer:
 
     def _add_probes(self, tracing: Tracing, notes: list[str]) -> None:
         """Add what needs kprobes; the calibration shows whether they run."""
-        offsets = self._host.offsets(KERNEL, trace_probes.BIO)
+        members = (*trace_probes.BIO, *trace_probes.FIRST)
+        offsets = self._host.offsets(KERNEL, members)
         trace_probes.require(offsets, trace_probes.BIO)
         symbols = kallsyms.read(self._host, (*SYMBOLS, *CALIBRATION))
         _require_symbols(symbols, SYMBOLS[:2])
@@ -174,8 +173,8 @@ class Tracer:
                 self._add_rows(tracing, offsets, symbols, has_dm=has_dm)
             except (SourceError, ParseError) as error:
                 notes.append(f"{LEFT_OUT}: {error}")
-        self._add(trace_probes.sequence_triggers(self._numbers))
-        self._add(trace_probes.latency_triggers(self._numbers))
+        self._add(trace_probes.sequence_triggers(offsets, self._numbers))
+        self._add(trace_probes.latency_triggers(offsets, self._numbers))
 
     def _add_rows(
         self,
@@ -201,9 +200,9 @@ class Tracer:
         if symbol is None:
             return COST
         probe = Probe("calibration", symbol, ("value=$arg1:x64",))
-        before = min(_seconds_of_calls() for _ in range(ROUNDS))
+        before = min(self._host.seconds_of_calls(CALLS) for _ in range(ROUNDS))
         with tracing.temporary(probe, "hist:keys=common_pid:size=128"):
-            after = min(_seconds_of_calls() for _ in range(ROUNDS))
+            after = min(self._host.seconds_of_calls(CALLS) for _ in range(ROUNDS))
             fired = tracefs.probe_hits(self._host)[probe.name].fired
         if fired < CALLS:
             raise SourceError(DISARMED)
@@ -226,7 +225,6 @@ class Tracer:
 
     def _begin(self) -> None:
         self._set("cont")
-        self._start = perf_counter()
         self._before = next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
 
     def _set(self, state: str) -> None:
@@ -289,14 +287,6 @@ def _require_symbols(symbols: dict[str, int], names: tuple[str, ...]) -> None:
     for name in names:
         if name not in symbols:
             raise SourceMissing(f"{kallsyms.PATH}: this kernel has no function {name}")
-
-
-def _seconds_of_calls() -> float:
-    call: Callable[[], int] = os.getppid
-    start = perf_counter()
-    for _ in range(CALLS):
-        call()
-    return perf_counter() - start
 
 
 def _cpus(host: TracingHost) -> int:

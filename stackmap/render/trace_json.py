@@ -34,6 +34,10 @@ def _stack(stack: TracedStack) -> dict[str, object]:
         "device": stack.top.name,
         "layers": [_layer(layer) for layer in stack.layers],
         "parity": None if stack.rows is None else _rows(stack.rows, stack),
+        "over_time": {
+            direction: [distribution_json(part, MICROSECOND) for part in parts]
+            for direction, parts in stack.over_time.items()
+        },
     }
 
 

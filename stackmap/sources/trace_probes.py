@@ -7,10 +7,10 @@ once, not one per sector. Latency is counted in buckets at most 5 % wide, in ran
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing
+from stackmap.host.tracing import ENUM, LOW_BYTE
 from stackmap.sources.tracefs import GROUP, Probe, Trigger
 
 Offsets = Mapping[tuple[str, str], int]
@@ -25,6 +25,8 @@ BIO = (
     ("block_device", "bd_dev"),
     ("gendisk", "first_minor"),
 )
+# A bio has this flag from its first submission: what is left of one that was split is submitted again.
+FIRST = (("bio", "bi_flags"), (ENUM, "BIO_TRACE_COMPLETION"))
 RAID456 = (
     ("stripe_head", "raid_conf"),
     ("r5conf", "mddev"),
@@ -69,7 +71,9 @@ def submit_probe(offsets: Offsets) -> Probe:
     size = dereferenced("$arg1", offsets["bio", "bi_iter.bi_size"])
     sector = dereferenced("$arg1", offsets["bio", "bi_iter.bi_sector"])
     end = dereferenced("$arg1", offsets["bio", "bi_end_io"])
-    fields = (f"size={size}:u32", f"sector={sector}:u64", f"end={end}:x64")
+    fields = [f"size={size}:u32", f"sector={sector}:u64", f"end={end}:x64"]
+    if all(member in offsets for member in FIRST):
+        fields.append(f"flags={dereferenced('$arg1', offsets[FIRST[0]])}:u16")
     return Probe(SUBMIT, SUBMIT_SYMBOL, (*_bio_fields(offsets), *fields))
 
 
@@ -109,10 +113,13 @@ def size_triggers(numbers: Iterable[int]) -> Iterator[Trigger]:
         yield Trigger(event, f"hist:keys=dev,rwbs,nr_sector:size=16384{condition}")
 
 
-def latency_triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
+def latency_triggers(offsets: Offsets, numbers: tuple[int, ...]) -> Iterator[Trigger]:
     """Yield the triggers that count latencies by device and operation."""
     chosen = _only(numbers, " && ")
-    start = f"hist:keys=bio:started=common_timestamp:size={BIOS} if size > 0 && op < 2{chosen}"
+    first = _is_first(offsets)
+    start = (
+        f"hist:keys=bio:started=common_timestamp:size={BIOS} if size > 0 && op < 2{first}{chosen}"
+    )
     yield Trigger(SUBMIT_EVENT, start, counts=False)
     action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$took)"
     end = f"hist:keys=bio:took=common_timestamp-$started:{action}:size={BIOS}"
@@ -127,14 +134,14 @@ def latency_triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
         low = high
 
 
-def sequence_triggers(numbers: Iterable[int]) -> Iterator[Trigger]:
+def sequence_triggers(offsets: Offsets, numbers: tuple[int, ...]) -> Iterator[Trigger]:
     """Yield the triggers that count requests that begin where the previous one of the device ended."""
     chosen = _only(numbers)
     keys = "hist:keys=dev"
     text = f"{keys}:reached=sector+nr_sector:size=2048{chosen}"
     yield Trigger(QUEUE_EVENT, text, counts=False)
     action = f"onmatch(block.block_bio_queue).{GAP}(dev,op,$gap)"
-    condition = " if size > 0 && op < 2" + _only(numbers, " && ")
+    condition = f" if size > 0 && op < 2{_is_first(offsets)}" + _only(numbers, " && ")
     text = f"{keys}:gap=sector-$reached:{action}:size=2048{condition}"
     yield Trigger(SUBMIT_EVENT, text, counts=False)
     yield Trigger(GAP_EVENT, "hist:keys=dev,op:size=4096 if gap == 0")
@@ -158,14 +165,20 @@ def require(offsets: Offsets, members: Iterable[tuple[str, str]]) -> None:
 
 
 def _bio_fields(offsets: Offsets) -> tuple[str, ...]:
-    # The operation is the lowest byte of bi_opf.
-    low = offsets["bio", "bi_opf"] + (3 if sys.byteorder == "big" else 0)
+    low = offsets["bio", "bi_opf"] + LOW_BYTE  # the byte of the operation
     device = dereferenced("$arg1", offsets["bio", "bi_bdev"], offsets["block_device", "bd_dev"])
     return (
         "bio=$arg1:x64",
         f"dev={device}:u32",
         f"op={dereferenced('$arg1', low)}:u8",
     )
+
+
+def _is_first(offsets: Offsets) -> str:
+    """Return the condition for the first submission of a bio, "" if this kernel does not tell."""
+    if not all(member in offsets for member in FIRST):
+        return ""
+    return f" && !(flags & {1 << offsets[FIRST[1]]})"
 
 
 def _only(numbers: Iterable[int], word: str = " if ") -> str:

@@ -48,6 +48,10 @@ def kernel():
     alias = btf.add(TYPEDEF, "iter_t", inner)
     union = btf.structure("", [("a", number, 0), ("b", number, 0)], UNION)
     btf.structure("bio", [("bi_bdev", number, 64), ("", union, 128), ("bi_iter", alias, 192)])
+    values = b"".join(
+        struct.pack("=Ii", btf.text(name), value) for name, value in (("ONE", 1), ("TRACED", 7))
+    )
+    btf.add(6, "", 4, values, 2)
     btf.structure("bits", [("low", number, 3 << 24 | 5), ("high", number, 9 << 24 | 40)], flag=1)
     return btf
 
@@ -74,6 +78,13 @@ def test_a_module_refers_to_the_kernels_types_and_strings():
     btf = Btf(module.data(), Btf(base.data()))
     assert btf.offset("stripe_head", "biter.bi_size") == 16 + 8
     assert btf.offset("bio", "bi_bdev") == 8
+
+
+def test_enumerators():
+    base = kernel()
+    btf = Btf(base.data())
+    assert (btf.enumerator("TRACED"), btf.enumerator("ONE"), btf.enumerator("bio")) == (7, 1, None)
+    assert Btf(Writer(base.next, len(base.strings)).data(), btf).enumerator("TRACED") == 7
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 24, kernel().data()[:40]])

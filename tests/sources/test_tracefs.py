@@ -73,7 +73,7 @@ def install(tracing):
     tracing.synthetic("stackmap_latency", "u32 dev; u64 lat")
     tracing.trigger(Trigger("stackmap/start", "hist:keys=bio:ts1=common_timestamp"))
     tracing.trigger(
-        "stackmap/end", "hist:keys=bio:lat=x-$ts1:onmatch(stackmap.start).stackmap_latency"
+        Trigger("stackmap/end", "hist:keys=bio:lat=x-$ts1:onmatch(stackmap.start).stackmap_latency")
     )
 
 

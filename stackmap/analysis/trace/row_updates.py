@@ -81,7 +81,7 @@ def _counted(
         doubt = "the array is degraded, so its members do not hold all that was written"
     else:
         written = sum(n * (k + parity) for (k, _), n in partial.items())
-        full = (pages - written) / (data + parity)
+        full = max(0.0, (pages - written) / (data + parity))
         doubt = "some requests do not fill whole 4 KiB pages" if small else ""
     by_pages: dict[int, float] = {}
     for (k, _), n in sorted(partial.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -57,12 +58,17 @@ class TracedLayer(NamedTuple):
 
 
 class TracedStack(NamedTuple):
-    """A stack; ``rows``: of its first parity array, ``parity``: what the counters say of it."""
+    """
+    A stack; ``rows``: of its first parity array, ``parity``: what the counters say of it.
+
+    ``over_time``: the latency of the top by direction, part by part of the time; {} without slices.
+    """
 
     top: Device
     layers: tuple[TracedLayer, ...]
     rows: RowUpdates | None
     parity: Parity | None
+    over_time: dict[str, list[Distribution]]
 
     @property
     def idle(self) -> bool:
@@ -82,9 +88,27 @@ def traced_stacks(
             tuple(_layer(topology, trace, layer) for layer in layers(topology, name)),
             row_updates(topology, raid, trace) if raid else None,
             parity_of(ledger, raid) if raid else None,
+            _over_time(trace, _numbers(topology, name)),
         )
         if names or not found.idle:
             yield found
+
+
+def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]]:
+    """Return the latencies of each slice: those counted until its end less those until its begin."""
+    found: dict[str, list[Distribution]] = {}
+    for direction in (READ, WRITE):
+        before: Counter[tuple[int, int]] = Counter()
+        parts = []
+        for each in trace.slices:
+            until = Counter(
+                Distribution.merged(each.get((n, direction), {}) for n in numbers).counts
+            )
+            parts.append(Distribution(until - before))
+            before = until
+        if any(part.count for part in parts):
+            found[direction] = parts
+    return found
 
 
 def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
