@@ -79,18 +79,17 @@ class Btf:
             total += offset
         return total
 
-    def enumerator(self, name: str) -> int | None:
-        """Return the value of the enumerator *name* of the kernel; None if there is none."""
-        if self._base:
-            return self._base.enumerator(name)
-        text = self._strings.find(b"\0" + name.encode() + b"\0") + 1
-        for at in self._at if text else ():
+    def constant(self, name: str) -> int | None:
+        """Return the value of the enumerator *name*; None if no enumeration has it."""
+        place = self._strings.find(b"\0" + name.encode() + b"\0")
+        if place < 0:
+            return self._base.constant(name) if self._base else None
+        wanted = self._first_string + place + 1
+        for at in self._at:
             _, info, _ = _TRIPLE.unpack_from(self._data, at)
-            if info >> 24 & 31 != ENUM:
-                continue
-            for place in range(info & 0xFFFF):
-                found, value = _PAIR.unpack_from(self._data, at + 12 + 8 * place)
-                if found == text:
+            for element in range(info & 0xFFFF if info >> 24 & 31 == ENUM else 0):
+                text, value = _PAIR.unpack_from(self._data, at + 12 + EACH[ENUM] * element)
+                if text == wanted:
                     return int(value)
         return None
 

@@ -25,7 +25,6 @@ from stackmap.host.live import LiveHost, refusal
 
 BTF = "/sys/kernel/btf"
 KERNEL = "vmlinux"
-ENUM = "enum"
 # Where the lowest byte of a 32-bit number is.
 LOW_BYTE = 3 if sys.byteorder == "big" else 0
 MESSAGE_SECONDS = 10.0  # a new dm statistic waits for the requests in flight
@@ -53,11 +52,10 @@ class TracingHost(Host, Protocol):
     def offsets(
         self, module: str, members: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], int]:
-        """
-        Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF.
+        """Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF."""
 
-        With ``ENUM`` as the structure, the value of the kernel's enumerator of that name.
-        """
+    def constant(self, name: str) -> int | None:
+        """Return the value of an enumerator of the kernel, None if it has none; ``SourceMissing`` without BTF."""
 
     def seconds_of_calls(self, count: int) -> float:
         """Return how long *count* calls of ``getppid`` take."""
@@ -140,16 +138,20 @@ class LiveTracingHost(LiveHost):
         self, module: str, members: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], int]:
         """Return the offsets; the kernel's own types, 6 MB, are read once."""
-        if self._kernel is None:
-            self._kernel = Btf(_content(f"{BTF}/{KERNEL}"))
-        types = self._kernel
+        types = self._types()
         if module != KERNEL and os.path.exists(f"{BTF}/{module}"):  # else it is built in
             types = Btf(_content(f"{BTF}/{module}"), types)
-        found = {
-            (of, name): types.enumerator(name) if of == ENUM else types.offset(of, name)
-            for of, name in members
-        }
+        found = {member: types.offset(*member) for member in members}
         return {member: offset for member, offset in found.items() if offset is not None}
+
+    def constant(self, name: str) -> int | None:
+        """Return the enumerator's value."""
+        return self._types().constant(name)
+
+    def _types(self) -> Btf:
+        if self._kernel is None:
+            self._kernel = Btf(_content(f"{BTF}/{KERNEL}"))
+        return self._kernel
 
     def seconds_of_calls(self, count: int) -> float:
         """Return how long the system calls take."""

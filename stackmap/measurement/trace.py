@@ -155,8 +155,7 @@ class Tracer:
 
     def _add_probes(self, tracing: Tracing, notes: list[str]) -> None:
         """Add what needs kprobes; the calibration shows whether they run."""
-        members = (*trace_probes.BIO, *trace_probes.FIRST)
-        offsets = self._host.offsets(KERNEL, members)
+        offsets = self._host.offsets(KERNEL, (*trace_probes.BIO, trace_probes.FLAGS))
         trace_probes.require(offsets, trace_probes.BIO)
         symbols = kallsyms.read(self._host, (*SYMBOLS, *CALIBRATION))
         _require_symbols(symbols, SYMBOLS[:2])
@@ -173,8 +172,9 @@ class Tracer:
                 self._add_rows(tracing, offsets, symbols, has_dm=has_dm)
             except (SourceError, ParseError) as error:
                 notes.append(f"{LEFT_OUT}: {error}")
-        self._add(trace_probes.sequence_triggers(offsets, self._numbers))
-        self._add(trace_probes.latency_triggers(offsets, self._numbers))
+        again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
+        self._add(trace_probes.sequence_triggers(self._numbers, again))
+        self._add(trace_probes.latency_triggers(self._numbers, again))
 
     def _add_rows(
         self,

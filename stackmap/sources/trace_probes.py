@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing
-from stackmap.host.tracing import ENUM, LOW_BYTE
+from stackmap.host.tracing import LOW_BYTE
 from stackmap.sources.tracefs import GROUP, Probe, Trigger
 
 Offsets = Mapping[tuple[str, str], int]
@@ -26,7 +26,8 @@ BIO = (
     ("gendisk", "first_minor"),
 )
 # A bio has this flag from its first submission: what is left of one that was split is submitted again.
-FIRST = (("bio", "bi_flags"), (ENUM, "BIO_TRACE_COMPLETION"))
+AGAIN = "BIO_TRACE_COMPLETION"
+FLAGS = ("bio", "bi_flags")
 RAID456 = (
     ("stripe_head", "raid_conf"),
     ("r5conf", "mddev"),
@@ -72,8 +73,8 @@ def submit_probe(offsets: Offsets) -> Probe:
     sector = dereferenced("$arg1", offsets["bio", "bi_iter.bi_sector"])
     end = dereferenced("$arg1", offsets["bio", "bi_end_io"])
     fields = [f"size={size}:u32", f"sector={sector}:u64", f"end={end}:x64"]
-    if all(member in offsets for member in FIRST):
-        fields.append(f"flags={dereferenced('$arg1', offsets[FIRST[0]])}:u16")
+    if FLAGS in offsets:
+        fields.append(f"flags={dereferenced('$arg1', offsets[FLAGS])}:u16")
     return Probe(SUBMIT, SUBMIT_SYMBOL, (*_bio_fields(offsets), *fields))
 
 
@@ -113,10 +114,10 @@ def size_triggers(numbers: Iterable[int]) -> Iterator[Trigger]:
         yield Trigger(event, f"hist:keys=dev,rwbs,nr_sector:size=16384{condition}")
 
 
-def latency_triggers(offsets: Offsets, numbers: tuple[int, ...]) -> Iterator[Trigger]:
+def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
     """Yield the triggers that count latencies by device and operation."""
     chosen = _only(numbers, " && ")
-    first = _is_first(offsets)
+    first = _is_first(again)
     start = (
         f"hist:keys=bio:started=common_timestamp:size={BIOS} if size > 0 && op < 2{first}{chosen}"
     )
@@ -134,14 +135,14 @@ def latency_triggers(offsets: Offsets, numbers: tuple[int, ...]) -> Iterator[Tri
         low = high
 
 
-def sequence_triggers(offsets: Offsets, numbers: tuple[int, ...]) -> Iterator[Trigger]:
+def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
     """Yield the triggers that count requests that begin where the previous one of the device ended."""
     chosen = _only(numbers)
     keys = "hist:keys=dev"
     text = f"{keys}:reached=sector+nr_sector:size=2048{chosen}"
     yield Trigger(QUEUE_EVENT, text, counts=False)
     action = f"onmatch(block.block_bio_queue).{GAP}(dev,op,$gap)"
-    condition = f" if size > 0 && op < 2{_is_first(offsets)}" + _only(numbers, " && ")
+    condition = f" if size > 0 && op < 2{_is_first(again)}" + _only(numbers, " && ")
     text = f"{keys}:gap=sector-$reached:{action}:size=2048{condition}"
     yield Trigger(SUBMIT_EVENT, text, counts=False)
     yield Trigger(GAP_EVENT, "hist:keys=dev,op:size=4096 if gap == 0")
@@ -174,11 +175,9 @@ def _bio_fields(offsets: Offsets) -> tuple[str, ...]:
     )
 
 
-def _is_first(offsets: Offsets) -> str:
-    """Return the condition for the first submission of a bio, "" if this kernel does not tell."""
-    if not all(member in offsets for member in FIRST):
-        return ""
-    return f" && !(flags & {1 << offsets[FIRST[1]]})"
+def _is_first(again: int | None) -> str:
+    """Return the condition for the first submission of a bio; *again*: the bit of ``AGAIN``, None if unknown."""
+    return "" if again is None else f" && !(flags & {1 << again})"
 
 
 def _only(numbers: Iterable[int], word: str = " if ") -> str:

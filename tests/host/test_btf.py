@@ -83,8 +83,8 @@ def test_a_module_refers_to_the_kernels_types_and_strings():
 def test_enumerators():
     base = kernel()
     btf = Btf(base.data())
-    assert (btf.enumerator("TRACED"), btf.enumerator("ONE"), btf.enumerator("bio")) == (7, 1, None)
-    assert Btf(Writer(base.next, len(base.strings)).data(), btf).enumerator("TRACED") == 7
+    assert (btf.constant("TRACED"), btf.constant("ONE"), btf.constant("bio")) == (7, 1, None)
+    assert Btf(Writer(base.next, len(base.strings)).data(), btf).constant("TRACED") == 7
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 24, kernel().data()[:40]])
