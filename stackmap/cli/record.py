@@ -63,7 +63,7 @@ def command(
                 times = [*times[:1], time]
                 _progress(out, times, host.frames)
                 if tracer is not None and tracer.stop_above(time, MAX_OVERHEAD):
-                    tell(*tracer.notes[-1:])
+                    tell(tracer.record.notes[-1])
     except CaptureError as error:
         _clear()
         kept = f"; {host.frames} samples are saved" if times and host.frames else ""

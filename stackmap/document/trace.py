@@ -72,7 +72,7 @@ def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
     if len(layer.devices) > 1:
         for name, requests in layer.devices.items():
             if direction in requests:
-                yield (f" {name}", *_cells(requests[direction]))
+                yield (f" {layer.titles[name]}", *_cells(requests[direction]))
 
 
 def _cells(requests: Requests) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _slow(stack: TracedStack) -> Iterator[str]:
             if slow is not None:
                 name, times = slow
                 words = f"median {word} latency" if word else "median latency"
-                yield f"{name} is slow: its {words} is {times:.1f}× that of the next slowest of its layer"
+                yield f"{layer.titles[name]} is slow: its {words} is {times:.1f}× that of the next slowest of its layer"
 
 
 def _row_sentences(stack: TracedStack) -> Iterator[str]:

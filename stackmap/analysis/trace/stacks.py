@@ -38,11 +38,12 @@ class Requests(NamedTuple):
 
 
 class TracedLayer(NamedTuple):
-    """A layer with its requests by direction; ``devices``: those of each device."""
+    """A layer with its requests by direction; ``devices``: those of each device, ``titles``: its name for people."""
 
     layer: Layer
     requests: dict[str, Requests]
     devices: dict[str, dict[str, Requests]]
+    titles: dict[str, str]
 
     def slow_device(self, direction: str) -> tuple[str, float] | None:
         """Return the device much slower than its peers, and how many times; None without one."""
@@ -118,7 +119,8 @@ def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
         if (found := _by_direction(trace, [_numbers(topology, name)]))
     }
     whole = _by_direction(trace, [_numbers(topology, name) for name in layer.devices])
-    return TracedLayer(layer, whole, devices)
+    titles = {name: topology[name].title for name in layer.devices}
+    return TracedLayer(layer, whole, devices, titles)
 
 
 def _by_direction(trace: Trace, devices: list[list[str]]) -> dict[str, Requests]:

@@ -58,16 +58,16 @@ raid_cases() {
 
 md_cases() {
     yes | mdadm --create /dev/md/r5 --run --assume-clean --level 5 --chunk 64 --bitmap none -n 6 /dev/sd{a,b,c,d,e,f}
-    traced md-one-page md/r5 random /dev/md/r5 --bs=4k --io_size=1M --iodepth=8
-    traced md-aligned md/r5 writes /dev/md/r5 bs=320K count=20
+    traced md-one-page /dev/md/r5 random /dev/md/r5 --bs=4k --io_size=1M --iodepth=8
+    traced md-aligned /dev/md/r5 writes /dev/md/r5 bs=320K count=20
     pvcreate -q -ff -y --dataalignment 320k /dev/md/r5; vgcreate -q onmd /dev/md/r5
     lvcreate -q -y -L 100M -n lv onmd
     traced md-below-lvm onmd/lv writes /dev/onmd/lv bs=320K count=20
     vgremove -qfy onmd; pvremove -q /dev/md/r5
     mdadm --stop /dev/md/r5; wipefs -qa /dev/sd{a,b,c,d,e,f}
     yes | mdadm --create /dev/md/r6 --run --assume-clean --level 6 --chunk 64 --bitmap none -n 6 /dev/sd{a,b,c,d,e,f}
-    traced raid6-aligned md/r6 writes /dev/md/r6 bs=256K count=20
-    traced raid6-one-page md/r6 random /dev/md/r6 --bs=4k --io_size=256k --iodepth=1
+    traced raid6-aligned /dev/md/r6 writes /dev/md/r6 bs=256K count=20
+    traced raid6-one-page /dev/md/r6 random /dev/md/r6 --bs=4k --io_size=256k --iodepth=1
     mdadm --stop /dev/md/r6; wipefs -qa /dev/sd{a,b,c,d,e,f}
 }
 
@@ -76,10 +76,9 @@ latency_cases() {
     lvcreate -q -y -L 64M -n slow d
     dmsetup create late --table "0 100000 delay /dev/d/slow 0 20"
     udevadm settle
-    traced delay /dev/mapper/late $FIO --filename=/dev/mapper/late --rw=randread --bs=4k --io_size=400k --iodepth=1
-    $FIO --filename=/dev/sdh --rw=randread --bs=4k --io_size=1M --iodepth=1 --output-format=json --output=/dev/null
-    traced fio /dev/sdh fio --name=w --direct=1 --ioengine=psync --filename=/dev/sdh --rw=randread --bs=4k \
-        --io_size=4M --output-format=json --output=fio-says.json
+    local fio="fio --name=w --direct=1 --ioengine=psync --rw=randread --bs=4k --output-format=json"
+    traced delay /dev/mapper/late $fio --filename=/dev/mapper/late --io_size=400k --output=delay-says.json
+    traced fio /dev/sdh $fio --filename=/dev/sdh --io_size=4M --output=fio-says.json
     dmsetup remove late; vgremove -qfy d
 }
 

@@ -1,0 +1,232 @@
+"""``stackmap trace`` on a capture that has one: what the kernel printed becomes what a person reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.analysis.parity import Parity, _with_traced_share
+from stackmap.cli import stackmap
+from stackmap.errors import CaptureError, InputError, UsageError
+from stackmap.sources import trace_probes as probes
+from stackmap.sources.trace_record import FILE, TraceRecord, parse, without_addresses
+
+SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
+MAJOR = 254 << 20
+LV, IMAGES, DISKS = (
+    MAJOR | 8,
+    [MAJOR | n for n in (1, 3, 5, 7)],
+    [8 << 20 | n for n in (0, 16, 32, 48)],
+)
+PAGE = 4096
+
+
+def histogram(trigger, entries, dropped=0):
+    """The kernel's text of one trigger; *entries*: keys, hits and sums as they are printed."""
+    lines = [f"{{ {keys} }} hitcount: {hits:10}{sums}" for keys, hits, sums in entries]
+    total = sum(hits for _, hits, _ in entries)
+    head = f"# event histogram\n#\n# trigger info: {trigger} [active]\n#\n\n"
+    return (
+        head
+        + "\n".join(lines)
+        + f"\n\nTotals:\n    Hits: {total}\n    Entries: {len(lines)}\n    Dropped: {dropped}\n"
+    )
+
+
+def latency(device, op, low, count, width=204800):
+    return f"dev: {device:10}, op: {op:10}, lat: ~ {low}-{low + width - 1}", count, ""
+
+
+def arrived(device, rwbs, sectors, count):
+    return f"dev: {device}, rwbs: {rwbs}, nr_sector: {sectors:10}", count, ""
+
+
+# 100 writes of a page, each a row that is reconstructed, and 10 stripes of 16 full rows; sdd is slow.
+LATENCIES = [
+    latency(LV, 1, 20_000_000, 110),
+    latency(LV, 0, 5_000_000, 50),
+    *(latency(device, 1, 5_000_000, 100) for device in (*IMAGES[:3], *DISKS[:3])),
+    *(latency(device, 1, 40_960_000, 100, 1638400) for device in (IMAGES[3], DISKS[3])),
+]
+ARRIVED = [
+    arrived(LV, "WS", 8, 100),
+    arrived(LV, "W", 384, 10),
+    arrived(LV, "R", 32, 50),
+    arrived(LV, "FF", 0, 7),
+    arrived(LV, "D", 8, 9),
+    *(arrived(device, "W", 8, 210) for device in (*IMAGES, *DISKS)),
+]
+ROWS = [("dm: 8, rcw: 1, pages: 1", 100, ""), ("dm: 8, rcw: 1, pages: 3", 10, "")]
+WRITTEN = [(f"dev: {device}", 210, f"  size: {210 * PAGE}") for device in IMAGES]
+
+
+def record(**changes):
+    counters = (SAMPLE / "proc" / "diskstats").read_text()
+    texts = {
+        probes.LATENCY_EVENT: histogram("hist:keys=dev,op,lat.buckets=204800", LATENCIES),
+        probes.QUEUE_EVENT: histogram("hist:keys=dev,rwbs,nr_sector", ARRIVED),
+        probes.ROW_EVENT: histogram("hist:keys=dm,rcw,pages", ROWS),
+        probes.SUBMIT_EVENT: histogram("hist:keys=dev:vals=size", WRITTEN),
+        probes.GAP_EVENT: histogram("hist:keys=dev,op", [(f"dev: {LV}, op: 1", 55, "")]),
+    }
+    found = TraceRecord(
+        times=(1000.0, 1010.0), cpus=2, cost=1e-6, hits=20_000, dm_major=254, texts=texts,
+        counters=(counters, counters), sources=("tracepoints", "kprobes"),
+    )  # fmt: skip
+    for name, value in changes.items():
+        setattr(found, name, value)
+    return found
+
+
+@pytest.fixture
+def capture(tmp_path):
+    def of(text):
+        path = tmp_path / "capture"
+        shutil.copytree(SAMPLE, path)
+        (path / FILE.lstrip("/")).write_text(text)
+        return str(path)
+
+    return of
+
+
+def run(path, *words):
+    done = CliRunner().invoke(stackmap, ["--from", path, *words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.output
+
+
+def test_a_stack_as_json(capture):
+    found = json.loads(run(capture(record().to_json()), "trace", "-J", "vm-disk1"))
+    assert (found["schema"], found["seconds"], found["lost"]) == (
+        "stackmap.trace/1", 10.0, {"hits": 0, "events": 0},
+    )  # fmt: skip
+    assert found["overhead"] == pytest.approx(20_000 * 1e-6 / 10 / 2)
+    (stack,) = found["stacks"]
+    top, *_, disks = stack["layers"]
+    assert top["write"]["count"] == 110  # flushes and discards are no writes
+    assert top["write"]["latency_us"]["p50"] == pytest.approx(20_102.4)
+    assert top["write"]["size_bytes"]["histogram"] == [[PAGE, PAGE, 100], [196608, 196608, 10]]
+    assert top["write"]["sequential"] == 0.5
+    assert top["read"]["size_bytes"]["p50"] == 16384
+    assert disks["read"] is None
+    assert disks["by_device"]["sdd"]["write"]["latency_us"]["p50"] == pytest.approx(41_779.2)
+    assert stack["parity"] == {
+        "device": "dm-8",
+        "rows": {"full": 160.0, "reconstruct": 100, "read_modify": 0},
+        "by_pages": {"1": 100, "3": 160.0},
+        "full_stripe_share": pytest.approx(480 / 580),
+        "self_check": pytest.approx(1.0),
+        "counters": {"low": None, "high": None},
+        "reason": None,
+    }
+
+
+def test_a_stack_as_text(capture):
+    text = run(capture(record().to_json()), "trace", "vm-disk1")
+    assert "row updates: 160 full stripe, 100 reconstruct-write, 0 read-modify-write" in text
+    assert "full-stripe writes: 82.8 % of bytes written" in text
+    assert "self-check: the rows hold 1.0000 of the bytes written" in " ".join(text.split())
+    assert "sdd is slow: its median write latency is 8.2× that of the next slowest" in " ".join(
+        text.split()
+    )
+    assert "overhead about 0.10 % of all CPU time; no hit was lost" in " ".join(text.split())
+    (row,) = (line for line in text.splitlines() if line.startswith("1 volume") and " 110 " in line)
+    assert row.split()[2:] == ["110", "20.1", "20.1", "20.1", "20.1", "20.1", "4.0", "192.0", "50"]
+
+
+def test_all_busy_stacks_without_a_name(capture):
+    found = json.loads(run(capture(record().to_json()), "trace", "-J"))
+    assert [stack["device"] for stack in found["stacks"]] == ["dm-8"]
+
+
+def test_rows_that_do_not_add_up_are_not_to_be_relied_on(capture):
+    texts = {**record().texts, probes.ROW_EVENT: histogram("hist:keys=dm,rcw,pages", ROWS[1:])}
+    text = run(capture(record(texts=texts).to_json()), "trace", "vm-disk1")
+    assert "do not rely on these rows" in " ".join(text.split())
+
+
+def test_lost_hits_are_said(capture):
+    texts = {**record().texts}
+    texts[probes.QUEUE_EVENT] = histogram("hist:keys=dev,rwbs,nr_sector", ARRIVED, dropped=3)
+    text = run(capture(record(texts=texts, missed=2).to_json()), "trace", "vm-disk1")
+    assert "5 hits lost (2 not run by the kernel, 3 without room in a map)" in " ".join(
+        text.split()
+    )
+
+
+def test_dm_statistics_alone_do_not_tell_reads_from_writes(capture):
+    counts = ":".join(["0"] * 204 + ["30"] + ["0"] * 180)
+    stats = {"254:8": f"0+1228800 20 0 160 9 10 0 80 9 0 0 0 0 0 {counts}"}
+    alone = record(texts={}, dm_stats=stats, cost=None, sources=("dm-stats",))
+    alone.notes = ("no kprobes: BTF is not there",)
+    found = json.loads(run(capture(alone.to_json()), "trace", "-J", "vm-disk1"))
+    top = found["stacks"][0]["layers"][0]
+    assert top["read"] is top["write"] is None
+    assert top["both"]["count"] == 30
+    assert top["both"]["latency_us"]["p50"] == pytest.approx(1000 * 1.05**204 / 1000, rel=0.05)
+    assert found["overhead"] is None
+    assert "no kprobes: BTF is not there" in found["notes"]
+
+
+def test_a_heat_map(capture):
+    slices = [
+        histogram("hist:keys=dev,op,lat.buckets=204800", [latency(LV, 1, 20_000_000, count)])
+        for count in (10, 10, 110)
+    ]
+    path = capture(record(slices=slices).to_json())
+    text = run(path, "trace", "vm-disk1")
+    assert "Writes of vghdd/vm-disk1 by latency over time" in text
+    assert any(line.endswith("ms       . @") for line in text.splitlines())
+    found = json.loads(run(path, "trace", "-J", "vm-disk1"))
+    parts = found["stacks"][0]["over_time"]["write"]
+    assert [part and sum(n for _, _, n in part["histogram"]) for part in parts] == [10, None, 100]
+
+
+def test_explain_takes_the_traced_share_if_the_counters_allow_it():
+    counted = Parity(full_stripe_low=0.2, full_stripe_high=0.5)
+    assert _with_traced_share(counted, 0.3).full_stripe_low == 0.3
+    assert _with_traced_share(counted, 0.3).full_stripe_high == 0.3
+    assert _with_traced_share(counted, 0.9) is counted
+    assert _with_traced_share(counted, None) is counted
+    assert _with_traced_share(Parity(reason="resync"), 0.3).full_stripe_low is None
+
+
+def test_a_capture_without_a_trace_says_how_to_record_one():
+    with pytest.raises(InputError, match="record --trace"):
+        run(str(SAMPLE), "trace")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "colour": 1}',
+                                  '{"format": 1, "times": "x"}', '{"format": 1, "counters": [1]}'])  # fmt: skip
+def test_a_damaged_trace_is_an_error(capture, text):
+    with pytest.raises(CaptureError):
+        run(capture(text), "trace")
+
+
+@pytest.mark.parametrize("words", [["--clean"]])
+def test_a_capture_cannot_be_changed(capture, words):
+    with pytest.raises(UsageError, match="capture"):
+        run(capture(record().to_json()), "trace", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["vm-disk1", "5", "2"], "no COUNT"), (["7200"], "at most 3600")]
+)
+def test_wrong_usage(words, said):
+    done = CliRunner().invoke(stackmap, ["trace", *words])
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_addresses_are_not_kept():
+    text = histogram(
+        "hist:keys=bio:vals=hitcount:started=x", [("bio: 18401474104802982840", 1, "")]
+    )
+    kept = without_addresses(text + histogram("hist:keys=dev:vals=size", WRITTEN))
+    assert "bio: 184" not in kept
+    assert parse(record(texts={probes.SUBMIT_EVENT: kept})).member_bytes["254:1"] == 210 * PAGE

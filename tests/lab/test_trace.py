@@ -1,0 +1,174 @@
+"""
+``trace`` in the lab: rows that a load must give, latencies that a target adds, and every kind of trouble.
+
+Each load runs while a trace runs, so the trace has all of it and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.lab("all")
+
+DISKS = {"raid": 6, "md": 6, "latency": 8, "trouble": 4}
+PAGE = 4096
+NEAR = 0.051  # the width of a bucket
+
+# Of each load: full, reconstruct-write and read-modify-write rows, and data pages per row; None: see the test.
+ROWS = {
+    ("raid", "one-page"): (0, 256, 0, {1: 256}),
+    ("raid", "one-page-32"): (0, 1024, 0, {1: 1024}),
+    ("raid", "aligned"): (640, 0, 0, {}),
+    ("raid", "off-by-half"): (0, 640, 0, {1: 320, 2: 320}),
+    ("raid", "sequential-1m"): (1792, 512, 0, {1: 256, 2: 256}),
+    ("raid", "mixed"): (None, None, 0, {}),
+    ("raid", "buffered"): (None, None, 0, {}),
+    ("raid", "tiny"): (0, 0, 64, {1: 64}),
+    ("raid", "wide-one-page"): (0, 0, 256, {1: 256}),
+    ("raid", "thin"): (320, 0, 0, {}),
+    ("md", "md-one-page"): (0, 0, 256, {1: 256}),
+    ("md", "md-aligned"): (320, 0, 0, {}),
+    ("md", "md-below-lvm"): (320, 0, 0, {}),
+    ("md", "raid6-aligned"): (320, 0, 0, {}),
+    ("md", "raid6-one-page"): (0, None, None, {1: 64}),
+}
+
+
+@pytest.fixture
+def outputs(lab, kernel):
+    """``outputs("raid")`` → what the scenario left of that case."""
+
+    def of(case):
+        return lab("trace", case, kernel=kernel, disks=DISKS[case], timeout=2400)
+
+    return of
+
+
+def said(out, name):
+    return json.loads((out / f"{name}.json").read_text())
+
+
+def only_stack(out, name):
+    (stack,) = said(out, name)["stacks"]
+    return stack
+
+
+def layer(stack, role):
+    return next(each for each in stack["layers"] if each["role"] == role)
+
+
+@pytest.mark.parametrize("load", ROWS, ids="-".join)
+def test_rows_are_those_that_the_load_must_give(outputs, load):
+    """Exact counts, a self-check of 1, and the range of the counters around them."""
+    case, name = load
+    parity = only_stack(outputs(case), name)["parity"]
+    full, reconstruct, modify, by_pages = ROWS[load]
+    rows = parity["rows"]
+    for expected, key in ((full, "full"), (reconstruct, "reconstruct"), (modify, "read_modify")):
+        assert expected is None or rows[key] == pytest.approx(expected, abs=0.01), key
+    for pages, count in by_pages.items():
+        assert parity["by_pages"][str(pages)] == count
+    if name == "tiny":  # less than a page each
+        assert parity["self_check"] is None
+        return
+    assert parity["self_check"] == pytest.approx(1.0, abs=0.0001)
+    counters, share = parity["counters"], parity["full_stripe_share"]
+    if counters["low"] is not None:
+        assert counters["low"] - 0.001 <= share <= counters["high"] + 0.001
+
+
+def test_two_volumes_at_once_are_told_apart(outputs):
+    found = {stack["top"]: stack["parity"] for stack in said(outputs("raid"), "two")["stacks"]}
+    assert found["t/r5"]["rows"] == {"full": 320, "reconstruct": 0, "read_modify": 0}
+    assert found["t/wide"]["rows"] == {"full": 0, "reconstruct": 0, "read_modify": 128}
+    assert found["t/r5"]["self_check"] == found["t/wide"]["self_check"] == pytest.approx(1.0)
+
+
+def test_sizes_are_those_that_were_requested(outputs):
+    stack = only_stack(outputs("raid"), "reads")
+    top = layer(stack, "volume")
+    assert top["write"] is None
+    assert top["read"]["count"] == 128
+    assert top["read"]["size_bytes"]["histogram"] == [[16384, 16384, 128]]
+    assert top["read"]["latency_us"]["p50"] >= layer(stack, "disks")["read"]["latency_us"]["p50"]
+    aligned = layer(only_stack(outputs("raid"), "aligned"), "volume")["write"]
+    assert aligned["sequential"] >= 39 / 40
+    assert layer(only_stack(outputs("raid"), "one-page"), "volume")["write"]["sequential"] < 0.1
+
+
+def fio_percentiles(out, name):
+    """What fio saw, in microseconds."""
+    job = json.loads((out / f"{name}-says.json").read_text())["jobs"][0]
+    return {key: ns / 1000 for key, ns in job["read"]["clat_ns"]["percentile"].items()}
+
+
+def test_the_layer_that_is_late_is_found(outputs):
+    """A delay target of 20 ms: at it p50 is what fio saw, which is late itself here; below it, it is not late."""
+    out = outputs("latency")
+    top, below, *_ = only_stack(out, "delay")["layers"]
+    median = top["read"]["latency_us"]["p50"]
+    assert median >= 20_000 * (1 - NEAR)
+    assert median == pytest.approx(fio_percentiles(out, "delay")["50.000000"], rel=NEAR)
+    assert below["read"]["latency_us"]["p50"] < median / 4
+
+
+def test_percentiles_of_a_disk_are_fios(outputs):
+    """Within a bucket, and what a system call takes here above the kernel's own time."""
+    out = outputs("latency")
+    disk = only_stack(out, "fio")["layers"][0]["read"]
+    assert disk["count"] == 1024
+    for key, of_fio in (("p50", "50.000000"), ("p90", "90.000000")):
+        seen = fio_percentiles(out, "fio")[of_fio]
+        assert seen * 0.5 <= disk["latency_us"][key] <= seen * (1 + NEAR)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("no-btf", "/sys/kernel/btf"), ("disarmed", "does not run them")]
+)
+def test_without_probes_there_are_sizes_and_dm_statistics(outputs, name, words):
+    out = outputs("trouble")
+    found = said(out, name)
+    assert (out / f"{name}.status").read_text() == "0\n"
+    assert words in found["notes"][0]
+    assert found["sources"] == ["tracepoints", "dm-stats"]
+    top = found["stacks"][0]["layers"][0]["write"]
+    assert top["count"] > 0
+    assert top["latency_us"]["p50"] > 0
+    assert top["size_bytes"]["p50"] == PAGE
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("second", "another trace is running"),
+        ("clean-while-running", "another trace is running"),
+        ("others", "that stackmap did not make: p:stackmap/mine"),
+    ],
+)
+def test_what_is_not_its_own_is_refused(outputs, name, words):
+    out = outputs("trouble")
+    assert (out / f"{name}.status").read_text() == "3\n"
+    assert words in (out / f"{name}.err").read_text()
+
+
+def test_a_trace_that_costs_too_much_ends_early(outputs):
+    found = said(outputs("trouble"), "overhead")
+    assert found["seconds"] < 30
+    assert any("stopped after" in note for note in found["notes"])
+
+
+def test_nothing_is_left_of_a_killed_trace_after_clean(outputs):
+    out = outputs("trouble")
+    assert (out / "left-after").read_text() == (out / "left-before").read_text() == ""
+    assert any(int(line) for line in (out / "left-by-kills").read_text().split())
+
+
+def test_lockdown_leaves_dm_statistics(outputs):
+    out = outputs("trouble")
+    if "[confidentiality]" not in (out / "lockdown.txt").read_text():
+        pytest.skip("this kernel has no lockdown")
+    found = said(out, "lockdown")
+    assert found["sources"] == ["dm-stats"]
+    assert "lockdown" in found["notes"][0]
