@@ -15,7 +15,10 @@ from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
 from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
+from stackmap.host.retention import Limits
+from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
+from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, counted_on
 from stackmap.sampling.watch import Watch
@@ -40,10 +43,21 @@ UNREAD = "devices changed shortly before the end; their new state is not recorde
     "interval", metavar="[INTERVAL", type=click.FloatRange(min=0, min_open=True), default=1.0
 )
 @click.argument("count", metavar="[COUNT]]", type=click.IntRange(min=1), required=False)
+@click.option("--append", is_flag=True, help="Continue the recording OUT, if it exists.")
+@click.option("--max-size", metavar="SIZE", help="Remove the oldest samples beyond SIZE: 500M, 2G.")
+@click.option("--max-age", metavar="LENGTH", help="Remove samples older than LENGTH: 12h, 14d.")
 @click.option("--trace", "with_trace", is_flag=True, help="Add latencies and rows; see trace.")
 @click.pass_obj
 def command(
-    session: Session, out: str, interval: float, count: int | None, with_trace: bool
+    session: Session,
+    out: str,
+    interval: float,
+    count: int | None,
+    max_size: str | None,
+    max_age: str | None,
+    *,
+    append: bool,
+    with_trace: bool,
 ) -> None:
     """
     Record topology and counters into a capture.
@@ -51,11 +65,15 @@ def command(
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
     interrupted. OUT is a new directory; stackmap --from OUT reads it.
     """
+    limits = Limits(
+        None if max_size is None else parse_size(max_size),
+        None if max_age is None else length(max_age),
+    )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as systemd stops a service
     times: list[float] = []
     try:
         with (
-            RecordingHost(session.host, out) as host,
+            RecordingHost(session.host, out, limits, append=append) as host,
             contextlib.suppress(KeyboardInterrupt),
             _tracing(session, host) if with_trace else contextlib.nullcontext() as tracer,
         ):

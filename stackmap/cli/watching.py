@@ -17,6 +17,7 @@ from stackmap.find import find_all
 from stackmap.host.live import LiveHost
 from stackmap.host.recent import RecentFiles
 from stackmap.host.recording import RecordingHost
+from stackmap.host.retention import Limits
 from stackmap.measurement.follow import LiveIntervals
 from stackmap.render.text import safe
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from stackmap.document.top.state import Request
     from stackmap.model.topology import Topology
 
-KEPT = 300.0  # seconds that W writes
-SEGMENT = 60.0  # seconds, the steps in which older ones are dropped
+LIMITS = Limits(
+    age=300.0, segment=60.0
+)  # seconds: what W writes, and the steps in which older samples go
 LEAST = 0.1  # seconds of an interval
 
 
@@ -44,9 +46,9 @@ class _NewInterval(Exception):
 def on_machine(session: Session, terminal: Terminal, names: Sequence[str], seconds: float) -> None:
     """Show this machine until the user quits."""
     _check_interval(seconds)
-    memory = RecentFiles(KEPT)
+    memory = RecentFiles()
     keys = _Keys(terminal, memory)
-    with RecordingHost(LiveHost(keys.wait), memory, SEGMENT) as host:
+    with RecordingHost(LiveHost(keys.wait), memory, LIMITS) as host:
         source = LiveIntervals(host)
         check_names(session, source.topology, names)
         watcher = keys.watcher = Watcher(terminal, host, names, live=True)

@@ -15,6 +15,7 @@ MAX_LINKS = 40  # symbolic links in one path, as in the kernel
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READABLE = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ROOT = 0
 
 
@@ -24,6 +25,7 @@ class Directory:
     def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
         self._descriptor = descriptor
+        self._lock: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -32,8 +34,34 @@ class Directory:
         self.close()
 
     def close(self) -> None:
-        """Close the descriptor."""
+        """Close the descriptor, and give up the lock."""
         os.close(self._descriptor)
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def lock(self) -> bool:
+        """Lock the directory until it is closed; return False if another process has locked it."""
+        import fcntl  # only a recording pays for it
+
+        self._lock = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._descriptor)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            return True
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in *folder* below this one, [] if it does not exist."""
+        try:
+            place = os.open(folder.lstrip("/"), _READABLE, dir_fd=self._descriptor)
+        except FileNotFoundError:
+            return []
+        try:
+            return os.listdir(place)
+        finally:
+            os.close(place)
 
     def status(self, name: str) -> os.stat_result | None:
         """Return the status of *name* itself, also of a link; None if it does not exist."""

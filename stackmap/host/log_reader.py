@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 from math import inf
 
+from stackmap.errors import SourceMissing
 from stackmap.host import log
 from stackmap.host.file_tree import FileTree
 from stackmap.host.log import FOLDER, Ending, Lines, Refusal
 from stackmap.host.timeline import (
     SKIPPED,
+    WHOLE_RECORDING,
     FrameSchedule,
     FrameTime,
     TimeWindow,
@@ -40,7 +42,8 @@ class LogReader:
         self._answers: dict[str, Lines | Refusal] = {}
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
-        self._damaged: set[int] = set()
+        self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
+        self._has_begun = False
 
     def span(self) -> tuple[float, float] | None:
         """Return the first instant, from a segment's name, and the last, from the last segment."""
@@ -70,7 +73,7 @@ class LogReader:
 
     def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
         """Move through the window, segment by segment."""
-        self._answers, self._transient = {}, {}
+        self._answers, self._transient, self._has_begun = {}, {}, True
         pace = FrameSchedule(window)
         place = self._segment_at(pace.due)
         passed = 0
@@ -116,7 +119,11 @@ class LogReader:
         yield waiting
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - questions are known by their words
-        """Return the newest logged answer."""
+        """Return the newest logged answer; before any frame, that of the first one if others were removed before it."""
+        if not self._has_begun:
+            self._has_begun = True
+            if (self._count(0) or (0, 0))[0] > 0:
+                next(self.frames(WHOLE_RECORDING), None)
         now = self._answers.get(question)
         return "\n".join(now) if isinstance(now, list) else now
 
@@ -160,7 +167,11 @@ class LogReader:
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""
         last = self._starts[place]
-        frames = log.Frames(self._tree.read(self._names[place]))
+        try:
+            frames = log.Frames(self._tree.read(self._names[place]))
+        except SourceMissing:
+            self._damaged.add(place)
+            return
         for last, entries in frames:
             yield last, entries
         newest = place == len(self._names) - 1  # a crash may have cut it off

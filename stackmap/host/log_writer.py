@@ -24,10 +24,16 @@ class SegmentWriter:
 
     def __init__(self, file: int, path: str, start: float) -> None:
         self.start = start
+        self.name = path.rpartition("/")[2]
         self._file = file
         self._path = path
         self._packing = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP)
         self._size = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes written so far."""
+        return self._size
 
     @property
     def is_empty(self) -> bool:

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 
 from stackmap.errors import CaptureError
 from stackmap.host.directory import make_directory
-from stackmap.host.log import FOLDER, segment_start
 from stackmap.host.manifest import MANIFEST, UNFINISHED
 
 
 class RecentFiles:
-    """
-    The files of a recording in memory, in place of a ``Directory``.
-
-    A segment is dropped once the one after it began more than *seconds* before the newest one.
-    """
+    """The files of a recording in memory, in place of a ``Directory``."""
 
     path = "memory"
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
         self._segments: dict[str, int] = {}  # the descriptor of each one's memory, by its path
 
     def create(self, name: str) -> int:
-        """Return the descriptor of a new segment, which its writer closes; old segments are dropped."""
+        """Return the descriptor of a new segment, which its writer closes."""
         descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
         self._segments[name] = descriptor
-        starts = [(_start(path), path) for path in self._segments]
-        latest = starts[-1][0]
-        for (_, path), (start, _) in pairwise(starts):
-            if start < latest - self._seconds:
-                os.close(self._segments.pop(path))
         return os.dup(descriptor)
+
+    def names(self, folder: str) -> list[str]:  # noqa: ARG002 - as of a Directory
+        """Return []: no recording is continued in memory."""
+        return []
+
+    def status(self, name: str) -> None:
+        """Return None: the memory of a file is not measured."""
 
     def write(self, name: str, content: bytes) -> None:
         """Keep *content* as the file *name*."""
@@ -87,7 +82,3 @@ class RecentFiles:
             except OSError as error:
                 directory.discard()
                 raise CaptureError(f"{path}: {error.strerror}") from error
-
-
-def _start(path: str) -> float:
-    return segment_start(path.removeprefix(f"{FOLDER}/")) or 0.0

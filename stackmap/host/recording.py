@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from stackmap.errors import CaptureError, SourceError
+from stackmap.errors import CaptureError, OutputRefused, SourceError
 from stackmap.host import Answer, Host, log
 from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
 from stackmap.host.capture_paths import encoded
-from stackmap.host.directory import Directory, make_directory
+from stackmap.host.continuation import complete_last_segment
+from stackmap.host.directory import Directory, make_directory, open_directory
 from stackmap.host.file_tree import FIRST_ANSWERS
 from stackmap.host.log import Lines, Refusal
 from stackmap.host.log_writer import SegmentWriter
@@ -30,6 +31,8 @@ from stackmap.host.recorder import (
     as_json,
     refusal_of,
 )
+from stackmap.host.retention import NO_LIMITS, Limits, Retention
+from stackmap.host.timeline import SKIPPED
 
 if TYPE_CHECKING:
     from stackmap.host.recent import RecentFiles
@@ -41,21 +44,24 @@ class RecordingHost(InterceptingHost):
     """
     Pass each question on to *host* and record the answer under *directory*.
 
-    *directory*: the path of a new one, or one that is open. *segment_seconds*: the length of a
-    segment of the log. Answers before the first tick go into one archive; with that tick the directory is a valid
+    *directory*: the path of a new one, or one that is open. Answers before the first tick go into one archive; with that tick the directory is a valid
     capture. Later answers go to the log, one write per tick. Leaving the context ends the
     recording. ``CaptureError`` if writing fails: what was written before stays a valid capture.
+
+    With *append*, *directory* may be a recording already: all answers go to new segments of its
+    log. Segments beyond *limits* are removed.
     """
 
     def __init__(
         self,
         host: Host,
         directory: str | RecentFiles,
-        segment_seconds: float = log.SEGMENT_SECONDS,
+        limits: Limits = NO_LIMITS,
+        *,
+        append: bool = False,
     ) -> None:
         super().__init__(host, self._record)
         self._path = directory if isinstance(directory, str) else directory.path
-        self._segment_seconds = segment_seconds
         self._first: dict[str, str | Refusal] = {}
         self._files: dict[str, bytes] = {}
         self._later: dict[str, Lines | Refusal] = {}
@@ -68,21 +74,23 @@ class RecordingHost(InterceptingHost):
         self._marks = 0
         self._is_outdated = False
         self.frames = 0
+        self._earlier: int | None = None  # frames of a recording that is continued
         self._directory: Directory | RecentFiles = (
-            self._begin() if isinstance(directory, str) else directory
+            self._begin(append=append) if isinstance(directory, str) else directory
         )
+        self._retention = Retention(self._directory, limits)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         failed = kind is not None and issubclass(kind, CaptureError)
-        if failed and not self.frames:
+        if failed and not self.frames and self._earlier is None:
             self._directory.discard()
         elif self._segment is not None and not failed:
             self._segment.end()
             self._require_directory()
-        elif kind is None:
+        elif kind is None and self._earlier is None:
             self._finish_first()
         self._directory.close()
 
@@ -121,7 +129,7 @@ class RecordingHost(InterceptingHost):
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:
         """Yield the host's instants; questions after one, until the next, belong to its frame."""
         for time in self._host.ticks(interval, count):
-            if self._time is None:
+            if self._time is None and self._earlier is None:
                 self._finish_first()
             self._time = time
             yield time
@@ -143,7 +151,7 @@ class RecordingHost(InterceptingHost):
         question, path, answer = kept
         if self._background:
             self._asked_meanwhile.add(question)
-        if self._time is None:
+        if self._time is None and self._earlier is None:
             if isinstance(answer, str) and path is not None:
                 self._files[path] = encoded(answer)
             self._first[question] = answer
@@ -155,18 +163,40 @@ class RecordingHost(InterceptingHost):
         self._later[question] = now
         self._entries.append(log.encode_entry(question, now, before))
 
-    def _begin(self) -> Directory:
-        """Create the directory, marked as unreadable so far."""
+    def _begin(self, *, append: bool) -> Directory:
+        """Create the directory, marked as unreadable so far, or continue the recording in it."""
         try:
-            directory = make_directory(self._path)
+            directory = (
+                make_directory(self._path) if not append else open_directory(self._path, make=True)
+            )
         except OSError as error:
             raise CaptureError(f"{self._path}: {error.strerror}; give a new directory") from error
+        if not directory.lock():
+            raise OutputRefused(
+                f"{self._path}: another stackmap records here; give a new directory"
+            )
         try:
-            directory.write(UNFINISHED, b"")
+            if directory.status(MANIFEST.lstrip("/")) is not None:
+                self._continue(directory)
+            elif append and not {UNFINISHED.lstrip("/"), FIRST_ANSWERS.lstrip("/")}.issuperset(
+                directory.names(".")
+            ):
+                raise OutputRefused(
+                    f"{self._path}: exists and is no recording; give a new directory"
+                )
+            else:
+                directory.write(UNFINISHED, b"")
         except OSError as error:
-            directory.discard()
+            if not append:
+                directory.discard()
             raise CaptureError(f"{self._path}: {error.strerror}") from error
         return directory
+
+    def _continue(self, directory: Directory) -> None:
+        """Continue the log: what happened since its last frame is unknown."""
+        self._earlier = self._marks = complete_last_segment(directory)
+        self.mark()
+        self._entries.append(log.encode_transient("uevents", SKIPPED))
 
     def _finish_first(self) -> None:
         """Write the manifest; from here on this is a capture."""
@@ -195,14 +225,15 @@ class RecordingHost(InterceptingHost):
         state = PENDING if self._background else OUTDATED if self._is_outdated else ""
         if state or BACKGROUND in self._later:
             self._record((BACKGROUND, None, state))
-        if self._segment is not None and time >= self._segment.start + self._segment_seconds:
-            self._segment.end()
+        if self._segment is not None and self._retention.is_full(self._segment, time):
+            self._retention.end(self._segment)
             self._segment = None
         if self._segment is None:
             self._segment = self._new_segment(log.segment_path(time), time)
             passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
             answers = [log.encode_entry(*each) for each in self._later.items()]
-            count = log.encode_transient(log.FRAME_COUNT, f"{self.frames} {self._marks}")
+            before = self.frames + (self._earlier or 0)
+            count = log.encode_transient(log.FRAME_COUNT, f"{before} {self._marks}")
             self._entries = [*answers, *passing, count]
         try:
             self._segment.append(log.encode_frame(time, self._entries))
@@ -213,6 +244,8 @@ class RecordingHost(InterceptingHost):
             raise
         self._entries = []
         self.frames += 1
+        with self._errors(log.FOLDER):
+            self._retention.trim(self._segment, time)
 
     def _new_segment(self, path: str, start: float) -> SegmentWriter:
         with self._errors(path):

@@ -55,7 +55,7 @@ WHOLE: Mapping[str, Whole] = {
     "growth": large.growth,
 }
 # Parts that take too long for each campaign: they run if they are named.
-LONG: Mapping[str, Whole] = {"steady": steady.steady}
+LONG: Mapping[str, Whole] = {"steady": steady.steady, "trimmed": steady.trimmed}
 KILLS = "kills"
 ONCE = 300.0  # seconds that the parts of ``WHOLE`` and the kills take together
 
