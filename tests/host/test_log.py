@@ -20,6 +20,7 @@ from stackmap.host import log
 from stackmap.host.capture import CapturedHost
 from stackmap.host.log import Refusal
 from stackmap.host.recording import RecordingHost
+from stackmap.host.retention import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
@@ -137,11 +138,8 @@ def test_across_what_is_left_out_every_device_is_looked_at(tmp_path):
     steps = [nothing] * 12
     steps[6] = replace_quickly
     path = tmp_path / "c"
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        RecordingHost(with_volume(steps, listens=True), str(path)) as host,
-    ):
-        patch.setattr(log, "SEGMENT_SECONDS", 4.0)
+    limits = Limits(segment=4.0)
+    with RecordingHost(with_volume(steps, listens=True), str(path), limits) as host:
         watched(host, 11)
     second = sorted((path / "log").iterdir())[1]
     second.write_bytes(halved(second.read_bytes()))
