@@ -160,6 +160,12 @@ class Terminal:
 
     def _end(self) -> None:
         with contextlib.suppress(curses.error):  # the terminal may be gone
+            if not curses.tigetstr(
+                "rmcup"
+            ):  # without a second screen, the shell goes on in the last line
+                self._window.move(self.size[1] - 1, 0)
+                self._window.clrtoeol()
+                self._window.refresh()
             curses.endwin()
 
     def _print_held(self) -> None:

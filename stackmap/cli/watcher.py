@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +27,7 @@ from stackmap.document.top.state import (
 )
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
+from stackmap.model.load import IDLE
 from stackmap.render.top import Line, Look, Span, TimeLine, pane_lines, screen
 from stackmap.sources import cgroup, limits
 from stackmap.sources.cgroup_names import owner
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 JUDGED = 10  # intervals that are judged together, as explain does
-SHARE = 0.01  # of the time that judging may take of a processor, and
-SHARE_SHOWN = 0.05  # while findings are shown
+SHARE = 0.005  # of the time that judging may take of a processor, and
+SHARE_SHOWN = 0.02  # while findings are shown
 MAX_EVENTS = 500
 LIMITS_EVERY = 10.0  # seconds
 MEASURING = "stackmap top: measuring the first interval; q quits"
@@ -210,14 +212,26 @@ class Watcher:
         if begin - self._limits_read >= LIMITS_EVERY and self._live:
             self._limits, self._limits_read = tuple(limits.read(self._host, scope.topology)), begin
         raw, right = zip(*self._series, strict=True)
-        whole = corrected(scope.topology, next(average(raw))) if len(raw) > 1 else right[0]
+        whole = corrected(scope.topology, _average(raw)) if len(raw) > 1 else right[0]
         series = right if len(right) > 1 else ()
         context = Context(scope.topology, whole, series, None, whole.corrections, self._limits)
         self._lasting.judge(findings(context, scope.part), self._unjudged)
         self._unjudged, self._judged_at, self._cost = 0, begin, time.thread_time() - cpu
 
 
-def _without(interval: Interval, names: set[str]) -> Interval:
+def _average(intervals: Sequence[Interval]) -> Interval:
+    """Return the average; devices that were idle throughout are not added up, for there may be thousands."""
+    known = set.intersection(*(set(each.loads) for each in intervals))
+    idle = dict.fromkeys(known, IDLE)
+    for each in intervals:
+        for name, load in each.loads.items():
+            if load is not IDLE:
+                idle.pop(name, None)
+    whole = next(average(_without(each, idle.keys()) for each in intervals))
+    return replace(whole, loads={**idle, **whole.loads})
+
+
+def _without(interval: Interval, names: AbstractSet[str]) -> Interval:
     if not names & interval.loads.keys():
         return interval
     return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})

@@ -87,7 +87,8 @@ class RecordedIntervals:
         if target is not None:
             return self._until(target)
         # The stream was opened at this interval: the one before it ends at this one's begin.
-        return self._until(now - self._spacing) if now - self._spacing > self.span[0] else iter(())
+        earlier = now - self._spacing
+        return iter(()) if earlier < self.span[0] + self._spacing / 2 else self._until(earlier)
 
     def at(self, text: str) -> Iterator[TopologyInterval]:
         """Yield the intervals up to the one that has the time *text*; ``UsageError`` if that is no time."""

@@ -75,14 +75,14 @@ def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
     """Return the lines of the screen, at most ``look.height``, none wider than ``look.width``."""
     if state.pane:
         body = pane_lines(moment, state, rows, look)[state.scroll :]
-        middle: list[Line] = [[], *([Span(text)] for text in body[: look.page])]
+        middle: list[Line] = [[], *(_fitted([Span(text)], look) for text in body[: look.page])]
     else:
         middle = _table(moment, state, rows, look)
-    lines = [*_header(moment, state, look), *middle]
+    lines = [_fitted(line, look) for line in _header(moment, state, look)] + middle
     lines += [[] for _ in range(HEADER + look.page - len(lines))]
     lines += _timeline(look.timeline, look) if look.timeline else []
-    lines.append(_footer(state, look))
-    return [_fitted(line, look) for line in lines[-look.height :]]
+    lines.append(_fitted(_footer(state, look), look))
+    return lines[-look.height :]
 
 
 def pane_lines(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[str]:
@@ -168,7 +168,9 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
             f"nothing matches {state.filter!r}" if state.filter else NOTHING[VIEWS[state.view]]
         )
         lines.append([Span(nothing)])
-    return lines
+        return [_fitted(line, look) for line in lines]
+    # Below the smallest size, the columns that cannot be left out do not fit.
+    return lines if look.width >= SMALLEST[0] else [_fitted(line, look) for line in lines]
 
 
 NOTHING = {
@@ -216,7 +218,8 @@ def _aligned(text: str, room: int, column: Column, look: Look) -> str:
     text = _plain(text, look)
     if column.words != SENTENCE:
         text = shortened(text, room)
-    return padded_to(room, text, right=not column.words)
+    text = padded_to(room, text, right=not column.words)
+    return text.translate(ASCII) if look.ascii else text  # it may have been cut
 
 
 def _plain(text: str, look: Look) -> str:
@@ -259,7 +262,11 @@ def _bar(shares: Shares, room: int, look: Look) -> str:
         end += share
         bar += glyphs[min(place, len(glyphs) - 1)] * (round(end * long) - len(bar))
     names = ", ".join(f"{share:.0%} {name}" for name, share in shares.parts[:3])
-    return bar.ljust(long) + " " + padded_to(room - long - 1, _plain(names, look), right=False)
+    return (
+        bar.ljust(long)
+        + " "
+        + _plain(padded_to(room - long - 1, _plain(names, look), right=False), look)
+    )
 
 
 def _timeline(timeline: TimeLine, look: Look) -> list[Line]:

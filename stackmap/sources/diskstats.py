@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import compress, starmap
 from operator import ne
 
@@ -27,6 +28,7 @@ BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
 SHORT = 7  # partitions before 2.6.25: reads, sectors read, writes, sectors written
 
 COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
+MAX_IDLE = 1 << 13  # lines that are remembered: most stay the same from sample to sample
 MAX_QUOTED = 200  # characters of a line in a message
 NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
 # The parsed lines of the newest interval's end: they begin the next one.
@@ -185,6 +187,7 @@ def _parsed(
     _newest.update(later)
 
 
+@lru_cache(maxsize=MAX_IDLE)
 def _idle(line: str) -> tuple[str, Load]:
     """Return a device's name and its load over an interval in which its line did not change."""
     words = line.split()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.blame import Blame, blame
@@ -17,8 +17,11 @@ from stackmap.analysis.totals import summed_devices
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load, total_of
+from stackmap.model.load import IDLE, Flow, Load, total_of
 from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:
+    from stackmap.document.top.rows import Row
 
 
 class Event(NamedTuple):
@@ -53,7 +56,9 @@ class Scope:
         self.names = frozenset(loads)
         self.part = part = topology.select(chosen) if chosen else topology
         self.tops = list(chosen) or counted_tops(topology, loads)
-        self.summed_tops, self.disks = summed_devices(part, loads)
+        tops, self.disks = summed_devices(part, loads)
+        self.summed_tops, self.summed_disks = frozenset(tops), frozenset(self.disks)
+        self.rows: dict[tuple[str, bool], Row] = {}  # of the stacks, unfolded and folded
         self._suspects = frozenset(
             device.name
             for device in topology
@@ -112,11 +117,12 @@ class Moment:
     @cached_property
     def totals(self) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
         """Requests and bytes per second at the tops, then at the disks."""
-        return self._total(self.scope.summed_tops), self._total(self.scope.disks)
+        busy = [(n, load.total) for n, load in self.interval.loads.items() if load is not IDLE]
+        return _total(busy, self.scope.summed_tops), _total(busy, self.scope.summed_disks)
 
-    def _total(self, names: Sequence[str]) -> tuple[float | None, float | None]:
-        loads = self.interval.loads
-        flows = [
-            load.total for name in names if (load := loads.get(name)) not in (None, IDLE) and load
-        ]
-        return total_of(flow.ios for flow in flows), total_of(flow.bytes for flow in flows)
+
+def _total(
+    busy: Sequence[tuple[str, Flow]], names: Container[str]
+) -> tuple[float | None, float | None]:
+    flows = [flow for name, flow in busy if name in names]
+    return total_of(flow.ios for flow in flows), total_of(flow.bytes for flow in flows)

@@ -25,7 +25,8 @@ class Row(NamedTuple):
 
     ``name``: untrusted. ``device``: the kernel name of what it is about, "" for none. ``stack``:
     the row that folds it, "" for none; ``layer``: its index in that stack.
-    ``about``: a finding, an event, a user or a control group. ``command``: shows it alone.
+    ``about``: a finding, an event, a user or a control group. ``shows`` is the command that
+    shows it alone, by its ``title``.
     """
 
     key: str
@@ -35,7 +36,15 @@ class Row(NamedTuple):
     layer: int | None = None
     about: Finding | Event | Use | GroupLoad | None = None
     folded: bool = False
-    command: str = ""
+    shows: str = "iostat -l"
+    title: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command line that shows it alone."""
+        name = operand(self.title) if self.title else ()
+        interval = () if self.shows in ("explain", "tree") else ("1",)
+        return quoted(("stackmap", *self.shows.split(), *name, *interval))
 
     @property
     def depth(self) -> int:
@@ -103,20 +112,28 @@ def _volumes(moment: Moment, state: State) -> list[Row]:
         top = todo.pop()
         if top in rows:
             continue
-        for row in _stack_rows(moment, state, top):
-            rows[row.key] = row
-        if not rows[top].folded and not moment.load(top).idle:  # what it shares follows it
+        rows[top] = _top_row(moment, top, is_folded(moment, state, top))
+        if rows[top].folded:
+            continue
+        rows.update((row.key, row) for row in _layer_rows(moment, top))
+        if not moment.load(top).idle:  # what it shares follows it
             todo += [shared.name for shared in reversed(moment.stack(top).shared)]
     return list(rows.values())
 
 
-def _stack_rows(moment: Moment, state: State, top: str) -> Iterator[Row]:
-    device, folded = moment.topology[top], is_folded(moment, state, top)
-    command = _command("iostat", "-l", device.title, "1")
-    yield Row(top, device.title, top, top, folded=folded, command=command)
-    for place, figures in enumerate(() if folded else moment.stack(top).layers[1:], 1):
+def _top_row(moment: Moment, top: str, folded: bool) -> Row:
+    known = moment.scope.rows
+    if (top, folded) not in known:
+        title = moment.topology[top].title
+        known[top, folded] = Row(top, title, top, top, folded=folded, title=title)
+    return known[top, folded]
+
+
+def _layer_rows(moment: Moment, top: str) -> Iterator[Row]:
+    title = moment.topology[top].title
+    for place, figures in enumerate(moment.stack(top).layers[1:], 1):
         name = counted(len(figures.layer.devices), figures.layer.word)
-        yield Row(f"{top} {place}", name, "", top, place, command=command)
+        yield Row(f"{top} {place}", name, "", top, place, title=title)
 
 
 def _disks(moment: Moment, state: State) -> list[Row]:
@@ -124,7 +141,7 @@ def _disks(moment: Moment, state: State) -> list[Row]:
     names = wanted if SORTS[state.sort] == "cost" else _sorted(moment, state, wanted)
     topology = moment.topology
     return [
-        Row(name, topology[name].title, name, command=_command("blame", topology[name].title, "1"))
+        Row(name, topology[name].title, name, shows="blame", title=topology[name].title)
         for name in names
     ]
 
@@ -133,12 +150,12 @@ def _services(moment: Moment, state: State) -> list[Row]:
     topology = moment.topology
     users = [
         Row(f"{use.kind} {use.name} {name}", use.name, name, about=use,
-            command=_command("iostat", "-l", topology[name].title, "1"))
+            title=topology[name].title)
         for name, use in moment.scope.users
     ]  # fmt: skip
     groups = [
         Row(f"group {each.name} {each.device}", each.name, each.device, about=each,
-            command=_command("blame", topology[each.device].title, "1"))
+            shows="blame", title=topology[each.device].title)
         for each in moment.groups or ()
         if each.device in topology
     ]  # fmt: skip
@@ -158,14 +175,14 @@ def service_figure(moment: Moment, state: State, row: Row) -> float | None:
 def _findings(moment: Moment, state: State) -> list[Row]:
     rows = (
         Row(f"{each.rule.id} {each.device}", finding_text(moment.topology, each), each.device,
-            about=each, command=quoted(("stackmap", "explain", *_title(moment, each))))
+            about=each, shows="explain", title=_title(moment, each))
         for each in moment.findings
     )  # fmt: skip
     return [row for row in rows if _has(state.filter, row.name)]
 
 
-def _title(moment: Moment, finding: Finding) -> tuple[str, ...]:
-    return operand(moment.topology[finding.device].title) if finding.device else ()
+def _title(moment: Moment, finding: Finding) -> str:
+    return moment.topology[finding.device].title if finding.device else ""
 
 
 def finding_text(topology: Topology, finding: Finding) -> str:
@@ -179,7 +196,7 @@ def _events(moment: Moment, state: State) -> list[Row]:
             f"{place}",
             f"{(instant(each.time) or '-')}  {each.text}",
             about=each,
-            command="stackmap tree",
+            shows="tree",
         )
         for place, each in reversed([*enumerate(moment.events)])
     )
@@ -188,12 +205,6 @@ def _events(moment: Moment, state: State) -> list[Row]:
 
 def _has(words: str, *texts: str) -> bool:
     return any(words.lower() in text.lower() for text in texts)
-
-
-def _command(*words: str) -> str:
-    """Return the command line of *words*, the last but one of which is a name."""
-    *before, name, interval = words
-    return quoted(("stackmap", *before, *operand(name), interval))
 
 
 ROWS: dict[str, Callable[[Moment, State], list[Row]]] = {
