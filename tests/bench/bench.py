@@ -19,6 +19,7 @@ import guest
 import logs
 import many
 import recording
+import watching
 from measure import Command, Cost, compare
 from tabulate import tabulate
 
@@ -116,6 +117,7 @@ STREAMS = [
 OTHERS = {
     "tree of many devices": many.costs,
     "cost of recording": recording.costs,
+    "interval of top": watching.costs,
     "window of a day": recording.windows,
 }
 

@@ -9,10 +9,12 @@ kernel takes to answer it is in the figures, nor what writing down 50 attributes
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -58,26 +60,36 @@ def costs() -> bool:
 
 def show_and_measure() -> bool:
     """In a namespace of our own: mount the devices, and look at them."""
-    with TemporaryDirectory() as directory:
-        place = Path(directory)
-        _draw(place)
-        for what, where in (
-            ("block", "/sys/block"),
-            ("numbers", "/sys/dev/block"),
-            ("partitions", "/proc/partitions"),
-            ("mapper", "/dev/mapper"),
-            ("dmsetup", which("dmsetup") or ""),
-        ):
-            subprocess.run(["mount", "--bind", place / what, where], check=True)
+    with TemporaryDirectory() as directory, mounted(Path(directory), DEVICES):
         return _judge()
 
 
-def _draw(place: Path) -> None:
+@contextlib.contextmanager
+def mounted(place: Path, devices: int) -> Iterator[Path]:
+    """In a namespace of our own: mount so many mapped devices, drawn in *place*."""
+    _draw(place, devices)
+    wheres = {
+        "block": "/sys/block",
+        "numbers": "/sys/dev/block",
+        "partitions": "/proc/partitions",
+        "mapper": "/dev/mapper",
+        "dmsetup": which("dmsetup") or "",
+    }
+    for what, where in wheres.items():
+        subprocess.run(["mount", "--bind", place / what, where], check=True)
+    try:
+        yield place
+    finally:
+        for where in reversed(wheres.values()):
+            subprocess.run(["umount", where], check=True)
+
+
+def _draw(place: Path, devices: int) -> None:
     for folder in ("block", "numbers", "mapper"):
         (place / folder).mkdir()
-    _device(place, "sda", "8:0", DEVICES * SECTORS)
+    _device(place, "sda", "8:0", devices * SECTORS)
     os.mknod(place / "mapper" / "control", stat.S_IFCHR | 0o600, os.makedev(10, 236))
-    for number in range(DEVICES):
+    for number in range(devices):
         name = f"dm-{number}"
         _device(place, name, f"254:{number}", SECTORS)
         (place / "block" / name / "dm").mkdir()
@@ -85,7 +97,7 @@ def _draw(place: Path) -> None:
         (place / "block" / name / "slaves" / "sda").symlink_to("../../sda")
         (place / "block" / "sda" / "holders" / name).symlink_to(f"../../{name}")
         os.mknod(place / "mapper" / f"many{number}", stat.S_IFBLK | 0o600, os.makedev(254, number))
-    _answers(place)
+    _answers(place, devices)
 
 
 def _device(place: Path, name: str, number: str, sectors: int) -> None:
@@ -96,11 +108,11 @@ def _device(place: Path, name: str, number: str, sectors: int) -> None:
     (place / "numbers" / number).symlink_to(f"../../block/{name}")
 
 
-def _answers(place: Path) -> None:
+def _answers(place: Path, devices: int) -> None:
     """Write down what is asked of all devices at once."""
-    numbers = range(DEVICES)
+    numbers = range(devices)
     lines = {
-        "partitions": ["major minor  #blocks  name", "", f"8 0 {DEVICES * SECTORS // 2} sda",
+        "partitions": ["major minor  #blocks  name", "", f"8 0 {devices * SECTORS // 2} sda",
                        *(f"254 {n} {SECTORS // 2} dm-{n}" for n in numbers)],
         "dmsetup-table": [f"many{n}: 0 {SECTORS} linear 8:0 {n * SECTORS}" for n in numbers],
         "dmsetup-info": [f"many{n}|254|{n}|L--w|LAB-{n}" for n in numbers],

@@ -1,0 +1,264 @@
+"""What keys do to the state of ``top``, what it remembers, and how it moves through a recording."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from stackmap.analysis.findings.disk import sick_disk
+from stackmap.analysis.findings.rule import Finding, Severity, observe
+from stackmap.analysis.lasting_findings import LastingFindings
+from stackmap.analysis.recent_load import COLUMNS, RecentLoad
+from stackmap.cli.playing import Player
+from stackmap.cli.watcher import Watcher
+from stackmap.document.top.rows import Row
+from stackmap.document.top.state import Request, Screen, State, pressed, scrolled
+from stackmap.errors import CaptureError, OutputRefused
+from stackmap.host.capture import CapturedHost
+from stackmap.host.recent import RecentFiles
+from stackmap.host.recording import RecordingHost
+from stackmap.measurement.capture_part import CapturePart
+from stackmap.measurement.follow import LiveIntervals, RecordedIntervals
+from stackmap.measurement.machines import CaptureSource
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE, Flow, Load
+from tests.watched import SAMPLES, PaperDisplay, watch
+
+VGHDD = SAMPLES / "vghdd"
+ROWS = [Row(f"row {n}", f"row {n}", stack=f"row {n}") for n in range(100)]
+LIVE = Screen(ROWS, 10)
+RECORDED = Screen(ROWS, 10, recorded=True)
+
+
+def after(*keys, screen=LIVE, state=None):
+    """Return the state and the last request after *keys*."""
+    state, request = state or State(), None
+    for key in keys:
+        state, request = pressed(state, key, screen)
+        state = scrolled(state, screen.rows, screen.page)
+    return state, request
+
+
+@pytest.mark.parametrize(
+    ("keys", "row", "offset"),
+    [
+        (["down"], 1, 0), (["up"], 0, 0), (["j"] * 12, 12, 3), (["j"] * 12 + ["k"] * 12, 0, 0),
+        (["pgdn"], 10, 1), (["end"], 99, 90), (["end", "pgup"], 89, 89), (["end", "home"], 0, 0),
+        (["end", "down"], 99, 90), (["n"], 1, 0), (["end", "n"], 0, 0),
+    ],
+)  # fmt: skip
+def test_the_cursor_stays_on_the_screen(keys, row, offset):
+    state, _ = after(*keys)
+    assert (state.cursor, state.offset) == (f"row {row}", offset)
+
+
+def test_a_row_that_goes_takes_no_one_with_it():
+    """The cursor is on a row, not on a place: rows that come above do not move it; if it goes, the first has it."""
+    state, _ = after("down", "down")
+    came = [Row("new", "new"), *ROWS]
+    assert scrolled(state, came, 10).cursor == "row 2"
+    assert scrolled(state, came[:2], 10).cursor == "new"
+    assert scrolled(state, [], 10).cursor == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "request_", "screen"),
+    [
+        (["q"], Request("quit"), LIVE), (["ctrl-c"], Request("quit"), LIVE),
+        (["i", *"2.5", "enter"], Request("interval", "2.5"), LIVE),
+        (["i", "enter"], None, LIVE), (["i", *"25", "backspace", "enter"], Request("interval", "2"), LIVE),
+        (["W", *"out", "enter"], Request("write", "out"), LIVE), (["W", *"out", "esc"], None, LIVE),
+        (["t"], None, LIVE), (["B"], None, LIVE), (["."], None, LIVE), (["i"], None, RECORDED),
+        (["t"], Request("step", "1"), RECORDED), (["T"], Request("step", "-1"), RECORDED),
+        (["B", *"-1h", "enter"], Request("jump", "-1h"), RECORDED), (["."], Request("play"), RECORDED),
+        (["?", "q"], None, LIVE), (["/", *"q", "enter"], None, LIVE), (["\x00"], None, LIVE), ([""], None, LIVE),
+    ],
+)  # fmt: skip
+def test_requests(keys, request_, screen):
+    """A key asks for something only where that is possible; a prompt takes the keys."""
+    assert after(*keys, screen=screen)[1] == request_
+
+
+def test_choices():
+    """Views, directions, orders, folds, filters and pauses are the user's until changed."""
+    state, _ = after("2", "w", "s", "s", "z", " ", "/", *"vm x", "enter")
+    wanted = State(view=1, direction="write", sort=2, paused=True, filter="vm x",
+                   toggled=frozenset({"row 0"}))  # fmt: skip
+    assert replace(state, cursor="", message="") == wanted
+    state, _ = after(*"sss", "z", "b", " ", "/", "enter", "1", state=state)
+    assert replace(state, message="", cursor="") == State(toggled=state.toggled)
+    assert after("y")[0].message == "stackmap iostat -l 1"
+    assert after("?", "pgdn", screen=Screen(ROWS, 10, 25))[0].scroll == 10
+    assert after("?", "end", screen=Screen(ROWS, 10, 25))[0].scroll == 15
+
+
+def finding(device="sda", severity=Severity.WARNING):
+    return Finding(sick_disk, observe(device, severity=severity))
+
+
+def test_a_finding_appears_after_three_intervals_and_stays_ten():
+    lasting = LastingFindings()
+    seen = []
+    for found in [1, 1, 0, 1, 1, 1, *[0] * 12]:
+        lasting.judge([finding()] * found)
+        seen.append(len(lasting.shown))
+    assert seen == [0, 0, 0, 0, 0, 1, *[1] * 10, 0, 0]
+
+
+def test_findings_that_were_judged_together_count_as_many():
+    """The worst first; a device that went away takes its findings along."""
+    lasting = LastingFindings()
+    lasting.judge([finding("sdb"), finding("sda", Severity.CRITICAL)], 5)
+    assert [each.device for each in lasting.shown] == ["sda", "sdb"]
+    lasting.forget(["sda"])
+    assert [each.device for each in lasting.shown] == ["sdb"]
+    lasting.judge([], 10)
+    assert lasting.shown
+    lasting.judge([], 1)
+    assert not lasting.shown
+
+
+def load(reads, wait=1.0):
+    flow = Flow(reads, 0.0, reads * 4096, reads * wait)
+    return Load(flow, Flow(0.0, 0.0, 0.0, 0.0), IDLE.discard, IDLE.flush, aqu=0.0)
+
+
+def test_recent_load_is_the_mean_of_five_seconds():
+    """Two minutes in 24 columns: rates by time, awaits by requests; unknown is not 0."""
+    recent = RecentLoad()
+    for second in range(1, 301):
+        loads = {"sda": load(second), "idle": IDLE, "unknown": Load()}
+        recent.add(Interval(loads, time=1000.0 + second, seconds=1.0))
+    values = recent.values("sda", "iops", "read")
+    assert len(values) == COLUMNS
+    # The newest column began at 1300 and has one second; the one before has 1295 to 1299.
+    assert values[-2:] == [pytest.approx((295 + 296 + 297 + 298 + 299) / 5), pytest.approx(300)]
+    assert recent.values("sda", "await", "total")[-1] == pytest.approx(1.0)
+    assert recent.values("sda", "bytes", "total")[-1] == pytest.approx(300 * 4096)
+    assert recent.values("idle", "iops", "read")[-1] == 0.0
+    assert recent.values("idle", "await", "read")[-1] is None
+    assert recent.values("unknown", "iops", "read")[-1] is None
+    assert recent.values("nowhere", "iops", "read")[-1] is None
+    recent.forget({"sda"})
+    assert recent.values("sda", "iops", "read") == [None] * COLUMNS
+
+
+def test_long_intervals_have_a_column_each():
+    recent = RecentLoad()
+    for minute in range(30):
+        recent.add(Interval({"sda": load(minute)}, time=60.0 * minute, seconds=60.0))
+    assert recent.values("sda", "iops", "read") == [pytest.approx(n) for n in range(6, 30)]
+
+
+def player_of(capture, part=None):
+    host = CapturedHost(str(capture))
+    source = RecordedIntervals(host, part or CapturePart())
+    watcher = Watcher(PaperDisplay(), host, (), live=False)
+    player = Player(source, watcher, source.overview())
+    player.go(source.from_start())
+    return player
+
+
+def times(capture):
+    source = CaptureSource(CapturedHost(str(capture)))
+    return [interval.time for _, interval in source.intervals(1.0)]
+
+
+def test_a_recording_forwards_and_backwards():
+    """Each interval is found again from both sides, and its figures are the same."""
+    player, wanted = player_of(VGHDD), times(VGHDD)
+    seen = {}
+    for step in ["1"] * 6 + ["-1"] * 6 + ["1"] * 2:
+        shown = player.watcher.moment.interval
+        seen.setdefault(shown.time, shown.loads)
+        assert seen[shown.time] == shown.loads
+        player.serve(Request("step", step))
+    assert sorted(seen) == wanted
+    assert player.watcher.moment.interval.time == wanted[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("@0", 0), ("-0.5s", -1), ("-2.5s", -2), ("@1795257546.7", 1), ("2099-01-01", -1), ("+1s", 0)],
+)
+def test_a_jump_goes_to_the_interval_that_has_the_time(text, place):
+    player = player_of(VGHDD)
+    player.serve(Request("jump", text))
+    assert player.watcher.moment.interval.time == times(VGHDD)[place]
+
+
+def test_after_a_jump_the_minutes_before_are_known():
+    """The sparkline and the findings need what came before the interval."""
+    player = player_of(VGHDD)
+    player.serve(Request("jump", "-0.5s"))
+    moment = player.watcher.moment
+    assert len(moment.recent.values("sda", "iops", "total")) == 3
+    assert {each.rule.id for each in moment.findings} >= {"SM202"}
+
+
+def test_a_part_of_a_recording_stays_within_it():
+    wanted = times(VGHDD)
+    player = player_of(VGHDD, CapturePart(since=f"@{wanted[0]}", until=f"@{wanted[3] + 0.1}"))
+    assert player.watcher.moment.interval.time == wanted[1]
+    player.serve(Request("step", "-1"))
+    assert "no other interval" in player.watcher.state.message
+    for _ in range(5):
+        player.serve(Request("step", "1"))
+    assert player.watcher.moment.interval.time == wanted[3]
+    player.serve(Request("jump", "-100h"))
+    assert player.watcher.moment.interval.time == wanted[1]
+
+
+def test_a_pause_keeps_the_screen():
+    """Intervals are taken meanwhile; the newest is shown when it ends."""
+    watcher, _ = watch(VGHDD, count=1)
+    source = RecordedIntervals(CapturedHost(str(VGHDD)))
+    first = watcher.moment
+    list(source.from_start())
+    watcher.press("z")
+    watcher.take(*next(source.after()))
+    assert watcher.moment is first
+    watcher.press("z")
+    assert watcher.moment is not first
+
+
+def recorded_in_memory(files, count=None):
+    """Return the figures of LiveIntervals over a replayed machine that *files* recorded."""
+    host = RecordingHost(CapturedHost(str(VGHDD)), files, 3.0)
+    found = []
+    with host:
+        for each in LiveIntervals(host).intervals(1.0):
+            found.append(each[1])
+            if len(found) == count:
+                break
+        yield found
+
+
+def test_the_last_minutes_are_written_as_a_capture(tmp_path):
+    """From memory to a directory; what is read from it is what was seen, from the oldest segment kept."""
+    for kept, count in ((1e9, 5), (1.0, 2)):
+        files = RecentFiles(kept)
+        out = tmp_path / str(count)
+        before = len(os.listdir("/proc/self/fd"))
+        recorded = recorded_in_memory(files)
+        seen = next(recorded)
+        files.save(str(out))
+        recorded.close()
+        found = list(CaptureSource(CapturedHost(str(out))).intervals(1.0))
+        assert len(os.listdir("/proc/self/fd")) <= before
+        assert len(found) >= count
+        for (_, again), was in zip(reversed(found), reversed(seen), strict=False):
+            assert again.time == pytest.approx(was.time, abs=1e-5)
+            assert again.loads["sda"].total.ios == pytest.approx(
+                was.loads["sda"].total.ios, rel=1e-4
+            )
+        with pytest.raises(OutputRefused):
+            files.save(str(out))
+
+
+def test_nothing_is_written_before_the_first_sample(tmp_path):
+    with pytest.raises(CaptureError, match="nothing is recorded yet"):
+        RecentFiles(300.0).save(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
