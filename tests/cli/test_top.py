@@ -245,6 +245,8 @@ def test_the_last_minutes_are_written_as_a_capture(tmp_path):
         recorded = recorded_in_memory(files)
         seen = next(recorded)
         files.save(str(out))
+        with pytest.raises(OutputRefused):
+            files.save(str(out))
         recorded.close()
         found = list(CaptureSource(CapturedHost(str(out))).intervals(1.0))
         assert len(os.listdir("/proc/self/fd")) <= before
@@ -254,8 +256,6 @@ def test_the_last_minutes_are_written_as_a_capture(tmp_path):
             assert again.loads["sda"].total.ios == pytest.approx(
                 was.loads["sda"].total.ios, rel=1e-4
             )
-        with pytest.raises(OutputRefused):
-            files.save(str(out))
 
 
 def test_nothing_is_written_before_the_first_sample(tmp_path):
