@@ -74,7 +74,7 @@ def corrected(topology: Topology, interval: Interval) -> Interval:
 def layers(topology: Topology, interval: Interval, *names: str) -> list[StackFigures]:
     """Return the figures of each layer, for the stacks of *names*; by default for all stacks."""
     ledger = _ledger(topology, interval)
-    return with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops))
+    return list(with_shared(figures_of(ledger, find_all(topology, names) or ledger.tops)))
 
 
 def blame(topology: Topology, interval: Interval, name: str) -> list[Blame]:

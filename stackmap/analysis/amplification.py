@@ -15,7 +15,7 @@ request that completed or merged into another: what was sent from above.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -222,14 +222,14 @@ class StackFigures:
         return self.layers[0].share.total.ios == 0
 
 
-def with_shared(stacks: Iterable[StackFigures]) -> list[StackFigures]:
-    """Return *stacks*, each followed by those of the devices that it shares; each stack once."""
-    found = {
-        top.name: StackFigures(stack.ledger, top)
-        for stack in stacks
-        for top in (stack.top, *stack.shared)
-    }
-    return list(found.values())
+def with_shared(stacks: Iterable[StackFigures]) -> Iterator[StackFigures]:
+    """Yield *stacks*, each followed by those of the devices that it shares; each stack once."""
+    seen: set[str] = set()
+    for stack in stacks:
+        for top in (stack.top, *stack.shared):
+            if top.name not in seen:
+                seen.add(top.name)
+                yield StackFigures(stack.ledger, top)
 
 
 def figures_of(ledger: Ledger, tops: Iterable[str]) -> list[StackFigures]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from stackmap.analysis.amplification import StackFigures, figures_of, with_shared
 from stackmap.analysis.corrections import corrected
@@ -27,9 +26,7 @@ class LayerReport:
     ) -> None:
         self.interval = corrected(topology, measured)
         ledger = Ledger(topology, self.interval.loads, self.interval.seconds)
-        self._stacks = with_shared(
-            figures_of(ledger, chosen or ledger.busy_tops or ledger.tops[:1])
-        )
+        self._tops = figures_of(ledger, chosen or ledger.busy_tops or ledger.tops[:1])
         self._skip_idle = skip_idle
 
     @property
@@ -41,13 +38,12 @@ class LayerReport:
         """
         idle: list[StackFigures] = []
         found = False
-        for each in self._stacks:
-            stack = replace(each)
+        for stack in with_shared(self._tops):
             if self._skip_idle and stack.idle:
                 idle = idle or [stack]
-                continue
-            found = True
-            yield stack
+            else:
+                found = True
+                yield stack
             stack.ledger.forget(stack.top.name)
         if not found:
             yield from idle

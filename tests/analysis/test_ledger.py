@@ -1,5 +1,7 @@
 """The rows of the ledger, calculated by hand from primes: whose traffic, why, and how exactly it is known."""
 
+from itertools import pairwise
+
 import pytest
 
 from stackmap.analysis.amplification import figures_of
@@ -256,3 +258,23 @@ def test_copies_are_data_where_reads_and_writes_are_not_separate():
     loads |= {name: Load(whole=did(50 / 4, 4096)) for name in (*members, *DISKS)}
 
     assert set(disk_bytes(Ledger(tree, loads), "r")) <= {Cause.DATA, Cause.BITMAP}
+
+
+def test_a_deep_stack_keeps_few_divisions():
+    """Levels of two devices, each on both of the level below: a level is exact, and few divisions are kept."""
+    levels = [["top"], *([f"l{n}", f"r{n}"] for n in range(30))]
+    edges = [
+        Edge(above, below, Role.DATA, length=1 << 20)
+        for upper, lower in pairwise(levels)
+        for above in upper
+        for below in lower
+    ]
+    names = [name for level in levels for name in level]
+    loads = {name: moved(did(40 if name == "top" else 20, 512)) for name in names}
+    ledger = Ledger(topology((list(map(passing, names)), edges)), loads)
+    shares = ledger.shares("top")
+
+    assert max(len(share.divisions) for share in shares.values()) <= 3
+    assert shares["l29"].read.is_range
+    assert not ledger.share("top", levels[-1]).read.is_range
+    assert ledger.share("top", levels[-1]).read.arrivals == pytest.approx(40)

@@ -29,8 +29,30 @@ class Part(NamedTuple):
 
 UNKNOWN_PART = Part()
 
-# Returns the parts by device below of a total of "arrivals" or "bytes".
-Divide = Callable[[str, float], Mapping[str, Part]]
+# Returns the part of a total of "arrivals" or "bytes" that went to a device below.
+Divide = Callable[[str, float], Part]
+
+
+class Division(NamedTuple):
+    """
+    How a total is divided: the sums that the part of each device depends on.
+
+    ``everywhere``: the most that all devices can have received. ``left``: what division by
+    length leaves over, negative if it gives too much. ``free``: the room there is for it.
+    """
+
+    total: float
+    everywhere: float
+    left: float
+    free: float
+
+    def part(self, length: float, limit: float | None) -> Part:
+        """Return the part of a device with this share of the *length*, which received *limit* at most."""
+        least, most = _bounds(self.total, self.everywhere, limit)
+        value = min(max(self.total * length, least), most)
+        slack = _slack(value, self.left, least, most)
+        value += self.left * (slack / self.free if self.free > 0 else length)
+        return Part(value, least, most)
 
 
 class Fan(NamedTuple):
@@ -76,8 +98,8 @@ def part_down(
     Return what of *mine* went down *edge*, with its bounds where no counter tells.
 
     *mine* is some or all of the *whole* that the device above sent. Several
-    segments on the same device get their parts by length. *divide* divides all that
-    the device above sent.
+    segments on the same device get their parts by length. *divide* returns the part on
+    this device of all that the device above sent.
     """
     fan = fan_of(topology, edge.above, edge.role)
     segment = _segment_share(fan, edge)
@@ -90,8 +112,13 @@ def part_down(
         total, own = getattr(whole, figure), getattr(mine, figure)
         if total is None or own is None:
             return UNKNOWN_PART
-        of_all = divide(figure, total)[edge.below]
-        return _of_mine(of_all, total, own, (getattr(low, figure), getattr(high, figure)), segment)
+        return _of_mine(
+            divide(figure, total),
+            total,
+            own,
+            (getattr(low, figure), getattr(high, figure)),
+            segment,
+        )
 
     requests, moved = part("arrivals"), part("bytes")
     factor = ratio(requests.value, mine.arrivals) or 0.0
@@ -105,25 +132,36 @@ def part_down(
     )
 
 
-def divided(
+def division(
     total: float, lengths: Mapping[str, float], limits: Mapping[str, float | None]
-) -> dict[str, Part]:
-    """Return the parts of *total* by device: by length, as far as *limits* allow."""
-    high = {n: total if limit is None else min(total, limit) for n, limit in limits.items()}
-    everywhere = sum(high.values())
-    low = {name: max(0.0, total - (everywhere - high[name])) for name in high}
+) -> Division:
+    """Return how *total* is divided by length, as far as *limits* allow."""
+    everywhere = sum(_most(total, limit) for limit in limits.values())
+    bounds = [_bounds(total, everywhere, limit) for limit in limits.values()]
+    shares = [lengths[name] for name in limits]
+    value = [
+        min(max(total * share, least), most)
+        for share, (least, most) in zip(shares, bounds, strict=True)
+    ]
+    left = total - sum(value)
+    free = sum(_slack(each, left, *ends) for each, ends in zip(value, bounds, strict=True))
+    return Division(total, everywhere, left, free)
+
+
+def _most(total: float, limit: float | None) -> float:
+    return total if limit is None else min(total, limit)
+
+
+def _bounds(total: float, everywhere: float, limit: float | None) -> tuple[float, float]:
+    high = _most(total, limit)
+    low = max(0.0, total - (everywhere - high))
     # Counters are not read at one instant: a little less may have arrived than was sent.
-    bounds = {name: sorted((low[name], high[name])) for name in high}
-    value = {n: min(max(total * lengths[n], least), most) for n, (least, most) in bounds.items()}
-    left = total - sum(value.values())
-    slack = {
-        n: (most - value[n] if left > 0 else value[n] - least)
-        for n, (least, most) in bounds.items()
-    }
-    free = sum(slack.values())
-    for name in value:
-        value[name] += left * (slack[name] / free if free > 0 else lengths[name])
-    return {name: Part(value[name], *bounds[name]) for name in value}
+    return (low, high) if low <= high else (high, low)
+
+
+def _slack(value: float, left: float, least: float, most: float) -> float:
+    """Return how far *value* may move in the direction of what is *left*."""
+    return most - value if left > 0 else value - least
 
 
 def _of_mine(

@@ -77,7 +77,7 @@ class Ledger:
     def share(self, top: str, names: Iterable[str]) -> Share:
         """Return what belongs to *top* at the devices *names* together, which are of its stack."""
         owned = self.shares(top)
-        return together(self.topology, [owned[name] for name in names])
+        return together(self.sent, [owned[name] for name in names])
 
     def account(self, names: Iterable[str], direction: str) -> Account:
         """Return what arrived at *names* and what was sent to them."""

@@ -138,7 +138,18 @@ class Ownership:
             for edge in edges
             if divides(self.topology, edge)
         ]
-        return join_divisions([*inherited, *own])
+        return self._without_most_complete(join_divisions([*inherited, *own]))
+
+    def _without_most_complete(
+        self, divisions: dict[str, frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Return *divisions* with one of the complete ones: they stay complete in every sum."""
+        complete = [
+            name for name, covered in divisions.items() if covered >= self.sent.targets(name)
+        ]
+        for name in complete[1:]:
+            del divisions[name]
+        return divisions
 
 
 def shares(sent: Sent, top: str) -> Mapping[str, Share]:
@@ -151,13 +162,10 @@ def shares(sent: Sent, top: str) -> Mapping[str, Share]:
     return owned.shares
 
 
-def together(topology: Topology, several: list[Share]) -> Share:
+def together(sent: Sent, several: list[Share]) -> Share:
     """Return *several* devices' shares as one; exact where they cover every target of a divided device."""
     total = sum_shares(several)
-    complete = all(
-        covered >= {edge.below for edge in topology.below(above)}
-        for above, covered in total.divisions.items()
-    )
+    complete = all(covered >= sent.targets(above) for above, covered in total.divisions.items())
     if not total.divisions or not complete:
         return total
     return total._replace(parts={d: part.as_exact() for d, part in total.parts.items()})

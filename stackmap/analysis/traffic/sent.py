@@ -13,7 +13,7 @@ from functools import partial
 
 from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.traffic.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
-from stackmap.analysis.traffic.division import Part, divided, divides, fan_of, part_down
+from stackmap.analysis.traffic.division import Division, Part, divides, division, fan_of, part_down
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.passthrough import passes_on
@@ -21,6 +21,7 @@ from stackmap.model.topology import Edge, Topology
 
 ABSENT = Load()
 TOLERANCE = 0.01  # a share of all that is smaller than this does not count
+FEW = 4  # devices below: dividing among these again costs less than keeping how
 
 
 class Sent:
@@ -71,6 +72,11 @@ class Sent:
         return tuple(n for n in above if not is_idle(self.loads.get(n)))
 
     @computed_once
+    def targets(self, name: str) -> frozenset[str]:
+        """Return the devices that *name* uses, in any role."""
+        return frozenset(edge.below for edge in self.topology.below(name))
+
+    @computed_once
     def indivisible(self, name: str) -> str:
         """Return why no counter shows the I/O of each volume on *name*."""
         above = sorted({self.topology[e.above].title for e in self.topology.above(name)})
@@ -99,17 +105,30 @@ class Sent:
         return more > 1 + TOLERANCE and is_all(known, whole)
 
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic) -> Traffic:
-        divide = partial(self._divide, edge.above, edge.role, direction)
+        divide = partial(self._part_of, edge, direction)
         return part_down(self.topology, edge, mine, whole, divide)
 
+    def _part_of(self, edge: Edge, direction: str, figure: str, total: float) -> Part:
+        """Return the part of *total*, all that the device above *edge* sent, that went down *edge*."""
+        fan = fan_of(self.topology, edge.above, edge.role)
+        divide = self._division if len(fan.lengths) > FEW else self._divide
+        found = divide(edge.above, edge.role, direction, figure, total)
+        limit = getattr(self._limit(edge.below, direction), figure)
+        return found.part(fan.lengths[edge.below], limit)
+
     @computed_once
+    def _division(
+        self, above: str, role: Role, direction: str, figure: str, total: float
+    ) -> Division:
+        return self._divide(above, role, direction, figure, total)
+
     def _divide(
         self, above: str, role: Role, direction: str, figure: str, total: float
-    ) -> Mapping[str, Part]:
-        """Return the parts of *total* that went from *above* to each device below in this role."""
+    ) -> Division:
+        """Return how *total* was divided over the devices that *above* uses in this role."""
         fan = fan_of(self.topology, above, role)
         limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
-        return divided(total, fan.lengths, limits)
+        return division(total, fan.lengths, limits)
 
     def _all_sent(self, edge: Edge, direction: str) -> Traffic | None:
         """Return all that the device above *edge* sent; None where it makes requests of its own or no counter shows them."""
