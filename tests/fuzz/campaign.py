@@ -8,12 +8,14 @@ is found again by its part, seed and number: ``--only PART:NUMBER`` runs that on
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from tests.fuzz import (
@@ -52,12 +54,17 @@ RANDOM: Mapping[str, tuple[Case, float]] = {
 WHOLE: Mapping[str, Whole] = {
     "bombs": large.bombs,
     "large texts": large.texts,
-    "growth": large.growth,
+    **{f"growth {shape.__name__}": partial(large.growth, shape=shape) for shape in large.SHAPES},
 }
+GROWTH = "growth"  # all parts that begin so
 # Parts that take too long for each campaign: they run if they are named.
 LONG: Mapping[str, Whole] = {"steady": steady.steady, "trimmed": steady.trimmed}
 KILLS = "kills"
-ONCE = 300.0  # seconds that the parts of ``WHOLE`` and the kills take together
+ONCE = 600.0  # seconds of one processor that the parts of ``WHOLE`` and the kills take together
+PROCESSES = 2  # parts that run at a time
+
+
+Job = tuple[str, Callable[[Tally, Path], None]]
 
 
 def campaign(
@@ -70,49 +77,75 @@ def campaign(
     whole: bool = True,
     cases: int | None = None,
 ) -> list[Tally]:
-    """Run *parts* (none: all) for about *seconds*, or *cases* of each; return what each of them found."""
+    """
+    Run *parts* (none: all) for about *seconds*, or *cases* of each; return what each of them found.
+
+    ``PROCESSES`` of them run at a time, those that take long first.
+    """
     prepare()
-    tallies = []
     chosen = {name: part for name, part in RANDOM.items() if not parts or name in parts}
-    once = {name: part for name, part in WHOLE.items() if (whole and not parts) or name in parts}
-    once |= {name: part for name, part in LONG.items() if name in parts}
-    kills = kills if not parts or KILLS in parts else 0
-    left = max(10.0, seconds - (ONCE if once else 0))
+    once = {
+        name: part
+        for name, part in (WHOLE | LONG).items()
+        if name in parts
+        or (GROWTH in parts and name.startswith(GROWTH))
+        or (whole and not parts and name in WHOLE)
+    }
+    jobs: list[Job] = [*reversed(once.items())]
+    if kills and (not parts or KILLS in parts):
+        jobs.insert(0, (KILLS, partial(_kills, seed, kills)))
+    left = max(10.0, PROCESSES * seconds - (ONCE if once else 0))
     shares = sum(share for _, share in chosen.values())
     for name, (case, share) in chosen.items():
-        tally = Tally(name)
-        end = time.monotonic() + left * share / shares
-        number = 0
-        while number < cases if cases else time.monotonic() < end or number == 0:
-            case(tally, random.Random(f"{seed} {name} {number}"), folder)
-            number += 1
-        tallies.append(tally)
-        report([tally], heading=len(tallies) == 1)
-    for name, part in once.items():
-        tally = Tally(name)
-        part(tally, folder)
-        tallies.append(tally)
-        report([tally], heading=len(tallies) == 1)
-    if kills:
-        tally = Tally(KILLS)
-        for number in range(kills):
-            case = killed.beside_a_reader if number % 2 else processes.killed_recording
-            case(tally, random.Random(f"{seed} kills {number}"), folder)
-        tallies.append(tally)
-        report([tally], heading=len(tallies) == 1)
-    return tallies
+        jobs.append((name, partial(_cases, case, seed, left * share / shares, cases)))
+    return list(_done(jobs, folder))
+
+
+def _kills(seed: int, count: int, tally: Tally, folder: Path) -> None:
+    for number in range(count):
+        case = killed.beside_a_reader if number % 2 else processes.killed_recording
+        case(tally, random.Random(f"{seed} {KILLS} {number}"), folder)
+
+
+def _cases(
+    case: Case, seed: int, seconds: float, count: int | None, tally: Tally, folder: Path
+) -> None:
+    """Run *count* cases, or as many as begin within *seconds*."""
+    end = time.monotonic() + seconds
+    number = 0
+    while number < count if count else time.monotonic() < end or number == 0:
+        case(tally, random.Random(f"{seed} {tally.part} {number}"), folder)
+        number += 1
+
+
+def _done(jobs: list[Job], folder: Path) -> Iterator[Tally]:
+    """Run each of *jobs* in a process and a folder of its own; yield and print its tally."""
+    with multiprocessing.get_context("fork").Pool(PROCESSES, maxtasksperchild=1) as pool:
+        places = [(*job, folder / str(number)) for number, job in enumerate(jobs)]
+        for number, tally in enumerate(pool.imap_unordered(_job, places)):
+            report([tally], heading=not number)
+            yield tally
+
+
+def _job(job: tuple[str, Callable[[Tally, Path], None], Path]) -> Tally:
+    name, part, place = job
+    place.mkdir()
+    tally = Tally(name)
+    part(tally, place)
+    shutil.rmtree(place, ignore_errors=True)
+    return tally
 
 
 def report(tallies: list[Tally], *, heading: bool = True) -> None:
     """Print a row per part."""
     if heading:
         print(
-            f"{'part':12} {'cases':>7} {'failures':>9} {'MiB':>5} {'CPU s':>6}  exit status: cases"
+            f"{'part':17} {'cases':>7} {'failures':>9} {'MiB':>5} {'CPU s':>6}  exit status: cases"
         )
     for tally in tallies:
         ends = ", ".join(f"{status}: {count}" for status, count in sorted(tally.statuses.items()))
         print(
-            f"{tally.part:12} {tally.cases:7} {len(tally.failures):9} {tally.memory:5}"
+            f"{tally.part:17} {tally.cases:7} {len(tally.failures):9} {tally.memory:5}"
             f" {tally.cpu:6.1f}  {ends}",
             flush=True,
         )
@@ -127,7 +160,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--short", action="store_true", help="without the parts that run once")
     parser.add_argument("--only", metavar="PART:NUMBER")
-    parser.add_argument("parts", nargs="*", choices=[[], *RANDOM, *WHOLE, *LONG, KILLS], default=[])
+    parser.add_argument(
+        "parts", nargs="*", choices=[[], *RANDOM, *WHOLE, GROWTH, *LONG, KILLS], default=[]
+    )
     options = parser.parse_args()
     folder = tempfile.mkdtemp()  # not TemporaryDirectory: a child that ends would remove it
     try:

@@ -73,7 +73,7 @@ def _intervals(lines: Lines) -> Iterator[Interval]:
         read = next((reader for begins, reader in FORMATS if begins(line)), None)
         for interval in read(lines) if read else table_reader.read(lines, strays.take):
             strays.found = strays.found or bool(interval.loads)
-            strays.in_a_row = 0
+            strays.in_a_row = lines.unused = 0
             yield interval
     if not strays.found:
         inferred = missing_header.intervals(strays.rows)

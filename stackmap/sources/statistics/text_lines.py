@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from stackmap.errors import InputError
 
 MAX_LINE = 1 << 20  # longer lines are cut: no table has one
+MAX_UNUSED = 128 << 20  # bytes in a row without a report: an endless input ends
 MAX_TIME_LINE = 32  # characters in a line with only a time
 GZIP = b"\x1f\x8b"
 TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
@@ -46,15 +47,18 @@ class Lines:
     The lines of a text; the last one can be pushed back.
 
     ``number``: of the last line. ``paragraph``: the text of its paragraph, "" if that
-    is incomplete. *warn* takes a line if compressed data ends early.
+    is incomplete. *warn* takes a line if compressed data ends early. ``unused``: bytes since
+    the last report; ``InputError`` if they are more than ``MAX_UNUSED``.
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
-        self._paragraphs = _paragraphs(_texts(_no_tar(_unpacked(chunks, warn or (lambda _: None)))))
+        unpacked = _no_tar(_unpacked(chunks, warn or (lambda _: None)))
+        self._paragraphs = _paragraphs(_texts(self._counted(unpacked)))
         self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
         self.paragraph = ""
         self.number = 0
+        self.unused = 0
 
     def __iter__(self) -> Iterator[str]:
         while self._returned:
@@ -98,6 +102,15 @@ class Lines:
         if found is None:
             self._begin(following)
         return found
+
+    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self.unused += len(chunk)
+            if self.unused > MAX_UNUSED:
+                raise InputError(
+                    f"refused: {MAX_UNUSED >> 20} MiB in a row are no device statistics"
+                )
+            yield chunk
 
     def _begin(self, paragraph: Paragraph) -> None:
         self.paragraph = paragraph.text if paragraph.whole else ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
+from itertools import repeat
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stackmap.errors import InputError
+from stackmap.sources.statistics import intervals, text_lines
 from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
 
 
@@ -79,3 +81,11 @@ def test_memory_is_bounded():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * MAX_LINE
+
+
+@pytest.mark.parametrize("part", [b"\0", b"x", b"\n"])
+def test_an_endless_text_without_statistics_is_refused(part, monkeypatch):
+    """A block of it, again and again, is not read for ever."""
+    monkeypatch.setattr(text_lines, "MAX_UNUSED", 3 << 20)
+    with pytest.raises(InputError, match="3 MiB in a row"):
+        list(intervals(repeat(part * (1 << 20)), "endless"))
