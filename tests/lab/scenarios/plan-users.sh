@@ -65,12 +65,13 @@ vm-mirror() {
 # larger KIND COMMAND...: an array of one more member, and the command that gives the files its space
 larger() {
     local kind=$1; shift
-    size=32M; made 5 3; mounted "$kind" /dev/md/x
+    [ "$kind" = btrfs ] && size=160M || size=32M  # btrfs resizes nothing to less than 256 MiB
+    made 5 3; mounted "$kind" /dev/md/x
     md raid5:members=4 --onto sdd
     df --output=size /mnt | tail -1 > sizes
     "$@" > larger.txt 2>&1; echo $? > status
     df --output=size /mnt | tail -1 >> sizes
-    [ "$kind" != btrfs ] || { btrfs filesystem resize 1:60m /mnt > smaller.txt 2>&1; echo $? >> status; }
+    [ "$kind" != btrfs ] || { btrfs filesystem resize 1:300m /mnt > smaller.txt 2>&1; echo $? >> status; }
 }
 ext4-larger() { larger ext4 resize2fs /dev/md/x; }
 xfs-larger() { larger xfs xfs_growfs /mnt; }
