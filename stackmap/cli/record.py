@@ -73,9 +73,10 @@ def command(
     times: list[float] = []
     try:
         with (
+            _tracing(session) if with_trace else contextlib.nullcontext() as tracer,
             RecordingHost(session.host, out, limits, append=append) as host,
+            _kept(tracer, host),
             contextlib.suppress(KeyboardInterrupt),
-            _tracing(session, host) if with_trace else contextlib.nullcontext() as tracer,
         ):
             for time in samples(host, interval, count):
                 times = [*times[:1], time]
@@ -92,19 +93,25 @@ def command(
 
 
 @contextlib.contextmanager
-def _tracing(session: Session, host: RecordingHost) -> Iterator[Tracer]:
-    """Trace while the context is entered; add what it counted to the capture."""
+def _tracing(session: Session) -> Iterator[Tracer]:
+    """Trace while the context is entered: before OUT exists, so that a refusal leaves nothing."""
     from stackmap.measurement.trace import Tracer
-    from stackmap.sources import trace_record
 
     live = session.tracing_host
     tracer = Tracer(live, discover(live), [])
-    try:
-        with tracer.running():
-            yield tracer
-    finally:
-        if tracer.is_complete:
-            host.add(trace_record.FILE, tracer.record.to_json())
+    with tracer.running():
+        yield tracer
+
+
+@contextlib.contextmanager
+def _kept(tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
+    """Add what *tracer* counted to the capture when the context ends."""
+    yield
+    if tracer is not None:
+        from stackmap.sources import trace_record
+
+        tracer.finish()
+        host.add(trace_record.FILE, tracer.record.to_json())
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:

@@ -66,7 +66,7 @@ class Tracer:
             try:
                 yield
             finally:
-                self._end()
+                self.finish()
             self._require_hits()
 
     def run(self, options: TraceOptions) -> TraceRecord:
@@ -92,13 +92,13 @@ class Tracer:
         share = record.hits * record.cost / spent / record.cpus
         if share <= max_overhead:
             return False
-        self._end()
+        self.finish()
         took = f"stopped after {spent:.1f} s: the probes took {share:.1%} of all CPU time"
         record.notes += (f"{took}, more than the limit of {max_overhead:.1%}",)
         return True
 
-    def _end(self) -> None:
-        """Stop counting, and read what was counted."""
+    def finish(self) -> None:
+        """Stop counting, and read what was counted; the end of ``running`` does so too."""
         if self.is_complete:
             return
         record = self.record

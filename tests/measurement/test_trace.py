@@ -1,0 +1,169 @@
+"""What a trace does on kernels that lack something, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
+from stackmap.measurement.trace import TraceOptions, Tracer, clean
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge, Topology
+from stackmap.sources import dm_stats, kallsyms, trace_probes, tracefs
+from stackmap.sources.trace_record import parse
+from tests.sources.test_tracefs import Kernel
+
+TOPOLOGY = Topology(
+    [Device("dm-0", Kind.VOLUME, "253:0", label="t/lin"), Device("sda", Kind.DISK, "8:0")],
+    [Edge("dm-0", "sda", Role.DATA)],
+)
+OPTIONS = TraceOptions(3.0, 0.05)
+EVERY = dict.fromkeys((*trace_probes.BIO, trace_probes.FLAGS), 8)
+SYMBOLS = ("submit_bio_noacct", "bio_endio", "__x64_sys_getppid")
+
+
+class Machine(Kernel):
+    """A kernel whose probes fire *fires* times per look; reads of diskstats move by *writes*."""
+
+    def __init__(self, *, fires=100, writes=10, btf=True, calls=2000):
+        super().__init__()
+        self.files["/sys/devices/system/cpu/online"] = ["0-1"]
+        self.files[kallsyms.PATH] = [f"ffff{n} T {name}" for n, name in enumerate(SYMBOLS)]
+        self.files["/sys/block/dm-0/dev"] = ["253:0"]
+        self.fires, self.writes, self.btf, self.calls = fires, writes, btf, calls
+        self.looks = self.samples = 0
+        self.stats: dict[str, list[str]] = {}
+        self.now = 1000.0
+
+    def read(self, path):
+        if path == "/proc/diskstats":
+            self.samples += 1
+            done = self.samples * self.writes
+            return "".join(
+                f"{major} 0 {name} 0 0 0 0 {done} 0 {done * 8} {done} 0 {done} {done}\n"
+                for major, name in ((253, "dm-0"), (8, "sda"))
+            )
+        if path == tracefs.PROFILE:
+            probes = "".join(self.files[tracefs.PROBES])
+            if ":stackmap/calibration" in probes:
+                return f"  calibration {self.calls} 0\n"
+            self.looks += 1
+            return f"  submit {self.looks * self.fires} 1\n"
+        if path.endswith("/hist"):
+            return ""
+        return super().read(path)
+
+    def offsets(self, _, members):
+        if not self.btf:
+            raise SourceMissing("/sys/kernel/btf/vmlinux: No such file or directory")
+        return {member: EVERY[member] for member in members}
+
+    def constant(self, name):
+        return {"BIO_TRACE_COMPLETION": 7}[name]
+
+    def seconds_of_calls(self, count):
+        return count * 1e-6
+
+    def message(self, number, text):
+        found = self.stats.setdefault(number, [])
+        if text.startswith("@stats_create"):
+            found.append("0: 0+1 2 stackmap\n")
+            return "0"
+        if text.startswith("@stats_list"):
+            return "".join(found)
+        if text.startswith("@stats_delete"):
+            found.clear()
+            return ""
+        counts = ":".join(["0"] * 100 + ["6"] + ["0"] * 300)
+        return f"0+1 0 0 0 0 6 0 48 900 0 0 0 0 0 {counts}"
+
+    def ticks(self, interval, count):
+        for place in range(count):
+            self.now += interval * bool(place)
+            yield self.now
+
+
+def is_clean(machine):
+    return (
+        tracefs.INSTANCE not in machine.directories
+        and machine.files[tracefs.PROBES] == machine.files[tracefs.SYNTHETIC] == []
+        and not any(machine.stats.values())
+    )
+
+
+def test_with_probes():
+    machine = Machine()
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert (record.sources, record.notes) == (("tracepoints", "kprobes"), ())
+    assert record.seconds == pytest.approx(3.0)
+    assert record.hits > 0
+    assert record.missed == 1
+    assert is_clean(machine)
+
+
+@pytest.mark.parametrize(
+    ("machine", "note"),
+    [(Machine(btf=False), "/sys/kernel/btf/vmlinux"), (Machine(calls=0), "does not run them")],
+)
+def test_without_probes_dm_counts(machine, note):
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.sources == ("tracepoints", "dm-stats")
+    assert note in record.notes[0]
+    assert record.overhead is None
+    ((key, counts),) = parse(record).latency.items()
+    assert key == ("253:0", "write")
+    assert sum(counts.values()) == 6
+    assert is_clean(machine)
+
+
+def test_without_tracefs_dm_counts():
+    machine = Machine()
+    machine.denied = "Operation not permitted"
+    machine.files[tracefs.LOCKDOWN] = ["none integrity [confidentiality]"]
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.sources == ("dm-stats",)
+    assert "lockdown" in record.notes[0]
+    assert is_clean(machine)
+
+
+def test_without_anything_it_fails():
+    machine = Machine()
+    machine.denied = "Operation not permitted"
+    with pytest.raises(SourceDenied, match="needs root"):
+        Tracer(machine, TOPOLOGY, ["sda"]).run(OPTIONS)
+
+
+def test_probes_that_see_nothing_of_the_io_are_a_failure():
+    machine = Machine(fires=0)
+    with pytest.raises(SourceError, match="no probe fired while the counters of dm-0 moved"):
+        Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert is_clean(machine)
+
+
+def test_no_io_and_no_hit_is_a_result():
+    record = Tracer(Machine(fires=0, writes=0), TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.hits == 0
+
+
+def test_probes_that_cost_too_much_end_the_trace():
+    machine = Machine(fires=10**9)
+    machine.seconds = iter(range(1, 100))
+    machine.seconds_of_calls = lambda _: float(next(machine.seconds))
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.seconds == pytest.approx(1.0)
+    assert "stopped after 1.0 s" in record.notes[-1]
+    assert is_clean(machine)
+
+
+def test_a_second_trace_is_refused_and_clean_removes_a_killed_one():
+    machine = Machine()
+    Tracer(machine, TOPOLOGY, ["dm-0"])._instruments.install(type("Never", (), {
+        "enter_context": lambda _, context: context.__enter__(), "callback": lambda *_: None,
+    })())  # fmt: skip
+    dm_stats.create(machine, "253:0")
+    with pytest.raises(TraceRefused, match="--clean"):
+        Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    removed = clean(machine)
+    assert removed[-1] == "dm statistics of dm-0"
+    assert any(line.startswith("probe stackmap/submit") for line in removed)
+    assert is_clean(machine)
+    assert clean(machine) == []
