@@ -16,6 +16,7 @@ from stackmap.sources import trace_probes as probes
 from stackmap.sources.trace_record import FILE, TraceRecord, parse, without_addresses
 
 SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
+TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.tar.gz"))
 MAJOR = 254 << 20
 LV, IMAGES, DISKS = (
     MAJOR | 8,
@@ -185,6 +186,30 @@ def test_a_heat_map(capture):
     found = json.loads(run(path, "trace", "-J", "vm-disk1"))
     parts = found["stacks"][0]["over_time"]["write"]
     assert [part and sum(n for _, _, n in part["histogram"]) for part in parts] == [10, None, 100]
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_a_recorded_trace_has_the_load_that_ran(path):
+    """20 writes of a full stripe, 120 of a page, 80 reads of 16 KiB: every one of them, at the volume."""
+    (stack,) = json.loads(run(str(path), "trace", "-J", "t/r5"))["stacks"]
+    top, members, _ = stack["layers"]
+    assert top["write"]["size_bytes"]["histogram"] == [[PAGE, PAGE, 120], [196608, 196608, 20]]
+    assert top["read"]["size_bytes"]["histogram"] == [[16384, 16384, 80]]
+    for direction in ("read", "write"):
+        assert (
+            sum(n for _, _, n in top[direction]["latency_us"]["histogram"])
+            == top[direction]["count"]
+        )
+    assert members["write"]["count"] == 320 * 4 + 120 * 2
+    parity = stack["parity"]
+    assert parity["rows"] == {"full": 320, "reconstruct": 120, "read_modify": 0}
+    assert parity["self_check"] == 1.0
+    assert parity["full_stripe_share"] == pytest.approx(960 / 1080)
+    assert (
+        parity["counters"]["low"]
+        <= parity["full_stripe_share"]
+        <= parity["counters"]["high"] + 1e-9
+    )
 
 
 def test_explain_takes_the_traced_share_if_the_counters_allow_it():

@@ -129,7 +129,8 @@ trouble_cases() {
         cmp left-before left-after || { echo "!! kill $moment left something"; cat left-after; }
     done
     kill -INT $loading; wait $loading || true
-    echo 'confidentiality' > /sys/kernel/security/lockdown 2>/dev/null || true
+    mount -t securityfs none /sys/kernel/security 2>/dev/null || true
+    echo confidentiality > /sys/kernel/security/lockdown || true
     cat /sys/kernel/security/lockdown > lockdown.txt 2>/dev/null || true
     refused lockdown stackmap trace -J t/lin 2
 }
