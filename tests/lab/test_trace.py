@@ -16,24 +16,25 @@ DISKS = {"raid": 6, "md": 6, "latency": 8, "trouble": 4}
 PAGE = 4096
 NEAR = 0.051  # the width of a bucket
 
-# Of each load: full, reconstruct-write and read-modify-write rows, and data pages per row; None: see the test.
+# Of each load: data pages written, rows of one page, and the share of its bytes in full stripes; None: see the test.
 ROWS = {
-    ("raid", "one-page"): (0, 256, 0, {1: 256}),
-    ("raid", "one-page-32"): (0, 1024, 0, {1: 1024}),
-    ("raid", "aligned"): (640, 0, 0, {}),
-    ("raid", "off-by-half"): (0, 640, 0, {1: 320, 2: 320}),
-    ("raid", "sequential-1m"): (1792, 512, 0, {1: 256, 2: 256}),
-    ("raid", "mixed"): (None, None, 0, {}),
-    ("raid", "buffered"): (None, None, 0, {}),
-    ("raid", "tiny"): (0, 0, 64, {1: 64}),
-    ("raid", "wide-one-page"): (0, 0, 256, {1: 256}),
-    ("raid", "thin"): (320, 0, 0, {}),
-    ("md", "md-one-page"): (0, 0, 256, {1: 256}),
-    ("md", "md-aligned"): (320, 0, 0, {}),
-    ("md", "md-below-lvm"): (320, 0, 0, {}),
-    ("md", "raid6-aligned"): (320, 0, 0, {}),
-    ("md", "raid6-one-page"): (0, None, None, {1: 64}),
+    ("raid", "one-page"): (256, 256, 0),
+    ("raid", "one-page-32"): (1024, 1024, 0),
+    ("raid", "aligned"): (40 * 48, None, 1),
+    ("raid", "off-by-half"): (20 * 48, None, 0),
+    ("raid", "sequential-1m"): (24 * 256, None, 0.875),
+    ("raid", "mixed"): (None, None, None),
+    ("raid", "buffered"): (4096, None, None),
+    ("raid", "tiny"): (64, 64, 0),
+    ("raid", "wide-one-page"): (256, 256, 0),
+    ("raid", "thin"): (20 * 48, None, 1),
+    ("md", "md-one-page"): (256, 256, 0),
+    ("md", "md-aligned"): (20 * 80, None, 1),
+    ("md", "md-below-lvm"): (20 * 80, None, 1),
+    ("md", "raid6-aligned"): (20 * 64, None, 1),
+    ("md", "raid6-one-page"): (64, 64, 0),
 }
+EARLY = 0.1  # the share of a load whose rows md may handle before all their pages arrived
 
 
 @pytest.fixture
@@ -61,27 +62,36 @@ def layer(stack, role):
 
 @pytest.mark.parametrize("load", ROWS, ids="-".join)
 def test_rows_are_those_that_the_load_must_give(outputs, load):
-    """Exact counts, a self-check of 1, and the range of the counters around them."""
+    """
+    Every page in a row, a self-check of 1, and the range of the counters around the share.
+
+    On a slow machine md handles some rows before all their pages have arrived, 6.12 more
+    often than 6.1. They are partial rows then, to the counters too; no page is lost.
+    """
     case, name = load
     parity = only_stack(outputs(case), name)["parity"]
-    full, reconstruct, modify, by_pages = ROWS[load]
-    rows = parity["rows"]
-    for expected, key in ((full, "full"), (reconstruct, "reconstruct"), (modify, "read_modify")):
-        assert expected is None or rows[key] == pytest.approx(expected, abs=0.01), key
-    for pages, count in by_pages.items():
-        assert parity["by_pages"][str(pages)] == count
+    pages, single, share = ROWS[load]
+    by_pages = {int(k): n for k, n in parity["by_pages"].items()}
+    if pages is not None:
+        assert sum(k * n for k, n in by_pages.items()) == pytest.approx(pages, abs=0.01)
+    assert sum(parity["rows"].values()) == pytest.approx(sum(by_pages.values()))
+    if single is not None:
+        assert by_pages[1] == single
+    if share is not None:
+        assert share * (1 - EARLY) <= parity["full_stripe_share"] <= share
     if name == "tiny":  # less than a page each
         assert parity["self_check"] is None
         return
     assert parity["self_check"] == pytest.approx(1.0, abs=0.0001)
-    counters, share = parity["counters"], parity["full_stripe_share"]
+    counters = parity["counters"]
     if counters["low"] is not None:
-        assert counters["low"] - 0.001 <= share <= counters["high"] + 0.001
+        assert counters["low"] - 0.001 <= parity["full_stripe_share"] <= counters["high"] + 0.001
 
 
 def test_two_volumes_at_once_are_told_apart(outputs):
     found = {stack["top"]: stack["parity"] for stack in said(outputs("raid"), "two")["stacks"]}
-    assert found["t/r5"]["rows"] == {"full": 320, "reconstruct": 0, "read_modify": 0}
+    assert found["t/r5"]["full_stripe_share"] >= 1 - EARLY
+    assert sum(int(k) * n for k, n in found["t/r5"]["by_pages"].items()) == pytest.approx(20 * 48)
     assert found["t/wide"]["rows"] == {"full": 0, "reconstruct": 0, "read_modify": 128}
     assert found["t/r5"]["self_check"] == found["t/wide"]["self_check"] == pytest.approx(1.0)
 
