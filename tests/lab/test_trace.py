@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.lab("all")
 
-DISKS = {"raid": 6, "md": 6, "latency": 8, "trouble": 4}
+DISKS = {"raid": 6, "stacked": 6, "latency": 8, "trouble": 4}
 PAGE = 4096
 NEAR = 0.051  # the width of a bucket
 
@@ -27,12 +27,12 @@ ROWS = {
     ("raid", "buffered"): (4096, None, None),
     ("raid", "tiny"): (64, 64, 0),
     ("raid", "wide-one-page"): (256, 256, 0),
-    ("raid", "thin"): (20 * 48, None, 1),
-    ("md", "md-one-page"): (256, 256, 0),
-    ("md", "md-aligned"): (20 * 80, None, 1),
-    ("md", "md-below-lvm"): (20 * 80, None, 1),
-    ("md", "raid6-aligned"): (20 * 64, None, 1),
-    ("md", "raid6-one-page"): (64, 64, 0),
+    ("stacked", "thin"): (20 * 48, None, 1),
+    ("stacked", "md-one-page"): (256, 256, 0),
+    ("stacked", "md-aligned"): (20 * 80, None, 1),
+    ("stacked", "md-below-lvm"): (20 * 80, None, 1),
+    ("stacked", "raid6-aligned"): (20 * 64, None, 1),
+    ("stacked", "raid6-one-page"): (64, 64, 0),
 }
 EARLY = 0.1  # the share of a load whose rows md may handle before all their pages arrived
 

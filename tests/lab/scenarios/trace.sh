@@ -13,7 +13,8 @@ traced() {
     local name=$1 device=$2 status=0; shift 2
     quiet
     stackmap trace -J --max-overhead 100 "$device" 600 > "$name.json" 2> "$name.err" & local tracer=$!
-    until grep -qs active /sys/kernel/tracing/instances/stackmap/events/block/block_bio_queue/trigger; do
+    # The last histogram that begins to count.
+    until grep -qs "lat >= [0-9]* \[active\]" /sys/kernel/tracing/instances/stackmap/events/synthetic/stackmap_latency/trigger; do
         kill -0 $tracer || { cat "$name.err"; return 1; }
         sleep 0.2
     done
@@ -46,17 +47,17 @@ raid_cases() {
     traced wide-one-page t/wide random /dev/t/wide --bs=4k --io_size=1M --iodepth=8
     traced two t together writes $a bs=192K count=20 , random /dev/t/wide --bs=4k --io_size=512k --iodepth=1
     traced reads t/r5 $FIO --filename=$a --rw=randread --bs=16k --io_size=2M --iodepth=1 --randseed=3
-    lvremove -qfy t/wide
-    lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 160M -n pool t /dev/sd{c,d,e,f}
+}
+
+stacked_cases() {
+    vgcreate -q t /dev/sd{a,b,c,d}
+    lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 160M -n pool t
     lvconvert -q -y --type thin-pool --chunksize 192k -Zn t/pool
     lvcreate -q -y --type thin -V 100M --thinpool pool -n thin t
     writes /dev/t/thin bs=1536K count=10
     traced thin t/thin writes /dev/t/thin bs=192K count=20
     vgremove -qfy t
-    wipefs -qa /dev/sd{a,b,c,d,e,f}
-}
-
-md_cases() {
+    wipefs -qa /dev/sd{a,b,c,d}
     yes | mdadm --create /dev/md/r5 --run --assume-clean --level 5 --chunk 64 --bitmap none -n 6 /dev/sd{a,b,c,d,e,f}
     traced md-one-page /dev/md/r5 random /dev/md/r5 --bs=4k --io_size=1M --iodepth=8
     traced md-aligned /dev/md/r5 writes /dev/md/r5 bs=320K count=20
