@@ -91,14 +91,20 @@ class Tracing:
         except InstanceExists:
             free = self._host.lock(INSTANCE)
             raise TraceRefused(LEFT if free else RUNNING) from None
-        others = [line for line in _lines(self._host, PROBES) if f":{GROUP}/" in line]
-        refusal = "" if self._host.lock(INSTANCE) else RUNNING
-        if others:
-            refusal = f"a kprobe event exists that stackmap did not make: {others[0]}"
-        if refusal:
+        try:
+            self._require_own()
+        except BaseException:  # a signal too
             self._host.remove_directory(INSTANCE)
-            raise TraceRefused(refusal)
+            raise
         return self
+
+    def _require_own(self) -> None:
+        """Raise ``TraceRefused`` if another process has the new instance, or probes under our names exist."""
+        if not self._host.lock(INSTANCE):
+            raise TraceRefused(RUNNING)
+        others = [line for line in _lines(self._host, PROBES) if f":{GROUP}/" in line]
+        if others:
+            raise TraceRefused(f"a kprobe event exists that stackmap did not make: {others[0]}")
 
     def __exit__(self, *_: object) -> None:
         remove_all(self._host)
