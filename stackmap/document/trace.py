@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import ceil
 
-from stackmap.analysis.trace.distribution import PERCENTILES, Distribution, Range
+from stackmap.analysis.trace.distribution import PERCENTILES, Range
 from stackmap.analysis.trace.row_updates import SOUND, RowUpdates
 from stackmap.analysis.trace.stacks import Requests, TracedLayer, TracedStack
-from stackmap.document.blocks import Block, Code, Headline, Listing, Paragraph, Rows, Table
+from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
 from stackmap.document.layers import counted, layout_words
+from stackmap.document.trace_drawing import latency_histogram, latency_over_time
 from stackmap.document.units import UNKNOWN, duration, kib, number, percent
 from stackmap.document.wording import plural
 from stackmap.model.trace import BOTH, READ, WRITE, Trace
@@ -23,9 +23,6 @@ LEGEND = (
 )
 MILLION = 10**6
 IDLE = "No requests arrived in this time."
-SHADES = " .:-=+*#%@"  # by the share of the most requests in a cell
-BAR = 16  # columns of the longest bar
-TIME_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 1000), ("ns", 1))
 
 
 def trace_document(stacks: Iterable[TracedStack], trace: Trace) -> Iterator[Block]:
@@ -59,8 +56,8 @@ def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
     if found:
         yield Listing(tuple(found))
     for direction in (READ, WRITE, BOTH):
-        yield from _drawn(stack, direction)
-    yield from _heat_map(stack, trace.seconds)
+        yield from latency_histogram(stack, direction, TITLES[direction].capitalize())
+    yield from latency_over_time(stack, trace.seconds)
 
 
 def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
@@ -154,91 +151,6 @@ def _self_check(rows: RowUpdates) -> str:
     if abs(rows.self_check - 1) > SOUND:
         return f"{words}, not 1.0000; do not rely on these rows"
     return words
-
-
-def _drawn(stack: TracedStack, direction: str) -> Iterator[Block]:
-    """Yield the latency of each layer in powers of two, drawn."""
-    shown = [
-        (layer.layer.word, layer.requests[direction].latency)
-        for layer in stack.layers
-        if direction in layer.requests and layer.requests[direction].latency.count
-    ]
-    if shown:
-        yield Paragraph(f"{TITLES[direction].capitalize()} by latency:")
-        yield Code("\n".join(drawn(shown)))
-
-
-def drawn(columns: list[tuple[str, Distribution]]) -> Iterator[str]:
-    """
-    Yield a line per power of two, with a bar and a count for each column.
-
-    >>> for line in drawn([("disks", Distribution({(1000000, 1040000): 4, (3000000, 3100000): 1}))]):
-    ...     print(line)
-                        disks
-      524 µs-1.0 ms     ################ 4
-      1.0 ms-2.1 ms                      0
-      2.1 ms-4.2 ms     ####             1
-    """
-    powers = [found.by_powers() for _, found in columns]
-    used = [power for each in powers for power in each]
-    bar = max(6, BAR if len(columns) == 1 else 44 // len(columns))
-    width = bar + 9
-    yield f"{'':20}{''.join(f'{title[: width - 1]:{width}}' for title, _ in columns)}".rstrip()
-    for power in range(min(used), max(used) + 1):
-        cells = []
-        for found in powers:
-            count = found.get(power, 0)
-            longest = max(found.values(), default=1)
-            marks = "#" * max(bool(count), round(bar * count / longest))
-            cells.append(f"{f'{marks:{bar}} {count}':{width}}")
-        yield f"  {_span(power):18}{''.join(cells)}".rstrip()
-
-
-def _heat_map(stack: TracedStack, seconds: float) -> Iterator[Block]:
-    """Yield the top's latency over time: a column per slice, darker for more requests."""
-    for direction, parts in stack.over_time.items():
-        yield Paragraph(
-            f"{TITLES[direction].capitalize()} of {stack.top.title} by latency over time, "
-            f"{duration(round(seconds / len(parts), 1))} per column:"
-        )
-        yield Code("\n".join(heat_map(parts)))
-
-
-def heat_map(parts: list[Distribution]) -> Iterator[str]:
-    r"""
-    Yield a line per power of two, the slowest first.
-
-    >>> slices = [Distribution({(1000000, 1040000): n}) for n in (0, 1, 50, 100)]
-    >>> print(*heat_map(slices), sep="\n")
-      524 µs-1.0 ms      .+@
-    """
-    powers = [part.by_powers() for part in parts]
-    used = [power for each in powers for power in each]
-    most = max(count for each in powers for count in each.values())
-    for power in range(max(used), min(used) - 1, -1):
-        cells = (_shade(each.get(power, 0) / most) for each in powers)
-        yield f"  {_span(power):18}{''.join(cells)}".rstrip()
-
-
-def _shade(share: float) -> str:
-    """Return a character for a share of the most requests; a blank for none only."""
-    return SHADES[ceil(share * (len(SHADES) - 1))]
-
-
-def _span(power: int) -> str:
-    return f"{short_time(2**power)}-{short_time(2 ** (power + 1))}"
-
-
-def short_time(nanoseconds: float) -> str:
-    """
-    Return a time in its largest unit.
-
-    >>> short_time(2**20), short_time(2**15), short_time(2**31)
-    ('1.0 ms', '33 µs', '2.1 s')
-    """
-    unit, length = next(each for each in TIME_UNITS if nanoseconds >= each[1])
-    value = nanoseconds / length
-    return f"{value:.{1 if value < 10 and length > 1 else 0}f} {unit}"
 
 
 def _limits(trace: Trace) -> Iterator[Block]:
