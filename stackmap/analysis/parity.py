@@ -34,6 +34,9 @@ DEGRADED = (
     "member"
 )
 SKEW = 0.02  # counters of two layers are read at different instants; g may miss its bounds by this much
+SAME_TIME = (
+    0.25  # an interval this much longer or shorter than a trace is not the one that was traced
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +91,16 @@ def parity_of(ledger: Ledger, raid: Device) -> Parity | None:
     if not unknown and is_degraded(raid):
         return _degraded(raid.layout, load, flows)
     found = parity(raid.layout, load, flows, unknown, bitmap)
-    return _with_traced_share(found, raid.full_stripe_share)
+    share, traced = raid.full_stripes or (None, 0.0)
+    if share is None or abs((ledger.seconds or 0.0) - traced) > SAME_TIME * traced:
+        return found
+    return _with_traced_share(found, share)
 
 
-def _with_traced_share(found: Parity, traced: float | None) -> Parity:
+def _with_traced_share(found: Parity, traced: float) -> Parity:
     """Return *found* with the share that a trace counted, if the counters of this interval allow it."""
     low, high = found.full_stripe_low, found.full_stripe_high
-    if traced is None or low is None or high is None or not low - SKEW <= traced <= high + SKEW:
+    if low is None or high is None or not low - SKEW <= traced <= high + SKEW:
         return found
     return replace(found, full_stripe_low=traced, full_stripe_high=traced)
 

@@ -31,6 +31,7 @@ def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
             parity = device.layout is not None and device.layout.parity
             rows = row_updates(topology, device, trace) if parity else None
             share = rows.full_share if rows and is_sound(rows) else None
-            yield replace(device, full_stripe_share=share) if share is not None else device
+            found = None if share is None else (share, trace.seconds)
+            yield replace(device, full_stripes=found) if found else device
 
     return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)

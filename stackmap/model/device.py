@@ -74,8 +74,9 @@ class Device:
     %"); None if unknown. ``counted``: False where I/O bypasses the device's own counters (a thin
     pool). ``merges``: whether its driver merges requests. ``queue``: the ``queue/`` attributes
     that were read, and ``alignment_offset``. ``facts``: what only its kind has (cipher, cache
-    use), for display. ``counts``: numbers of its status, see ``TargetStatus``. ``full_stripe_share``:
-    of the bytes written to a parity array, as a trace in the capture counted it; None without one.
+    use), for display. ``counts``: numbers of its status, see ``TargetStatus``. ``full_stripes``: the
+    share of bytes written to a parity array as full stripes, and the seconds in which a trace in the
+    capture counted it; None without one.
     """
 
     name: str
@@ -101,7 +102,7 @@ class Device:
     queue: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
-    full_stripe_share: float | None = None
+    full_stripes: tuple[float, float] | None = None
 
     @property
     def title(self) -> str:

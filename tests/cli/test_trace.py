@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.parity import Parity, _with_traced_share
+from stackmap.analysis.parity import Parity, _with_traced_share, parity_of
+from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli import stackmap
 from stackmap.errors import CaptureError, InputError, UsageError
+from stackmap.host.capture import CapturedHost
+from stackmap.measurement.trace import interval_of
+from stackmap.measurement.traced_topology import discover_traced
 from stackmap.sources import trace_probes as probes
 from stackmap.sources.trace_record import FILE, TraceRecord, parse, without_addresses
 
@@ -217,7 +221,6 @@ def test_explain_takes_the_traced_share_if_the_counters_allow_it():
     assert _with_traced_share(counted, 0.3).full_stripe_low == 0.3
     assert _with_traced_share(counted, 0.3).full_stripe_high == 0.3
     assert _with_traced_share(counted, 0.9) is counted
-    assert _with_traced_share(counted, None) is counted
     assert _with_traced_share(Parity(reason="resync"), 0.3).full_stripe_low is None
 
 
@@ -255,3 +258,17 @@ def test_addresses_are_not_kept():
     kept = without_addresses(text + histogram("hist:keys=dev:vals=size", WRITTEN))
     assert "bio: 184" not in kept
     assert parse(record(texts={probes.SUBMIT_EVENT: kept})).member_bytes["254:1"] == 210 * PAGE
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(30.0, True), (25.0, True), (10.0, False)])
+def test_an_interval_of_another_length_keeps_the_range_of_its_counters(seconds, taken):
+    """20 full stripes of 16 rows and 120 single pages: the counters alone leave a range."""
+    host = CapturedHost(str(TRACES[0]))
+    topology = discover_traced(host)
+    interval = interval_of(TraceRecord.from_json(host.read(FILE)))
+    raid = next(device for device in topology if device.title == "t/r5")
+    assert raid.full_stripes == pytest.approx((960 / 1080, 30.0), rel=0.02)
+    ledger = Ledger(topology, interval.loads, seconds)
+    found = parity_of(ledger, raid)
+    assert (found.full_stripe_low == found.full_stripe_high) == taken
+    assert found.full_stripe_high == pytest.approx(960 / 1080)
