@@ -1,0 +1,1 @@
+"""Which request caused which: the events of the block layer, joined."""

@@ -1,0 +1,123 @@
+"""
+Where a part of a member belongs in its array: the arithmetic of md's layouts.
+
+LVM's RAID reports no remap from the volume to its sub-LVs, and md reports parity as sector 0.
+So requests are joined by what the member's sectors hold. Lengths and positions are in sectors.
+The names of the layouts are md's (drivers/md/raid5.c, raid10.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from stackmap.model.raid import Layout
+from stackmap.model.units import SECTOR
+
+Span = tuple[int, int]  # first sector, and the one after the last
+
+DATA, PARITY, UNKNOWN = "data", "parity", ""
+
+
+class Place(NamedTuple):
+    """
+    What a part of a member holds.
+
+    ``role``: ``DATA``, ``PARITY``, or ``UNKNOWN`` if the layout is not known. ``own``: the array's
+    sectors that it holds. ``row``: the data of its rows, () without parity.
+    """
+
+    role: str
+    own: Span | None
+    row: tuple[Span, ...] = ()
+
+
+def places(
+    layout: Layout, size: int | None, member: int | None, start: int, sectors: int
+) -> Iterator[Place]:
+    """
+    Yield what *sectors* from *start* of a member hold, chunk by chunk.
+
+    *member*: its slot; None if unknown, as in a degraded array. *size*: sectors of the array.
+    """
+    if not layout.chunk:
+        yield Place(DATA, (start, start + sectors))
+        return
+    chunk, end = layout.chunk // SECTOR, start + sectors
+    while start < end:
+        stop = min(end, (start // chunk + 1) * chunk)
+        number, within = divmod(start, chunk)
+        yield _place(layout, size, member, number, (within, within + stop - start))
+        start = stop
+
+
+def _place(layout: Layout, size: int | None, member: int | None, number: int, part: Span) -> Place:
+    """Return what *part* of the chunk *number* of a member holds."""
+    chunk = (layout.chunk or 0) // SECTOR
+    if layout.parity:
+        first = number * layout.data
+        row = tuple(_within(first + place, chunk, part) for place in range(layout.data))
+        order = None if member is None else data_members(layout, number)
+        if order is None or member is None:
+            return Place(UNKNOWN, None, row)
+        return (
+            Place(DATA, row[order.index(member)], row)
+            if member in order
+            else Place(PARITY, None, row)
+        )
+    found = None if member is None else _copied_chunk(layout, size, member, number)
+    return Place(DATA, None if found is None else _within(found, chunk, part))
+
+
+def _within(number: int, chunk: int, part: Span) -> Span:
+    return number * chunk + part[0], number * chunk + part[1]
+
+
+def _copied_chunk(layout: Layout, size: int | None, member: int, number: int) -> int | None:
+    """Return the array's chunk in the chunk *number* of a *member* of raid0 or raid10."""
+    members, copies = layout.members, layout.copies
+    if layout.variant == "offset":
+        row, copy = divmod(number, copies)
+    elif layout.variant == "far":
+        if not size or not layout.chunk:
+            return None
+        copy, row = divmod(number, size * SECTOR // layout.chunk // members)
+    else:  # near: the copies of a chunk follow one another
+        return (number * members + member) // copies
+    return row * members + (member - copy) % members
+
+
+def data_members(layout: Layout, stripe: int) -> list[int] | None:
+    """Return the slots of the data of a *stripe* in order; None if the layout is not known."""
+    members, variant = layout.members, layout.variant
+    if variant.endswith("_6"):  # RAID5 on all but the last member, which holds Q
+        return _raid5(variant.removesuffix("_6"), members - 1, stripe)
+    if layout.parity == 1:
+        return _raid5(variant, members, stripe)
+    if variant in ("0", "n"):
+        return list(range(2, members)) if variant == "0" else list(range(members - 2))
+    turned = stripe + 1 if variant == "nr" else stripe
+    parity = turned % members if variant in ("ra", "rs", "zr") else members - 1 - turned % members
+    if variant in ("la", "ra", "zr", "nr"):
+        return [slot for slot in range(members) if slot not in (parity, (parity + 1) % members)]
+    first = {"ls": 2, "rs": 2, "nc": 1}.get(variant)
+    if first is None:
+        return None
+    return [(parity + first + place) % members for place in range(members - 2)]
+
+
+def _raid5(variant: str, members: int, stripe: int) -> list[int] | None:
+    parities = {
+        "la": members - 1 - stripe % members,
+        "ls": members - 1 - stripe % members,
+        "ra": stripe % members,
+        "rs": stripe % members,
+        "0": 0,
+        "n": members - 1,
+    }
+    parity = parities.get(variant)
+    if parity is None:
+        return None
+    if variant in ("ls", "rs"):
+        return [(parity + 1 + place) % members for place in range(members - 1)]
+    return [slot for slot in range(members) if slot != parity]
