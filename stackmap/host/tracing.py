@@ -21,12 +21,13 @@ from stackmap.host import Host, dm_ioctl
 from stackmap.host.btf import Btf
 from stackmap.host.capture_paths import decoded, encoded
 from stackmap.host.command import Command
-from stackmap.host.live import LiveHost, refusal
+from stackmap.host.live import BLOCK, LiveHost, refusal
 
 BTF = "/sys/kernel/btf"
 KERNEL = "vmlinux"
 # Where the lowest byte of a 32-bit number is.
 LOW_BYTE = 3 if sys.byteorder == "big" else 0
+PAGE = 4096
 MESSAGE_SECONDS = 10.0  # a new dm statistic waits for the requests in flight
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -42,6 +43,9 @@ class TracingHost(Host, Protocol):
 
     def remove_directory(self, path: str) -> None:
         """Remove a tracefs instance."""
+
+    def drain(self, path: str, most: int) -> str:
+        """Return and consume what is in the pipe at *path*, about *most* bytes of it, without waiting."""
 
     def lock(self, path: str) -> bool:
         """Lock the directory *path* until this process ends; return False if another process has it locked."""
@@ -112,6 +116,26 @@ class LiveTracingHost(LiveHost):
             os.rmdir(path)
         except OSError as error:
             raise refusal(path, error) from error
+
+    def drain(self, path: str, most: int) -> str:
+        """Return what can be read now."""
+        parts: list[bytes] = []
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise refusal(path, error) from error
+        try:
+            while len(parts) * PAGE < most:
+                parts.append(os.read(descriptor, BLOCK))  # the kernel gives a page
+                if not parts[-1]:
+                    break
+        except BlockingIOError:
+            pass  # it is empty
+        except OSError as error:
+            raise refusal(path, error) from error
+        finally:
+            os.close(descriptor)
+        return decoded(b"".join(parts))
 
     def lock(self, path: str) -> bool:
         """Lock the directory; the kernel unlocks it however this process ends."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from stackmap.analysis.requests.in_flight import InFlight
 from stackmap.analysis.requests.member_layout import UNKNOWN, Place, Span, places
 from stackmap.analysis.requests.request import DERIVED, Request
+from stackmap.analysis.requests.request import UNKNOWN as UNKNOWN_CAUSE
 from stackmap.model.block_event import BlockEvent
 from stackmap.model.device import UNUSED, Device, Kind, Role
 from stackmap.model.raid import Layout
@@ -43,14 +44,14 @@ def derived(
         above = flying.get(array.name, InFlight())
         if not event.sectors:
             flushes = above.flushing()
-            return Link(tuple(flushes), DERIVED if flushes else "")
+            return Link(tuple(flushes), DERIVED if flushes else UNKNOWN_CAUSE)
         size = None if array.size is None else array.size // SECTOR
         held = list(
             places(_layout(array, array.layout), size, _slot(topology, edge), start, event.sectors)
         )
         causes = tuple(_causes(above, held, event.operation))
         role = held[0].role if array.layout.parity else UNKNOWN
-        return Link(causes, DERIVED if causes else "", role)
+        return Link(causes, DERIVED if causes else UNKNOWN_CAUSE, role)
     return Link()
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from stackmap.analysis.requests.derived import Link, derived
 from stackmap.analysis.requests.in_flight import InFlight
-from stackmap.analysis.requests.request import MERGED, REMAPPED, Request
+from stackmap.analysis.requests.request import MERGED, REMAPPED, UNKNOWN, Request
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
@@ -87,7 +87,8 @@ class Follower:
         """Return *link*, or what the layout says where there is no cause in it."""
         if link and link.causes and link.how == REMAPPED:
             return link
-        return derived(self._topology, self._flying, name, event)
+        found = derived(self._topology, self._flying, name, event)
+        return found._replace(how=UNKNOWN) if link and found == Link() else found
 
     def _new(self, name: str, event: BlockEvent, link: Link) -> Request:
         self._count += 1
@@ -180,7 +181,7 @@ class Follower:
 
     def _unqueued(self, name: str, event: BlockEvent) -> Request:
         """Return a request that was not seen to be queued: remapped by a driver, or older than the trace."""
-        link = self._links.pop(_key(event), None) or Link()
+        link = self._links.pop(_key(event), None) or Link(how=UNKNOWN)
         return self._new(name, event, link)
 
     def _complete(self, event: BlockEvent) -> None:

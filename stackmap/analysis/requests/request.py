@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 REMAPPED, DERIVED, MERGED = "remap", "derived", "merge"
+UNKNOWN = "unknown"  # it has a cause, which was not found: a resync, or older than the trace
 
 
 @dataclass(slots=True, eq=False)
@@ -15,7 +16,7 @@ class Request:
 
     ``command``, ``pid``: the thread that submitted it. ``queued``, ``issued``, ``done``: seconds of the
     trace clock; None if not seen. ``issued`` only at a device with a queue. ``causes``: requests above;
-    ``how`` they were found: the kernel reported it, ``DERIVED`` from the layout, or by merging.
+    ``how`` they were found: the kernel reported it, ``DERIVED`` from the layout, by merging, or ``UNKNOWN``.
     ``role``: of a member's part ("data", "parity"), "metadata", or "". ``arrivals``: the requests that
     merged into it.
     """

@@ -1,0 +1,69 @@
+"""The requests of some devices, one by one, while they happen; with all that they cause below."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from stackmap.analysis.requests.follow import Follower
+from stackmap.model.device import Kind
+from stackmap.sources.event_stream import EventStream
+from stackmap.sources.tracefs import Tracing
+
+if TYPE_CHECKING:
+    from stackmap.analysis.requests.request import Request
+    from stackmap.host.tracing import TracingHost
+    from stackmap.model.topology import Topology
+
+TICK = 0.25  # seconds between readings: a buffer of 4 MiB holds 40,000 events
+SHOWN_EVERY = 4  # ticks
+
+
+class RequestTrace:
+    """
+    Requests of the devices *names* for some *seconds*.
+
+    *follow*: also those below them. ``dispatched``: the requests that disks were sent.
+    ``lost``: events that the kernel had no room for; known when all was read.
+    """
+
+    def __init__(
+        self, host: TracingHost, topology: Topology, names: Collection[str], *, follow: bool
+    ) -> None:
+        self._host = host
+        self._topology = topology
+        self._follower = Follower(topology, names)
+        self._watched = watched(topology, names, follow=follow)
+        self.lost = 0
+
+    @property
+    def dispatched(self) -> list[Request]:
+        """The requests that devices with a queue were sent, oldest first."""
+        return self._follower.dispatched
+
+    def requests(self, seconds: float) -> Iterator[list[Request]]:
+        """Yield the requests that completed, about once per second; at last those that did not."""
+        with Tracing(self._host):
+            numbers = [self._topology[name].number for name in self._watched]
+            stream = EventStream(self._host, numbers)
+            stream.start()
+            ready: list[Request] = []
+            for place, _ in enumerate(self._host.ticks(TICK, int(seconds / TICK) + 1)):
+                ready += self._follower.feed(stream.read())
+                if place % SHOWN_EVERY == SHOWN_EVERY - 1:
+                    yield ready
+                    ready = []
+            ready += self._follower.feed(stream.stop())
+            self.lost = stream.lost()
+        yield ready + self._follower.rest()
+
+
+def watched(topology: Topology, names: Collection[str], *, follow: bool) -> list[str]:
+    """Return the devices whose events are needed: a partition's are reported as its disk's."""
+    found = dict.fromkeys(names)
+    for name in names:
+        if follow:
+            found |= dict.fromkeys(topology.with_all_below(name))
+        elif topology[name].kind is Kind.PARTITION:
+            found |= dict.fromkeys(edge.below for edge in topology.below(name))
+    return list(found)
