@@ -15,6 +15,7 @@ from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import json_option, legend_option, no_heading_option, split_words
 from stackmap.cli.output import print_text, tell
 from stackmap.cli.session import tell_unknown
+from stackmap.cli.trace_events import event_options, print_events
 from stackmap.discover import discover
 from stackmap.document.trace import trace_document
 from stackmap.find import find_all
@@ -24,6 +25,7 @@ from stackmap.sources import trace_record
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
+    from stackmap.cli.trace_events import EventOptions
     from stackmap.model.topology import Topology
     from stackmap.sources.trace_record import TraceRecord
 
@@ -44,6 +46,7 @@ COLUMNS = 60  # of a heat map at most
     help="Stop above this share of CPU time.",
 )
 @click.option("--heatmap", is_flag=True, help="Add latency over time.")
+@event_options
 @json_option
 @no_heading_option
 @legend_option
@@ -55,6 +58,7 @@ def command(
     is_cleaning: bool,
     max_overhead: float,
     heatmap: bool,
+    listing: EventOptions | None,
     as_json: bool,
     no_heading: bool,
 ) -> None:
@@ -81,6 +85,12 @@ def command(
     session.tell_missing(topology, names)
     tell_unknown(topology)
     seconds = seconds or SECONDS
+    if listing is not None:
+        host = session.tracing_host
+        print_events(
+            host, topology, chosen, seconds, listing, as_json=as_json, heading=not no_heading
+        )
+        return
     slices = max(2, min(COLUMNS, round(seconds))) if heatmap else 0
     options = TraceOptions(seconds, max_overhead / 100, slices)
     record = _record(session, topology, chosen, options)

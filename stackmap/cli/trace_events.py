@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+import signal
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from stackmap.cli.output import as_text
+from stackmap.cli.output import print_text
 from stackmap.document.requests import closing, request_blocks
-from stackmap.find import find_existing
 from stackmap.measurement.requests import RequestTrace
 from stackmap.render.requests_json import requests_json, summary_json
 
 if TYPE_CHECKING:
     from stackmap.analysis.requests.request import Request
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
 
-UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 OPERATIONS = ("read", "write", "discard", "flush")
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 class EventOptions(NamedTuple):
-    """Which requests to print, and how. ``slower``: seconds, None for all. ``operation``: None for all."""
+    """Which requests to print. ``slower``: seconds, None for all. ``operation``: None for all."""
 
-    follow: bool
-    slower: float | None
-    operation: str | None
-    as_json: bool
-    heading: bool
+    follow: bool = False
+    slower: float | None = None
+    operation: str | None = None
 
     def wants(self, request: Request) -> bool:
         """Whether to print *request*; one that did not complete is as slow as any."""
@@ -46,28 +45,51 @@ def _duration(_: click.Context, __: click.Parameter, value: str | None) -> float
     return float(match[1]) * UNITS[match[2]] if match else None
 
 
+OPTIONS = (
+    click.option("--events", is_flag=True, help="Print requests, one per line."),
+    click.option("--follow", is_flag=True, help="Print what each request caused below."),
+    click.option(
+        "--slower", metavar="TIME", callback=_duration, help="Print only slower requests: 20ms."
+    ),
+    click.option("--operation", type=click.Choice(OPERATIONS), help="Print only such requests."),
+)
+
+
 def event_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give *command* the options of ``--events``."""
-    for option in (
-        click.option("--operation", type=click.Choice(OPERATIONS), help="Print only such requests."),
-        click.option("--slower", metavar="TIME", callback=_duration, help="Print only slower requests: 20ms."),
-        click.option("--follow", is_flag=True, help="Print what each request caused below."),
-        click.option("--events", is_flag=True, help="Print requests, one per line."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+    """Give *command* the options of ``--events``, as its argument ``listing``; None without any."""
+
+    @wraps(command)
+    def run(
+        *,
+        events: bool,
+        follow: bool,
+        slower: float | None,
+        operation: str | None,
+        **more: Any,
+    ) -> None:
+        wanted = EventOptions(follow, slower, operation)
+        command(listing=wanted if events or wanted != EventOptions() else None, **more)
+
+    decorated: Callable[..., None] = run
+    for option in reversed(OPTIONS):
+        decorated = option(decorated)
+    return decorated
 
 
 def print_events(
-    host: TracingHost,
+    host: LiveTracingHost,
     topology: Topology,
-    names: tuple[str, ...],
+    chosen: list[str],
     seconds: float,
     options: EventOptions,
+    *,
+    as_json: bool,
+    heading: bool,
 ) -> None:
-    """Print the requests of *names*, of all volumes by default, for some *seconds*."""
-    chosen = find_existing(topology, names) or [device.name for device in topology.tops]
-    trace = RequestTrace(host, topology, chosen, follow=options.follow)
+    """Print the requests of *chosen*, of all volumes if empty, for some *seconds*."""
+    names = chosen or [device.name for device in topology.tops]
+    trace = RequestTrace(host, topology, names, follow=options.follow)
+    signal.signal(signal.SIGINT, lambda *_: host.stop())
     start: float | None = None
     count = 0
     for requests in trace.requests(seconds):
@@ -75,21 +97,13 @@ def print_events(
         count += len(wanted)
         if start is None and requests:
             start = min(each.queued for each in requests)
-        for text in _texts(topology, wanted, start or 0.0, options):
-            click.echo(text)
-    if options.as_json:
+        if as_json:
+            for found in requests_json(topology, wanted, start or 0.0, follow=options.follow):
+                click.echo(json.dumps(found))
+        elif wanted:
+            blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
+            print_text(blocks, heading=heading)
+    if as_json:
         click.echo(json.dumps(summary_json(count, trace.dispatched, trace.lost)))
-        return
-    blocks = closing(topology, count, trace.dispatched, trace.lost, follow=options.follow)
-    click.echo(as_text(blocks), nl=False)
-
-
-def _texts(
-    topology: Topology, requests: list[Request], start: float, options: EventOptions
-) -> Iterator[str]:
-    if options.as_json:
-        found = requests_json(topology, requests, start, follow=options.follow)
-        yield from map(json.dumps, found)
-    elif requests:
-        blocks = request_blocks(topology, requests, start, follow=options.follow)
-        yield as_text(blocks, heading=options.heading)
+    else:
+        print_text(closing(topology, count, trace.dispatched, trace.lost, follow=options.follow))

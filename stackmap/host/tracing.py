@@ -64,6 +64,9 @@ class TracingHost(Host, Protocol):
     def seconds_of_calls(self, count: int) -> float:
         """Return how long *count* calls of ``getppid`` take."""
 
+    def inode(self, path: str) -> int:
+        """Return the inode number of *path*, which is the number of a control group."""
+
     def write_denied(self, path: str) -> str:
         """Return why *path* cannot be written, "" if it can."""
 
@@ -171,6 +174,13 @@ class LiveTracingHost(LiveHost):
     def constant(self, name: str) -> int | None:
         """Return the enumerator's value."""
         return self._types().constant(name)
+
+    def inode(self, path: str) -> int:
+        """Return the inode number."""
+        try:
+            return os.stat(path).st_ino
+        except OSError as error:
+            raise refusal(path, error) from error
 
     def _types(self) -> Btf:
         if self._kernel is None:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from stackmap.host.tracing import TracingHost
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.sources import block_events
+from stackmap.sources.trace_record import device_of
 from stackmap.sources.tracefs import EVENTS, INSTANCE
 
 CLOCK = "mono"  # one for all CPUs
@@ -30,7 +31,7 @@ class EventStream:
 
     def __init__(self, host: TracingHost, numbers: Collection[str]) -> None:
         self._host = host
-        self._filter = " || ".join(f"dev == {_kernel_number(number)}" for number in numbers)
+        self._filter = " || ".join(f"dev == {device_of(number)}" for number in numbers)
         self._cpus = [
             f"{INSTANCE}/per_cpu/{cpu}/stats" for cpu in host.names_in(f"{INSTANCE}/per_cpu")
         ]
@@ -74,8 +75,3 @@ class EventStream:
         found = self._early + list(block_events.parse(text.splitlines()))
         self._early = []
         return sorted(found, key=lambda event: event.time)
-
-
-def _kernel_number(number: str) -> int:
-    major, minor = map(int, number.split(":"))
-    return major << 20 | minor

@@ -1,0 +1,52 @@
+"""Whose requests are at each layer, by kernel probes, while a measurement runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from stackmap.model.owner_io import OwnerIo
+from stackmap.sources import owner_probes
+from stackmap.sources.tracefs import Tracing
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import TracingHost
+
+
+class OwnerSample(NamedTuple):
+    """
+    What was counted since the previous sample.
+
+    ``groups``: paths of control groups by number. ``dropped``: hits without room.
+    """
+
+    rows: tuple[OwnerIo, ...] = ()
+    groups: dict[int, str] = {}  # noqa: RUF012 - a default that nothing changes
+    dropped: int = 0
+
+
+class OwnerTrace:
+    """Counts while the context is entered; raises what ``Tracing`` and ``owner_probes.install`` raise."""
+
+    def __init__(self, host: TracingHost) -> None:
+        self._host = host
+        self._tracing = Tracing(host)
+        self._groups: dict[int, str] = {}
+
+    def __enter__(self) -> Self:
+        self._tracing.__enter__()
+        try:
+            self._groups = owner_probes.groups(self._host)
+            owner_probes.install(self._host, self._tracing)
+        except BaseException:
+            self._tracing.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tracing.__exit__()
+
+    def read(self) -> OwnerSample:
+        """Return what was counted since the previous call; a service that ended keeps its name."""
+        rows, dropped = owner_probes.read(self._tracing)
+        self._groups |= owner_probes.groups(self._host)
+        return OwnerSample(tuple(rows), self._groups, dropped)

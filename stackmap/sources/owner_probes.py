@@ -1,0 +1,168 @@
+"""
+Whose each request is, at every layer: the control group and the thread of each bio.
+
+A bio has the control group that is charged for it (``bi_blkg``). For a buffered write that is the group
+that dirtied the page, although a kernel thread submits it. Below RAID md's own thread submits, for nobody.
+The remainder of a bio that was split is submitted once more: what was traced already is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from stackmap.errors import SourceError, SourceMissing
+from stackmap.host.tracing import KERNEL, TracingHost
+from stackmap.model.owner_io import OwnerIo
+from stackmap.sources import cgroup, trace_histogram
+from stackmap.sources.trace_histogram import START
+from stackmap.sources.trace_record import device_of, number_of
+from stackmap.sources.tracefs import GROUP, Probe, Tracing, Trigger
+
+BIO = ("bi_bdev", "bi_opf", "bi_flags", "bi_blkg", "bi_iter.bi_size", "__bi_remaining")
+OFFSETS = (
+    *tuple(("bio", member) for member in BIO),
+    ("block_device", "bd_dev"),
+    ("blkcg_gq", "blkcg"),
+    ("blkcg", "css.cgroup"),
+    ("cgroup", "kn"),
+    ("kernfs_node", "id"),
+)
+TRACED = "BIO_TRACE_COMPLETION"  # the flag of a bio that was submitted before
+SUBMIT, END, LATENCY = "owner", "owner_end", f"{GROUP}_owner"
+SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
+    f"{GROUP}/{SUBMIT}",
+    f"{GROUP}/{END}",
+    f"synthetic/{LATENCY}",
+)
+ENTRIES = 16384
+DIRECTIONS = {0: "read", 1: "write"}
+
+# A thread's name may contain anything, but has at most 15 bytes: it cannot imitate an entry.
+_THREADS = re.compile(
+    r"\{ dev: *(?P<dev>\d+), common_pid: (?P<name>.{0,16}?) *\[ *(?P<thread>\d+)\], op: *(?P<op>\d+) \} "
+    r"hitcount: *(?P<hits>\d+) +size: *(?P<size>\d+)",
+    re.DOTALL,
+)
+_DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
+_OPS = {name: op for op, name in DIRECTIONS.items()}
+
+
+def install(host: TracingHost, tracing: Tracing) -> None:
+    """Install probes and triggers; ``SourceError`` names what this kernel lacks."""
+    offsets = host.offsets(KERNEL, OFFSETS)
+    flag = host.constant(TRACED)
+    for member in OFFSETS:
+        if member not in offsets:
+            raise SourceMissing(f"BTF: this kernel has no {'.'.join(member)}")
+    if flag is None:
+        raise SourceMissing(f"BTF: this kernel has no {TRACED}")
+    for probe in probes(offsets, flag):
+        tracing.probe(probe)
+    tracing.synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
+    for trigger in triggers():
+        tracing.trigger(trigger)
+
+
+def probes(offsets: Mapping[tuple[str, str], int], flag: int) -> tuple[Probe, Probe]:
+    """Return the probes of a bio's submission and of its end."""
+
+    def at(*members: tuple[str, str]) -> str:
+        text = "$arg1"
+        for member in members:
+            text = f"{offsets[member]:+d}({text})"
+        return text
+
+    bio = {member: ("bio", member) for member in BIO}
+    common = (
+        "bio=$arg1:x64",
+        f"dev={at(bio['bi_bdev'], ('block_device', 'bd_dev'))}:u32",
+        f"op={at(bio['bi_opf'])}:b8@0/32",
+    )
+    owner = at(bio["bi_blkg"], *OFFSETS[len(BIO) + 1 :])
+    submit = (
+        f"size={at(bio['bi_iter.bi_size'])}:u32",
+        f"again={at(bio['bi_flags'])}:b1@{flag}/16",
+        f"cg={owner}:u64",
+    )
+    left = f"left={at(bio['__bi_remaining'])}:s32"
+    return Probe(SUBMIT, "submit_bio_noacct", common + submit), Probe(
+        END, "bio_endio", (*common, left)
+    )
+
+
+def triggers() -> Iterator[Trigger]:
+    """Yield the counts of requests and bytes by owner, and of their latencies."""
+    wanted = "size > 0 && op < 2 && again == 0"
+    start = "hist:keys=bio:started=common_timestamp.usecs,group=cg,by=common_pid"
+    yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
+    for key in ("cg", "common_pid.execname"):
+        yield Trigger(SUBMIT_EVENT, f"hist:keys=dev,{key},op:vals=size:size={ENTRIES} if {wanted}")
+    took = "hist:keys=bio:took=common_timestamp.usecs-$started"
+    action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$group,$by,$took)"
+    yield Trigger(END_EVENT, f"{took}:{action}:size={ENTRIES} if left == 1 && op < 2", counts=False)
+    for key in ("cg", "thread"):
+        yield Trigger(LATENCY_EVENT, f"hist:keys=dev,{key},op:vals=lat:size={ENTRIES}")
+
+
+def groups(host: TracingHost) -> dict[int, str]:
+    """Return the path of each control group by its number; those that vanish meanwhile are left out."""
+    found = {}
+    for group in cgroup.groups(host):
+        try:
+            found[host.inode(group.path)] = group.name
+        except SourceError:
+            continue
+    return found
+
+
+def read(tracing: Tracing) -> tuple[list[OwnerIo], int]:
+    """Return what was counted by device, owner and direction; and how many hits had no room."""
+    texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
+    return parse(*texts), sum(int(count) for text in texts for count in _DROPPED.findall(text))
+
+
+def parse(counted: str, latencies: str) -> list[OwnerIo]:
+    """Return what the histograms of the two events say."""
+    times = {
+        (is_group, *key): (hits, sums)
+        for block, is_group in (
+            (_block(latencies, ",cg,"), True),
+            (_block(latencies, ",thread,"), False),
+        )
+        for key, hits, sums in _entries(block, "cg" if is_group else "thread")
+    }
+    found = [
+        OwnerIo(number_of(dev), True, owner, "", DIRECTIONS[op], hits, size)
+        for (dev, owner, op), hits, size in _entries(_block(counted, ",cg,"), "cg")
+    ]
+    for match in _THREADS.finditer(_block(counted, "execname")):
+        dev, thread, op, hits, size = (
+            int(match[k]) for k in ("dev", "thread", "op", "hits", "size")
+        )
+        found.append(
+            OwnerIo(number_of(dev), False, thread, match["name"], DIRECTIONS[op], hits, size)
+        )
+    return [
+        each._replace(timed=hits, took=took)
+        for each in found
+        for hits, took in (
+            times.get(
+                (each.is_group, device_of(each.number), each.owner, _OPS[each.direction]), (0, 0)
+            ),
+        )
+    ]
+
+
+def _block(text: str, key: str) -> str:
+    """Return the histogram whose trigger has *key*, "" without one."""
+    blocks = (START + block for block in text.split(START)[1:])
+    return next((block for block in blocks if key in block.partition("vals=")[0]), "")
+
+
+def _entries(block: str, owner: str) -> Iterator[tuple[tuple[int, int, int], int, int]]:
+    """Yield (device, owner, operation), hits and the sum of each entry."""
+    for histogram in trace_histogram.parse(block):
+        for entry in histogram.entries:
+            key = entry.number("dev"), entry.number(owner), entry.number("op")
+            yield key, entry.hits, sum(entry.sums.values())
