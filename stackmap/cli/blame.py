@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
+from stackmap.analysis.owners import owners
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import (
     columns_option,
@@ -23,14 +25,16 @@ from stackmap.cli.output import as_text
 from stackmap.document.arrangement import Arrangement
 from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
 from stackmap.document.interval import dated
+from stackmap.document.owners import owner_blocks
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
-from stackmap.render.blame_json import blame_json
+from stackmap.render.blame_json import blame_json, owners_json
 from stackmap.sources import cgroup
 
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
+    from stackmap.measurement.owners import OwnerTrace
 
 
 @click.command()
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 @sort_option
 @legend_option
 @why_option
+@click.option("--trace", "tracing", is_flag=True, help="Trace services and processes too.")
 @click.pass_obj
 def command(
     session: Session,
@@ -51,6 +56,7 @@ def command(
     columns: tuple[str, ...],
     sort: str,
     why: bool,
+    tracing: bool,
 ) -> None:
     """
     Show which volumes load a disk.
@@ -62,27 +68,42 @@ def command(
     names = options.names
     measured = session.measure(options)
     host = None if options.no_machine else measured.source.host
-    before = cgroup.read(host) if host else {}
-    for number, (current, interval) in enumerate(measured.reports()):
-        after = cgroup.read(host) if host else {}
-        groups = cgroup_loads(before, after, interval.seconds or 1.0)
-        before = after
-        right = corrected(current, interval)
-        ledger = Ledger(current, right.loads, right.seconds)
-        chosen = find_existing(current, names)
-        if not names:
-            chosen = [device.name for device in current if not current.below(device.name)]
-        volumes = [name for name in chosen if current.below(name)]
-        disks = [name for name in chosen if not current.below(name)]
-        active = {name for name, load in right.loads.items() if not load.idle}
-        blamed = [blame(ledger, name) for name in disks if names or name in active]
-        loading = [(top, targets(ledger, top)) for top in volumes]
-        if as_json:
-            click.echo(json.dumps(blame_json(current, blamed, loading, groups, right)))
-            continue
-        blocks = [] if number else headline(current, blamed, loading)
-        blocks += [block for each in blamed for block in disk_blocks(current, each, right)]
-        blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
-        blocks += group_blocks(current, chosen, groups)
-        shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
-        click.echo(as_text(shown, heading=not no_heading))
+    with ExitStack() as stack:
+        trace = stack.enter_context(_traced(session, options)) if tracing else None
+        before = cgroup.read(host) if host else {}
+        for number, (current, interval) in enumerate(measured.reports()):
+            sample = trace.read() if trace else None
+            after = cgroup.read(host) if host else {}
+            groups = cgroup_loads(before, after, interval.seconds or 1.0)
+            before = after
+            right = corrected(current, interval)
+            ledger = Ledger(current, right.loads, right.seconds)
+            chosen = find_existing(current, names)
+            if not names:
+                chosen = [device.name for device in current if not current.below(device.name)]
+            volumes = [name for name in chosen if current.below(name)]
+            disks = [name for name in chosen if not current.below(name)]
+            owned = owners(current, chosen, sample.rows, sample.groups) if sample else []
+            active = {name for name, load in right.loads.items() if not load.idle}
+            blamed = [blame(ledger, name) for name in disks if names or name in active]
+            loading = [(top, targets(ledger, top)) for top in volumes]
+            if as_json:
+                found = blame_json(current, blamed, loading, groups, right)
+                traced = owners_json(owned, sample.dropped) if sample else {}
+                click.echo(json.dumps(found | traced))
+                continue
+            blocks = [] if number else headline(current, blamed, loading)
+            blocks += [block for each in blamed for block in disk_blocks(current, each, right)]
+            blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
+            blocks += group_blocks(current, chosen, groups)
+            blocks += owner_blocks(current, owned, sample.dropped) if sample else []
+            shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
+            click.echo(as_text(shown, heading=not no_heading))
+
+
+def _traced(session: Session, options: MeasuringOptions) -> OwnerTrace:
+    if options.no_machine:
+        raise click.UsageError("--trace needs this machine: leave out --input and --since-boot")
+    from stackmap.measurement.owners import OwnerTrace  # only a trace pays for it
+
+    return OwnerTrace(session.tracing_host)

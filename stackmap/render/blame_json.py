@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stackmap.analysis.blame import Blame, Loader, Target
+from stackmap.analysis.owners import Owner, Sum
 from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.document.blame import source_name, users
+from stackmap.document.owners import owner_name
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology
@@ -40,6 +42,40 @@ def blame_json(
             }
             for top, found in loading
         ],
+    }
+
+
+def owners_json(found: Iterable[Owner], dropped: int) -> dict[str, object]:
+    """Return the keys that a trace adds: the I/O of control groups and of processes per device."""
+    listed = list(found)
+    return {
+        "cgroups": [
+            {"cgroup": each.name or None, "owner": owner_name(each), **_owner(each)}
+            for each in listed
+            if each.is_group
+        ],
+        "processes": [
+            {"command": each.name, "pid": each.number, **_owner(each)}
+            for each in listed
+            if not each.is_group
+        ],
+        "lost": {"hits": dropped},
+    }
+
+
+def _owner(found: Owner) -> dict[str, object]:
+    parts = ((name, found.parts.get(name, Sum())) for name in ("read", "write"))
+    return {
+        "device": found.device,
+        **{
+            name: {
+                "requests": part.requests,
+                "bytes": part.bytes,
+                "size": part.size,
+                "latency_us": None if part.milliseconds is None else part.milliseconds * 1000,
+            }
+            for name, part in parts
+        },
     }
 
 

@@ -117,8 +117,11 @@ def groups(host: TracingHost) -> dict[int, str]:
 
 
 def read(tracing: Tracing) -> tuple[list[OwnerIo], int]:
-    """Return what was counted by device, owner and direction; and how many hits had no room."""
+    """Return and clear what was counted by device, owner and direction, and how many hits had no room."""
     texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
+    for trigger in triggers():
+        if trigger.counts:
+            tracing.trigger(trigger.in_state("clear"))
     return parse(*texts), sum(int(count) for text in texts for count in _DROPPED.findall(text))
 
 

@@ -1,0 +1,82 @@
+"""Histograms of owners as the kernel prints them."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.model.owner_io import OwnerIo
+from stackmap.sources import owner_probes
+
+DISK, LV = 8 << 20, 254 << 20 | 18
+COUNTED = """\
+# event histogram
+#
+# trigger info: hist:keys=bio:vals=hitcount:started=common_timestamp.usecs,group=cg,by=common_pid:sort=hitcount:size=16384 if size > 0 && op < 2 && again == 0 [active]
+#
+
+{{ bio: 18446620735106174976 }} hitcount:          1
+# event histogram
+#
+# trigger info: hist:keys=dev,cg,op:vals=hitcount,size:sort=hitcount:size=16384 if size > 0 && op < 2 && again == 0 [active]
+#
+
+{{ dev:  {lv}, cg:        132, op:          1 }} hitcount:          8  size:    8388608
+{{ dev:  {disk}, cg:          1, op:          0 }} hitcount:          1  size:       4096
+
+Totals:
+    Hits: 9
+    Entries: 2
+    Dropped: 3
+# event histogram
+#
+# trigger info: hist:keys=dev,common_pid.execname,op:vals=hitcount,size:sort=hitcount:size=16384 if size > 0 && op < 2 && again == 0 [active]
+#
+
+{{ dev:  {lv}, common_pid: {name:<16}[       884], op:          1 }} hitcount:          8  size:    8388608
+
+Totals:
+    Hits: 9
+    Entries: 2
+    Dropped: 0
+"""
+LATENCIES = f"""\
+# event histogram
+#
+# trigger info: hist:keys=dev,cg,op:vals=hitcount,lat:sort=hitcount:size=16384 [active]
+#
+
+{{ dev:  {LV}, cg:        132, op:          1 }} hitcount:          8  lat:       4000
+# event histogram
+#
+# trigger info: hist:keys=dev,thread,op:vals=hitcount,lat:sort=hitcount:size=16384 [active]
+#
+
+{{ dev:  {LV}, thread:        884, op:          1 }} hitcount:          8  lat:       4000
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["dd", "a, b: c", "x } hitcount: ", "kworker/u4:1", "a\nb", "[1], op: 1 }"]
+)
+def test_owners(name):
+    counted = COUNTED.format(lv=LV, disk=DISK, name=name)
+    groups_lv, groups_disk, thread = owner_probes.parse(counted, LATENCIES)
+    assert groups_lv == OwnerIo("254:18", True, 132, "", "write", 8, 8388608, 8, 4000)
+    assert groups_lv.latency == 0.0005
+    assert groups_disk == OwnerIo("8:0", False, 1, "", "read", 1, 4096)._replace(is_group=True)
+    assert groups_disk.latency is None
+    assert (thread.name, thread.owner, thread.bytes, thread.timed) == (
+        name.rstrip(),
+        884,
+        8388608,
+        8,
+    )
+
+
+def test_probes_follow_the_kernels_structures():
+    offsets = {member: 8 * place for place, member in enumerate(owner_probes.OFFSETS)}
+    submit, end = owner_probes.probes(offsets, flag=7)
+    assert submit.symbol == "submit_bio_noacct"
+    assert "again=+16($arg1):b1@7/16" in submit.fields
+    assert "cg=+80(+72(+64(+56(+24($arg1))))):u64" in submit.fields
+    assert end.fields[-1] == "left=+40($arg1):s32"
