@@ -104,6 +104,6 @@ def print_events(
             blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
             print_text(blocks, heading=heading)
     if as_json:
-        click.echo(json.dumps(summary_json(count, trace.dispatched, trace.lost)))
+        click.echo(json.dumps(summary_json(count, trace.totals, trace.lost)))
     else:
-        print_text(closing(topology, count, trace.dispatched, trace.lost, follow=options.follow))
+        print_text(closing(topology, count, trace.totals, trace.lost))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from stackmap.analysis.requests.request import DERIVED, UNKNOWN, Request
+from stackmap.analysis.requests.request import Request
+from stackmap.analysis.requests.totals import Totals, part
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
 from stackmap.document.units import kib, number
 from stackmap.document.wording import listed, plural
@@ -64,29 +65,20 @@ def title(topology: Topology, request: Request) -> str:
     return topology[request.name].title if request.name in topology else request.name
 
 
-def part(request: Request) -> str:
-    """Return what of the array it touches ("data", "parity", "metadata"), "" if that is not known."""
-    if request.role or not request.causes:
-        return request.role
-    return part(request.causes[0]) if request.dispatched or len(request.causes) == 1 else ""
-
-
-def closing(
-    topology: Topology, listed_count: int, dispatched: Sequence[Request], lost: int, *, follow: bool
-) -> list[Block]:
+def closing(topology: Topology, listed_count: int, totals: Totals, lost: int) -> list[Block]:
     """Return how much of what the disks did has a cause, what was derived, and what was lost."""
     said: list[Block] = []
-    if follow:
-        said.append(Paragraph(_summary(listed_count, dispatched)))
-        arrays = {title(topology, a) for r in dispatched for a in _derived_from(r)}
-        if arrays:
-            said.append(
-                Paragraph(
-                    f"{listed(sorted(arrays))}: the kernel does not report which request caused which "
-                    "member's request; this is derived from the layout of the array.",
-                    "note:",
-                )
+    if totals.sent:
+        said.append(Paragraph(_summary(listed_count, totals)))
+    arrays = sorted(topology[name].title for name in totals.derived if name in topology)
+    if arrays:
+        said.append(
+            Paragraph(
+                f"{listed(arrays)}: the kernel does not report which request caused which member's "
+                "request; this is derived from the layout of the array.",
+                "note:",
             )
+        )
     if lost:
         said.append(
             Paragraph(
@@ -98,20 +90,9 @@ def closing(
     return said
 
 
-def _summary(listed_count: int, dispatched: Sequence[Request]) -> str:
-    metadata = sum(part(each) == "metadata" for each in dispatched)
-    unknown = sum(any(r.how == UNKNOWN for r in each.roots()) for each in dispatched)
-    known = len(dispatched) - metadata - unknown
+def _summary(listed_count: int, totals: Totals) -> str:
+    known = totals.sent - totals.metadata - totals.unknown
     return (
-        f"{plural(listed_count, 'request')}. The disks got {plural(len(dispatched), 'request')}: "
-        f"{known} caused by requests above or sent to the disk itself, {metadata} metadata of arrays and pools, "
-        f"{unknown} of unknown cause."
+        f"{plural(listed_count, 'request')} listed. The disks got {plural(totals.sent, 'request')}: {known} of "
+        f"data and parity, {totals.metadata} of metadata of arrays and pools, {totals.unknown} of unknown cause."
     )
-
-
-def _derived_from(request: Request) -> Collection[Request]:
-    found: set[Request] = set()
-    for cause in request.causes:
-        found |= set(cause.causes) if cause.how == DERIVED else set()
-        found |= set(_derived_from(cause))
-    return found

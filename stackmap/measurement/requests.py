@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.requests.follow import Follower
+from stackmap.analysis.requests.totals import Totals
 from stackmap.model.device import Kind
 from stackmap.sources.event_stream import EventStream
 from stackmap.sources.tracefs import Tracing
@@ -13,6 +14,7 @@ from stackmap.sources.tracefs import Tracing
 if TYPE_CHECKING:
     from stackmap.analysis.requests.request import Request
     from stackmap.host.tracing import TracingHost
+    from stackmap.model.block_event import BlockEvent
     from stackmap.model.topology import Topology
 
 TICK = 0.25  # seconds between readings: a buffer of 4 MiB holds 40,000 events
@@ -23,7 +25,7 @@ class RequestTrace:
     """
     Requests of the devices *names* for some *seconds*.
 
-    *follow*: also those below them. ``dispatched``: the requests that disks were sent.
+    *follow*: also those below them. ``totals``: of what the disks were sent so far.
     ``lost``: events that the kernel had no room for; known when all was read.
     """
 
@@ -34,12 +36,8 @@ class RequestTrace:
         self._topology = topology
         self._follower = Follower(topology, names)
         self._watched = watched(topology, names, follow=follow)
+        self.totals = Totals()
         self.lost = 0
-
-    @property
-    def dispatched(self) -> list[Request]:
-        """The requests that devices with a queue were sent, oldest first."""
-        return self._follower.dispatched
 
     def requests(self, seconds: float) -> Iterator[list[Request]]:
         """Yield the requests that completed, about once per second; at last those that did not."""
@@ -49,13 +47,18 @@ class RequestTrace:
             stream.start()
             ready: list[Request] = []
             for place, _ in enumerate(self._host.ticks(TICK, int(seconds / TICK) + 1)):
-                ready += self._follower.feed(stream.read())
+                ready += self._joined(stream.read())
                 if place % SHOWN_EVERY == SHOWN_EVERY - 1:
                     yield ready
                     ready = []
-            ready += self._follower.feed(stream.stop())
+            ready += self._joined(stream.stop())
             self.lost = stream.lost()
         yield ready + self._follower.rest()
+
+    def _joined(self, events: list[BlockEvent]) -> list[Request]:
+        ready = self._follower.feed(events)
+        self.totals.add(self._follower.dispatched())
+        return ready
 
 
 def watched(topology: Topology, names: Collection[str], *, follow: bool) -> list[str]:

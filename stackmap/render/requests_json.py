@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stackmap.analysis.requests.request import DERIVED, UNKNOWN, Request
-from stackmap.document.requests import part, title
+from stackmap.analysis.requests.request import DERIVED, Request
+from stackmap.analysis.requests.totals import Totals, part
+from stackmap.document.requests import title
 from stackmap.model.topology import Topology
 from stackmap.model.units import SECTOR
 
@@ -27,15 +28,14 @@ def _first_cause(below: Request, request: Request) -> bool:
     return below.because_of()[:1] in ((request,), request.causes[:1])
 
 
-def summary_json(listed: int, dispatched: Iterable[Request], lost: int) -> dict[str, object]:
+def summary_json(listed: int, totals: Totals, lost: int) -> dict[str, object]:
     """Return the totals of the trace."""
-    sent = list(dispatched)
     return {
         "schema": SCHEMA,
         "requests": listed,
-        "disk_requests": len(sent),
-        "metadata": sum(part(each) == "metadata" for each in sent),
-        "unknown": sum(any(r.how == UNKNOWN for r in each.roots()) for each in sent),
+        "disk_requests": totals.sent,
+        "metadata": totals.metadata,
+        "unknown": totals.unknown,
         "lost": {"events": lost},
     }
 

@@ -16,6 +16,7 @@ from stackmap.sources import block_events
 from stackmap.sources.trace_record import device_of
 from stackmap.sources.tracefs import EVENTS, INSTANCE
 
+SWITCH = f"{INSTANCE}/tracing_on"
 CLOCK = "mono"  # one for all CPUs
 BUFFERS = 32 * 1024  # KiB, of all CPUs together
 MOST_PER_CPU, LEAST_PER_CPU = 4096, 256  # KiB
@@ -40,6 +41,8 @@ class EventStream:
     def start(self) -> None:
         """Begin to record; ``SourceError`` where the kernel has no block events."""
         size = max(LEAST_PER_CPU, min(MOST_PER_CPU, BUFFERS // max(1, len(self._cpus))))
+        # All events begin and end at one instant: each takes a while to enable.
+        self._host.write(SWITCH, "0")
         self._host.write(f"{INSTANCE}/trace_clock", CLOCK)
         self._host.write(f"{INSTANCE}/buffer_size_kb", str(size))
         known = self._host.names_in(f"{EVENTS}/block")
@@ -48,6 +51,7 @@ class EventStream:
             if len(self._filter) < LONGEST_FILTER:
                 self._host.write(f"{EVENTS}/block/{event}/filter", self._filter)
             self._host.write(f"{EVENTS}/block/{event}/enable", "1")
+        self._host.write(SWITCH, "1")
 
     def read(self) -> list[BlockEvent]:
         """Return the events since the previous call in order of time, without the last moment's."""
@@ -58,7 +62,7 @@ class EventStream:
 
     def stop(self) -> list[BlockEvent]:
         """Stop recording; return the rest."""
-        self._host.write(f"{EVENTS}/enable", "0")
+        self._host.write(SWITCH, "0")
         found: list[BlockEvent] = []
         while more := self._drained():
             found += more

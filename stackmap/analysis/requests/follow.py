@@ -43,7 +43,7 @@ class Follower:
         self._links: OrderedDict[Key, Link] = OrderedDict()
         self._waiting: dict[int, Request] = {}
         self._count = 0
-        self.dispatched: list[Request] = []
+        self._dispatched: list[Request] = []
         self._handlers: dict[Step, Callable[[BlockEvent], None]] = {
             Step.QUEUE: self._queue,
             Step.REMAP: self._remap,
@@ -69,6 +69,11 @@ class Follower:
     def rest(self) -> list[Request]:
         """Return the listed requests that are not complete."""
         return self._released(list(self._waiting.values()))
+
+    def dispatched(self) -> list[Request]:
+        """Return the requests that devices with a queue were sent since the previous call."""
+        found, self._dispatched = self._dispatched, []
+        return found
 
     def _released(self, requests: list[Request]) -> list[Request]:
         for request in requests:
@@ -173,7 +178,7 @@ class Follower:
             bio.issued = event.time
             bio.unissued -= min(bio.end, request.end) - max(bio.sector, request.sector)
         self._issued[key] = request
-        self.dispatched.append(request)
+        self._dispatched.append(request)
 
     def _unissued(self, name: str, event: BlockEvent) -> list[Request]:
         found = self._flying[name].over(event.sector, event.sectors)

@@ -16,7 +16,7 @@ import pytest
 import stackmap
 from stackmap.analysis.requests.follow import Follower
 from stackmap.analysis.requests.request import DERIVED, UNKNOWN
-from stackmap.document.requests import part
+from stackmap.analysis.requests.totals import part
 from stackmap.model.units import SECTOR
 from stackmap.sources import block_events, diskstats
 
@@ -46,7 +46,7 @@ def recorded(request, topologies):
     listed = follower.feed(events)
     assert not follower.rest(), "every request completed"
     top = next(d.name for d in topology if TOPS[path.stem] in (d.title, d.facts.get("alias")))
-    return path, topology, top, listed, follower.dispatched
+    return path, topology, top, listed, follower.dispatched()
 
 
 def counted(path, name):
@@ -123,7 +123,7 @@ def test_a_full_stripe_is_merged_for_both_writes():
     topology = stackmap.open(str(path.parent / "topology.tar.gz")).topology()
     follower = Follower(topology)
     follower.feed(block_events.parse(path.read_text().splitlines()))
-    large = [each for each in follower.dispatched if part(each) != "metadata"]
+    large = [each for each in follower.dispatched() if part(each) != "metadata"]
     assert Counter((each.arrivals, len(each.roots())) for each in large) == {(64, 2): 4}
 
 

@@ -19,10 +19,10 @@ fio="fio --name=w --direct=1 --ioengine=libaio --output-format=terse --output=/d
 
 # until_counting FILE PATTERN PID: wait until the probes of process PID are in place
 until_counting() {
-    until grep -q "$2" "$instance/events/$1" 2>/dev/null; do
+    until grep -q "$2" "$instance/events/$1" && grep -q 1 $instance/tracing_on; do
         kill -0 "$3" || { cat traced.err; return 1; }
         sleep 0.2
-    done
+    done 2>/dev/null
     sleep 1
 }
 

@@ -1,0 +1,47 @@
+"""What became known of the causes of what the disks were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from stackmap.analysis.requests.derived import METADATA
+from stackmap.analysis.requests.request import DERIVED, UNKNOWN, Request
+
+
+@dataclass(slots=True)
+class Totals:
+    """
+    Requests that devices with a queue were sent.
+
+    ``metadata``: of arrays and pools. ``unknown``: of unknown cause. ``derived``: the arrays whose
+    requests are joined to their members' by the layout.
+    """
+
+    sent: int = 0
+    metadata: int = 0
+    unknown: int = 0
+    derived: set[str] = field(default_factory=set)
+
+    def add(self, dispatched: Iterable[Request]) -> None:
+        """Count more requests."""
+        for request in dispatched:
+            self.sent += 1
+            self.metadata += part(request) == METADATA
+            self.unknown += any(root.how == UNKNOWN for root in request.roots())
+            self.derived |= set(_derived(request))
+
+
+def part(request: Request) -> str:
+    """Return what of the array it touches ("data", "parity", "metadata"), "" if that is not known."""
+    if request.role or not request.causes:
+        return request.role
+    return part(request.causes[0]) if request.dispatched or len(request.causes) == 1 else ""
+
+
+def _derived(request: Request) -> Iterator[str]:
+    """Yield the arrays at which a cause of *request* was derived."""
+    if request.how == DERIVED:
+        yield from (cause.name for cause in request.causes)
+    for cause in request.causes:
+        yield from _derived(cause)
