@@ -9,30 +9,29 @@ The remainder of a bio that was split is submitted once more: what was traced al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, TracingHost
 from stackmap.model.owner_io import OwnerIo
-from stackmap.sources import cgroup, trace_histogram
+from stackmap.sources import cgroup, trace_histogram, trace_probes
 from stackmap.sources.trace_histogram import START
 from stackmap.sources.trace_record import device_of, number_of
 from stackmap.sources.tracefs import GROUP, Probe, Tracing, Trigger
 
-BIO = ("bi_bdev", "bi_opf", "bi_flags", "bi_blkg", "bi_iter.bi_size", "__bi_remaining")
-OFFSETS = (
-    *tuple(("bio", member) for member in BIO),
-    ("block_device", "bd_dev"),
+GROUP_OF_BIO = (
+    ("bio", "bi_blkg"),
     ("blkcg_gq", "blkcg"),
     ("blkcg", "css.cgroup"),
     ("cgroup", "kn"),
     ("kernfs_node", "id"),
 )
+OFFSETS = (*trace_probes.BIO, ("bio", "bi_flags"), *GROUP_OF_BIO)
 TRACED = "BIO_TRACE_COMPLETION"  # the flag of a bio that was submitted before
-SUBMIT, END, LATENCY = "owner", "owner_end", f"{GROUP}_owner"
+SUBMIT, LATENCY = "owner", f"{GROUP}_owner"
 SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
     f"{GROUP}/{SUBMIT}",
-    f"{GROUP}/{END}",
+    trace_probes.END_EVENT,
     f"synthetic/{LATENCY}",
 )
 ENTRIES = 16384
@@ -51,44 +50,24 @@ _OPS = {name: op for op, name in DIRECTIONS.items()}
 def install(host: TracingHost, tracing: Tracing) -> None:
     """Install probes and triggers; ``SourceError`` names what this kernel lacks."""
     offsets = host.offsets(KERNEL, OFFSETS)
+    trace_probes.require(offsets, OFFSETS)
     flag = host.constant(TRACED)
-    for member in OFFSETS:
-        if member not in offsets:
-            raise SourceMissing(f"BTF: this kernel has no {'.'.join(member)}")
     if flag is None:
         raise SourceMissing(f"BTF: this kernel has no {TRACED}")
-    for probe in probes(offsets, flag):
-        tracing.probe(probe)
+    tracing.probe(submit_probe(offsets, flag))
+    tracing.probe(trace_probes.end_probe(offsets))
     tracing.synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
     for trigger in triggers():
         tracing.trigger(trigger)
 
 
-def probes(offsets: Mapping[tuple[str, str], int], flag: int) -> tuple[Probe, Probe]:
-    """Return the probes of a bio's submission and of its end."""
-
-    def at(*members: tuple[str, str]) -> str:
-        text = "$arg1"
-        for member in members:
-            text = f"{offsets[member]:+d}({text})"
-        return text
-
-    bio = {member: ("bio", member) for member in BIO}
-    common = (
-        "bio=$arg1:x64",
-        f"dev={at(bio['bi_bdev'], ('block_device', 'bd_dev'))}:u32",
-        f"op={at(bio['bi_opf'])}:b8@0/32",
-    )
-    owner = at(bio["bi_blkg"], *OFFSETS[len(BIO) + 1 :])
-    submit = (
-        f"size={at(bio['bi_iter.bi_size'])}:u32",
-        f"again={at(bio['bi_flags'])}:b1@{flag}/16",
-        f"cg={owner}:u64",
-    )
-    left = f"left={at(bio['__bi_remaining'])}:s32"
-    return Probe(SUBMIT, "submit_bio_noacct", common + submit), Probe(
-        END, "bio_endio", (*common, left)
-    )
+def submit_probe(offsets: trace_probes.Offsets, flag: int) -> Probe:
+    """Return the probe of a bio's submission; bit *flag* says that it was submitted before."""
+    probe = trace_probes.submit_probe(offsets)
+    flags = trace_probes.dereferenced("$arg1", offsets["bio", "bi_flags"])
+    group = trace_probes.dereferenced("$arg1", *(offsets[member] for member in GROUP_OF_BIO))
+    fields = (*probe.fields, f"again={flags}:b1@{flag}/16", f"cg={group}:u64")
+    return probe._replace(name=SUBMIT, fields=fields)
 
 
 def triggers() -> Iterator[Trigger]:

@@ -73,10 +73,11 @@ def test_owners(name):
     )
 
 
-def test_probes_follow_the_kernels_structures():
+def test_the_probe_follows_the_kernels_structures():
     offsets = {member: 8 * place for place, member in enumerate(owner_probes.OFFSETS)}
-    submit, end = owner_probes.probes(offsets, flag=7)
-    assert submit.symbol == "submit_bio_noacct"
-    assert "again=+16($arg1):b1@7/16" in submit.fields
-    assert "cg=+80(+72(+64(+56(+24($arg1))))):u64" in submit.fields
-    assert end.fields[-1] == "left=+40($arg1):s32"
+    chain = "+".join(str(offsets[member]) + "(" for member in reversed(owner_probes.GROUP_OF_BIO))
+    probe = owner_probes.submit_probe(offsets, flag=7)
+    assert (probe.name, probe.symbol) == ("owner", "submit_bio_noacct")
+    assert f"again=+{offsets['bio', 'bi_flags']}($arg1):b1@7/16" in probe.fields
+    assert f"cg=+{chain}$arg1)))))" + ":u64" in probe.fields
+    assert all(len(field.partition("=")[2]) <= 63 for field in probe.fields)

@@ -65,7 +65,7 @@ mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 /dev/t/lin
 mkdir -p /tmp/lin; mount /dev/t/lin /tmp/lin
 quiet
 stackmap blame --trace -J t/lin 900 1 > blame.json 2> traced.err & pid=$!
-until_counting synthetic/stackmap_owner/trigger hist $pid
+until_counting synthetic/stackmap_owner/trigger thread $pid
 as alpha dd if=/dev/zero of=/tmp/lin/a bs=1M count=8
 as beta dd if=/dev/zero of=/tmp/lin/b bs=1M count=3 oflag=direct
 as beta dd if=/tmp/lin/b of=/dev/null bs=64K iflag=direct

@@ -1,0 +1,89 @@
+"""What ``trace --events`` prints of a recorded stream, as text and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import stackmap
+from stackmap.analysis.requests.follow import Follower
+from stackmap.analysis.requests.totals import Totals
+from stackmap.cli.trace_events import EventOptions
+from stackmap.document.requests import closing, request_blocks
+from stackmap.render.requests_json import requests_json, summary_json
+from stackmap.render.terminal import Style, render_text
+from stackmap.sources import block_events
+
+STREAMS = Path(__file__).parents[2] / "streams"
+
+
+@pytest.fixture(scope="module")
+def joined():
+    topology = stackmap.open(str(STREAMS / "6.1" / "topology.tar.gz")).topology()
+    follower = Follower(topology, ["dm-8"])
+    text = (STREAMS / "6.1" / "r5.stream").read_text()
+    requests = follower.feed(block_events.parse(text.splitlines()))
+    totals = Totals()
+    totals.add(follower.dispatched())
+    return topology, requests, totals
+
+
+def test_a_write_with_what_it_caused(joined):
+    """RAID5 of 4: two data pages are read to reconstruct parity; then data and parity are written."""
+    topology, requests, _ = joined
+    blocks = request_blocks(topology, requests[1:2], requests[0].queued, follow=True)
+    lines = render_text(blocks, Style(100)).splitlines()[2:]
+    words = [line.split()[:3] for line in lines]
+    assert words[0] == ["t/r5", "write", "fio"]
+    members = [line.split()[0] for line in lines[1::2]]
+    assert len(set(members)) == 4
+    assert [line.split()[1:3] for line in lines[1::2]] == [["read", "data"]] * 2 + [
+        ["write", "data"],
+        ["write", "parity"],
+    ]
+    assert all(line.startswith("    sd") for line in lines[2::2])
+
+
+def test_without_follow_there_is_one_line_per_request(joined):
+    topology, requests, _ = joined
+    text = render_text(request_blocks(topology, requests, 0.0, follow=False), Style(100))
+    assert text.count("t/r5 ") == len(requests) == 10
+    assert "rimage" not in text
+
+
+def test_what_is_derived_is_said(joined):
+    topology, requests, totals = joined
+    text = render_text(closing(topology, len(requests), totals, 0), Style(200))
+    assert "40 of data and parity, 32 of metadata" in text
+    assert "t/r5: the kernel does not report which request caused which member's request" in text
+    assert "lost" not in text
+
+
+def test_lost_events_are_said():
+    text = render_text(closing(None, 0, Totals(), 7), Style(200))
+    assert "7 events were lost" in text
+
+
+def test_json_has_every_request_once_with_its_cause(joined):
+    topology, requests, totals = joined
+    found = list(requests_json(topology, requests, requests[0].queued, follow=True))
+    ids = [each["id"] for each in found]
+    assert len(ids) == len(set(ids)) == 10 + 4 * 10 + 4 * 10
+    for each in found:
+        assert set(each["caused_by"]) <= set(ids)
+        assert each["derived"] == ("rimage" in each["label"])
+    assert summary_json(10, totals, 0)["unknown"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (EventOptions(operation="write"), 10),
+        (EventOptions(operation="read"), 0),
+        (EventOptions(slower=1000.0), 0),
+        (EventOptions(slower=0.0), 10),
+    ],
+)
+def test_filters(joined, options, count):
+    assert sum(map(options.wants, joined[1])) == count
