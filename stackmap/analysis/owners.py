@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.model.device import Kind
-from stackmap.model.owner_io import OwnerIo
+from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.model.topology import Topology
 
 
@@ -41,16 +40,16 @@ class Sum(NamedTuple):
 
 class Owner(NamedTuple):
     """
-    A group (``is_group``) or a thread at the device ``device``, and its I/O by direction.
+    A ``group``, or a thread without one, at the device ``device``, and its I/O by direction.
 
-    ``number``: of the group or thread. ``name``: the group's path, the thread's name.
+    ``number``: of the group or thread. ``name``: the thread's.
     """
 
     device: str
-    is_group: bool
+    group: ControlGroup | None
     number: int
     name: str
-    parts: Mapping[str, Sum]
+    parts: dict[str, Sum]
 
     @property
     def bytes(self) -> int:
@@ -59,26 +58,26 @@ class Owner(NamedTuple):
 
 
 def owners(
-    topology: Topology, names: Iterable[str], rows: Iterable[OwnerIo], groups: Mapping[int, str]
+    topology: Topology,
+    names: Iterable[str],
+    rows: Iterable[OwnerIo],
+    groups: Mapping[int, ControlGroup],
 ) -> list[Owner]:
     """
     Return the owners at *names* and at all devices above and below, in tree order, the heaviest first.
 
-    A thread's own name counts, a group is named by *groups*: "" if it is not among them.
+    A group that is not among *groups* has no path and no owner.
     """
-    found: defaultdict[tuple[str, bool, int], dict[str, Sum]] = defaultdict(dict)
-    titles: dict[tuple[bool, int], str] = {}
+    found: dict[tuple[str, bool, int], Owner] = {}
     selected = topology.select(names)
     for row in rows:
         for name in _devices(selected, row.number):
-            parts = found[name, row.is_group, row.owner]
-            parts[row.direction] = parts.get(row.direction, Sum()).plus(row)
-            titles[row.is_group, row.owner] = (
-                groups.get(row.owner, "") if row.is_group else row.name
-            )
+            group = groups.get(row.owner, ControlGroup()) if row.is_group else None
+            key = (name, row.is_group, row.owner)
+            owner = found.setdefault(key, Owner(name, group, row.owner, row.name, {}))
+            owner.parts[row.direction] = owner.parts.get(row.direction, Sum()).plus(row)
     place = {device.name: number for number, device in enumerate(selected)}
-    listed = [Owner(*key, titles[key[1:]], parts) for key, parts in found.items()]
-    return sorted(listed, key=lambda each: (place[each.device], -each.bytes, each.name))
+    return sorted(found.values(), key=lambda each: (place[each.device], -each.bytes, each.name))
 
 
 def _devices(topology: Topology, number: str) -> Iterator[str]:

@@ -9,7 +9,6 @@ from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
 from stackmap.document.units import kib, number
 from stackmap.document.wording import plural
 from stackmap.model.topology import Topology
-from stackmap.sources.cgroup_names import owner
 
 COLUMNS = ("OWNER", "DEVICE", "", "requests", "KiB", "KiB per\nrequest", "ms")
 ROOT = "no control group: kernel threads"
@@ -28,7 +27,12 @@ def owner_blocks(topology: Topology, found: Sequence[Owner], dropped: int) -> li
         ("groups", "control groups and services, traced", True),
         ("processes", "processes, traced", False),
     ):
-        rows = [row for each in found if each.is_group is is_group for row in _rows(topology, each)]
+        rows = [
+            row
+            for each in found
+            if (each.group is not None) is is_group
+            for row in _rows(topology, each)
+        ]
         if rows:
             table = Table(f"traced-{key}", COLUMNS, (Rows(tuple(rows)),), words=3, legend=LEGEND)
             blocks += [Headline((heading,)), table]
@@ -60,7 +64,6 @@ def _rows(topology: Topology, found: Owner) -> list[tuple[str, ...]]:
 
 def owner_name(found: Owner) -> str:
     """Return "service mariadb", the path of a group without such a name, or a process with its number."""
-    if not found.is_group:
+    if found.group is None:
         return f"{found.name} {found.number}"
-    known = owner(found.name)
-    return " ".join(known) if known else found.name or (ROOT if found.number <= 1 else GONE)
+    return found.group.owner or found.group.path or (ROOT if found.number <= 1 else GONE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from stackmap.model.owner_io import OwnerIo
-from stackmap.sources import owner_probes
+from stackmap.model.owner_io import ControlGroup, OwnerIo
+from stackmap.sources import cgroup_names, owner_probes
 from stackmap.sources.tracefs import Tracing
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ class OwnerSample(NamedTuple):
     """
     What was counted since the previous sample.
 
-    ``groups``: paths of control groups by number. ``dropped``: hits without room.
+    ``groups``: control groups by number. ``dropped``: hits without room.
     """
 
     rows: tuple[OwnerIo, ...] = ()
-    groups: dict[int, str] = {}  # noqa: RUF012 - a default that nothing changes
+    groups: dict[int, ControlGroup] = {}  # noqa: RUF012 - a default that nothing changes
     dropped: int = 0
 
 
@@ -30,12 +30,12 @@ class OwnerTrace:
     def __init__(self, host: TracingHost) -> None:
         self._host = host
         self._tracing = Tracing(host)
-        self._groups: dict[int, str] = {}
+        self._groups: dict[int, ControlGroup] = {}
 
     def __enter__(self) -> Self:
         self._tracing.__enter__()
         try:
-            self._groups = owner_probes.groups(self._host)
+            self._groups = self._named()
             owner_probes.install(self._host, self._tracing)
         except BaseException:
             self._tracing.__exit__()
@@ -48,5 +48,11 @@ class OwnerTrace:
     def read(self) -> OwnerSample:
         """Return what was counted since the previous call; a service that ended keeps its name."""
         rows, dropped = owner_probes.read(self._tracing)
-        self._groups |= owner_probes.groups(self._host)
+        self._groups |= self._named()
         return OwnerSample(tuple(rows), self._groups, dropped)
+
+    def _named(self) -> dict[int, ControlGroup]:
+        return {
+            number: ControlGroup(path, " ".join(cgroup_names.owner(path) or ()))
+            for number, path in owner_probes.groups(self._host).items()
+        }

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class ControlGroup(NamedTuple):
+    """A control group: its ``path``, "" for the root, and its ``owner``: "service mariadb", "" without one."""
+
+    path: str = ""
+    owner: str = ""
+
+
 class OwnerIo(NamedTuple):
     """
     Requests and ``bytes`` of a control group or a thread, ``owner``, in one direction at the device *number*.

@@ -50,14 +50,14 @@ def owners_json(found: Iterable[Owner], dropped: int) -> dict[str, object]:
     listed = list(found)
     return {
         "cgroups": [
-            {"cgroup": each.name or None, "owner": owner_name(each), **_owner(each)}
+            {"cgroup": each.group.path or None, "owner": owner_name(each), **_owner(each)}
             for each in listed
-            if each.is_group
+            if each.group is not None
         ],
         "processes": [
             {"command": each.name, "pid": each.number, **_owner(each)}
             for each in listed
-            if not each.is_group
+            if each.group is None
         ],
         "lost": {"hits": dropped},
     }
