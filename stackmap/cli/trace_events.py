@@ -6,13 +6,14 @@ import json
 import re
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from stackmap.cli.output import print_text
-from stackmap.document.requests import closing, request_blocks
+from stackmap.document.requests import request_blocks, totals_blocks
 from stackmap.measurement.requests import RequestTrace
 from stackmap.render.requests_json import requests_json, summary_json
 
@@ -87,23 +88,24 @@ def print_events(
     heading: bool,
 ) -> None:
     """Print the requests of *chosen*, of all volumes if empty, for some *seconds*."""
-    names = chosen or [device.name for device in topology.tops]
-    trace = RequestTrace(host, topology, names, follow=options.follow)
+    trace = RequestTrace(host, topology, chosen, follow=options.follow)
     signal.signal(signal.SIGINT, lambda *_: host.stop())
     start: float | None = None
     count = 0
-    for requests in trace.requests(seconds):
-        wanted = [each for each in requests if options.wants(each)]
-        count += len(wanted)
-        if start is None and requests:
-            start = min(each.queued for each in requests)
-        if as_json:
-            for found in requests_json(topology, wanted, start or 0.0, follow=options.follow):
-                click.echo(json.dumps(found))
-        elif wanted:
-            blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
-            print_text(blocks, heading=heading)
+    # A closed pipe ends the trace too.
+    with closing(trace.requests(seconds)) as batches:
+        for requests in batches:
+            wanted = [each for each in requests if options.wants(each)]
+            count += len(wanted)
+            if start is None and requests:
+                start = min(each.queued for each in requests)
+            if as_json:
+                for found in requests_json(topology, wanted, start or 0.0, follow=options.follow):
+                    click.echo(json.dumps(found))
+            elif wanted:
+                blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
+                print_text(blocks, heading=heading)
     if as_json:
         click.echo(json.dumps(summary_json(count, trace.totals, trace.lost)))
     else:
-        print_text(closing(topology, count, trace.totals, trace.lost))
+        print_text(totals_blocks(topology, count, trace.totals, trace.lost))

@@ -65,7 +65,7 @@ def title(topology: Topology, request: Request) -> str:
     return topology[request.name].title if request.name in topology else request.name
 
 
-def closing(topology: Topology, listed_count: int, totals: Totals, lost: int) -> list[Block]:
+def totals_blocks(topology: Topology, listed_count: int, totals: Totals, lost: int) -> list[Block]:
     """Return how much of what the disks did has a cause, what was derived, and what was lost."""
     said: list[Block] = []
     if totals.sent:

@@ -23,24 +23,25 @@ SHOWN_EVERY = 4  # ticks
 
 class RequestTrace:
     """
-    Requests of the devices *names* for some *seconds*.
+    Requests of the devices *chosen*, of all volumes if empty.
 
-    *follow*: also those below them. ``totals``: of what the disks were sent so far.
-    ``lost``: events that the kernel had no room for; known when all was read.
+    *follow*: also those below them; without *chosen*, all that no other request caused, metadata
+    too. ``totals``: of what the disks were sent so far. ``lost``: events that the kernel had no room for; known when all was read.
     """
 
     def __init__(
-        self, host: TracingHost, topology: Topology, names: Collection[str], *, follow: bool
+        self, host: TracingHost, topology: Topology, chosen: Collection[str], *, follow: bool
     ) -> None:
         self._host = host
         self._topology = topology
-        self._follower = Follower(topology, names)
+        names = chosen or [device.name for device in topology.tops]
+        self._follower = Follower(topology, () if follow and not chosen else names)
         self._watched = watched(topology, names, follow=follow)
         self.totals = Totals()
         self.lost = 0
 
     def requests(self, seconds: float) -> Iterator[list[Request]]:
-        """Yield the requests that completed, about once per second; at last those that did not."""
+        """Trace for *seconds*; yield requests when they completed, at the end also those that did not."""
         with Tracing(self._host):
             numbers = [self._topology[name].number for name in self._watched]
             stream = EventStream(self._host, numbers)

@@ -2,7 +2,7 @@
 Whose each request is, at every layer: the control group and the thread of each bio.
 
 A bio has the control group that is charged for it (``bi_blkg``). For a buffered write that is the group
-that dirtied the page, although a kernel thread submits it. Below RAID md's own thread submits, for nobody.
+that dirtied the page, although a kernel thread submits it. Below RAID md's own thread submits: those requests have no group.
 The remainder of a bio that was split is submitted once more: what was traced already is left out.
 """
 

@@ -10,7 +10,7 @@ import stackmap
 from stackmap.analysis.requests.follow import Follower
 from stackmap.analysis.requests.totals import Totals
 from stackmap.cli.trace_events import EventOptions
-from stackmap.document.requests import closing, request_blocks
+from stackmap.document.requests import request_blocks, totals_blocks
 from stackmap.render.requests_json import requests_json, summary_json
 from stackmap.render.terminal import Style, render_text
 from stackmap.sources import block_events
@@ -54,14 +54,14 @@ def test_without_follow_there_is_one_line_per_request(joined):
 
 def test_what_is_derived_is_said(joined):
     topology, requests, totals = joined
-    text = render_text(closing(topology, len(requests), totals, 0), Style(200))
+    text = render_text(totals_blocks(topology, len(requests), totals, 0), Style(200))
     assert "40 of data and parity, 32 of metadata" in text
     assert "t/r5: the kernel does not report which request caused which member's request" in text
     assert "lost" not in text
 
 
 def test_lost_events_are_said():
-    text = render_text(closing(None, 0, Totals(), 7), Style(200))
+    text = render_text(totals_blocks(None, 0, Totals(), 7), Style(200))
     assert "7 events were lost" in text
 
 
