@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.requests.follow import Follower
@@ -40,7 +40,7 @@ class RequestTrace:
         self.totals = Totals()
         self.lost = 0
 
-    def requests(self, seconds: float) -> Iterator[list[Request]]:
+    def requests(self, seconds: float) -> Generator[list[Request]]:
         """Trace for *seconds*; yield requests when they completed, at the end also those that did not."""
         with Tracing(self._host):
             numbers = [self._topology[name].number for name in self._watched]
