@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names, owner_probes
-from stackmap.sources.tracefs import Tracing
+from stackmap.sources.tracefs import Tracing, Trigger
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import TracingHost
@@ -31,12 +31,13 @@ class OwnerTrace:
         self._host = host
         self._tracing = Tracing(host)
         self._groups: dict[int, ControlGroup] = {}
+        self._counting: list[Trigger] = []
 
     def __enter__(self) -> Self:
         self._tracing.__enter__()
         try:
             self._groups = self._named()
-            owner_probes.install(self._host, self._tracing)
+            self._counting = owner_probes.install(self._host, self._tracing)
         except BaseException:
             self._tracing.__exit__()
             raise
@@ -47,7 +48,7 @@ class OwnerTrace:
 
     def read(self) -> OwnerSample:
         """Return what was counted since the previous call; a service that ended keeps its name."""
-        rows, dropped = owner_probes.read(self._tracing)
+        rows, dropped = owner_probes.read(self._tracing, self._counting)
         self._groups |= self._named()
         return OwnerSample(tuple(rows), self._groups, dropped)
 

@@ -9,7 +9,7 @@ The remainder of a bio that was split is submitted once more: what was traced al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, TracingHost
@@ -26,8 +26,7 @@ GROUP_OF_BIO = (
     ("cgroup", "kn"),
     ("kernfs_node", "id"),
 )
-OFFSETS = (*trace_probes.BIO, ("bio", "bi_flags"), *GROUP_OF_BIO)
-TRACED = "BIO_TRACE_COMPLETION"  # the flag of a bio that was submitted before
+OFFSETS = (*trace_probes.BIO, trace_probes.FLAGS, *GROUP_OF_BIO)
 SUBMIT, LATENCY = "owner", f"{GROUP}_owner"
 SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
     f"{GROUP}/{SUBMIT}",
@@ -47,32 +46,32 @@ _DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
 _OPS = {name: op for op, name in DIRECTIONS.items()}
 
 
-def install(host: TracingHost, tracing: Tracing) -> None:
-    """Install probes and triggers; ``SourceError`` names what this kernel lacks."""
+def install(host: TracingHost, tracing: Tracing) -> list[Trigger]:
+    """Install probes and triggers; return those that count. ``SourceError`` names what this kernel lacks."""
     offsets = host.offsets(KERNEL, OFFSETS)
     trace_probes.require(offsets, OFFSETS)
-    flag = host.constant(TRACED)
-    if flag is None:
-        raise SourceMissing(f"BTF: this kernel has no {TRACED}")
-    tracing.probe(submit_probe(offsets, flag))
+    again = host.constant(trace_probes.AGAIN)
+    if again is None:
+        raise SourceMissing(f"BTF: this kernel has no {trace_probes.AGAIN}")
+    tracing.probe(submit_probe(offsets))
     tracing.probe(trace_probes.end_probe(offsets))
     tracing.synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
-    for trigger in triggers():
+    installed = list(triggers(again))
+    for trigger in installed:
         tracing.trigger(trigger)
+    return [trigger for trigger in installed if trigger.counts]
 
 
-def submit_probe(offsets: trace_probes.Offsets, flag: int) -> Probe:
-    """Return the probe of a bio's submission; bit *flag* says that it was submitted before."""
+def submit_probe(offsets: trace_probes.Offsets) -> Probe:
+    """Return the probe of a bio's submission, with its control group."""
     probe = trace_probes.submit_probe(offsets)
-    flags = trace_probes.dereferenced("$arg1", offsets["bio", "bi_flags"])
     group = trace_probes.dereferenced("$arg1", *(offsets[member] for member in GROUP_OF_BIO))
-    fields = (*probe.fields, f"again={flags}:b1@{flag}/16", f"cg={group}:u64")
-    return probe._replace(name=SUBMIT, fields=fields)
+    return probe._replace(name=SUBMIT, fields=(*probe.fields, f"cg={group}:u64"))
 
 
-def triggers() -> Iterator[Trigger]:
-    """Yield the counts of requests and bytes by owner, and of their latencies."""
-    wanted = "size > 0 && op < 2 && again == 0"
+def triggers(again: int) -> Iterator[Trigger]:
+    """Yield the counts of requests and bytes by owner, and of their latencies; *again*: see ``is_first``."""
+    wanted = f"size > 0 && op < 2{trace_probes.is_first(again)}"
     start = "hist:keys=bio:started=common_timestamp.usecs,group=cg,by=common_pid"
     yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
     for key in ("cg", "common_pid.execname"):
@@ -95,12 +94,11 @@ def groups(host: TracingHost) -> dict[int, str]:
     return found
 
 
-def read(tracing: Tracing) -> tuple[list[OwnerIo], int]:
+def read(tracing: Tracing, counting: Iterable[Trigger]) -> tuple[list[OwnerIo], int]:
     """Return and clear what was counted by device, owner and direction, and how many hits had no room."""
     texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
-    for trigger in triggers():
-        if trigger.counts:
-            tracing.trigger(trigger.in_state("clear"))
+    for trigger in counting:
+        tracing.trigger(trigger.in_state("clear"))
     return parse(*texts), sum(int(count) for text in texts for count in _DROPPED.findall(text))
 
 

@@ -117,7 +117,7 @@ def size_triggers(numbers: Iterable[int]) -> Iterator[Trigger]:
 def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
     """Yield the triggers that count latencies by device and operation."""
     chosen = _only(numbers, " && ")
-    first = _is_first(again)
+    first = is_first(again)
     start = (
         f"hist:keys=bio:started=common_timestamp:size={BIOS} if size > 0 && op < 2{first}{chosen}"
     )
@@ -142,7 +142,7 @@ def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[T
     text = f"{keys}:reached=sector+nr_sector:size=2048{chosen}"
     yield Trigger(QUEUE_EVENT, text, counts=False)
     action = f"onmatch(block.block_bio_queue).{GAP}(dev,op,$gap)"
-    condition = f" if size > 0 && op < 2{_is_first(again)}" + _only(numbers, " && ")
+    condition = f" if size > 0 && op < 2{is_first(again)}" + _only(numbers, " && ")
     text = f"{keys}:gap=sector-$reached:{action}:size=2048{condition}"
     yield Trigger(SUBMIT_EVENT, text, counts=False)
     yield Trigger(GAP_EVENT, "hist:keys=dev,op:size=4096 if gap == 0")
@@ -175,7 +175,7 @@ def _bio_fields(offsets: Offsets) -> tuple[str, ...]:
     )
 
 
-def _is_first(again: int | None) -> str:
+def is_first(again: int | None) -> str:
     """Return the condition for the first submission of a bio; *again*: the bit of ``AGAIN``, None if unknown."""
     return "" if again is None else f" && !(flags & {1 << again})"
 
