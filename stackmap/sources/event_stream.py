@@ -55,8 +55,11 @@ class EventStream:
 
     def read(self) -> list[BlockEvent]:
         """Return the events since the previous call in order of time, without the last moment's."""
+        early = len(self._early)
         found = self._drained()
-        last = found[-1].time - SETTLED if found else 0.0
+        if len(found) == early:  # nothing new: no older one will come
+            return found
+        last = found[-1].time - SETTLED
         self._early = [event for event in found if event.time > last]
         return [event for event in found if event.time <= last]
 
