@@ -39,12 +39,12 @@ def derived(
             return Link(role=METADATA)
         if edge.role is not Role.DATA or not _makes_requests(array) or array.layout is None:
             continue
-        if start < 0:
-            return Link(role=METADATA)
         above = flying.get(array.name, InFlight())
         if not event.sectors:
             flushes = above.flushing()
             return Link(tuple(flushes), DERIVED if flushes else UNKNOWN_CAUSE)
+        if start < 0:
+            return Link(role=METADATA)
         size = None if array.size is None else array.size // SECTOR
         held = list(
             places(_layout(array, array.layout), size, _slot(topology, edge), start, event.sectors)

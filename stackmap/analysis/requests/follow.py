@@ -165,9 +165,7 @@ class Follower:
         name, key = self._name(event.number), (event.number, event.sector)
         if event.operation in ("other", "flush") or _again(self._issued.get(key), event):
             return
-        bios = self._unissued(name, event)
-        if not bios and event.pid >= 0:
-            bios = [self._unqueued(name, event)]
+        bios = self._unissued(name, event) or [self._unqueued(name, event)]
         self._count += 1
         request = Request(
             self._count, name, event.operation, event.flags, event.sector, event.sectors,

@@ -151,6 +151,19 @@ def test_a_member_without_a_request_above_is_of_unknown_cause():
     assert (totals.sent, totals.unknown) == (1, 1)
 
 
+def test_a_flush_of_a_member_is_not_metadata():
+    """md sends it to sector 0, which is before the data of a member with a superblock."""
+    array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid5", 3, CHUNK, variant="ls"))
+    disks = [Device(f"sd{letter}", Kind.DISK, f"8:{16 * n}") for n, letter in enumerate("abc")]
+    edges = [Edge("md0", disk.name, Role.DATA, 2048 * 512) for disk in disks]
+    stream = Stream().queue("9:0", 0, 0, "FWS").queue("8:0", 0, 0, "FWS")
+    stream.add(Step.COMPLETE, "8:0", 0, 0, "WS").done("9:0", 0, 0, "WS")
+    [request] = Follower(Topology([array, *disks], edges)).feed(stream.events)
+    assert [(below.name, below.operation, below.how) for below in request.below] == [
+        ("sda", "flush", "derived")
+    ]
+
+
 def test_writes_of_one_row_share_its_parity():
     """Pages 0 and 1 of a row: the parity page is caused by both, each data page by one."""
     stream = Stream().queue("253:0", 0).queue("253:0", 128)
