@@ -163,9 +163,12 @@ class Follower:
 
     def _issue(self, event: BlockEvent) -> None:
         name, key = self._name(event.number), (event.number, event.sector)
-        if event.operation in ("other", "flush") or _again(self._issued.get(key), event):
+        if event.operation == "flush" or _again(self._issued.get(key), event):
             return
-        bios = self._unissued(name, event) or [self._unqueued(name, event)]
+        bios = self._unissued(name, event)
+        if not bios and event.operation == "other":
+            return  # a command to the device itself
+        bios = bios or [self._unqueued(name, event)]
         self._count += 1
         request = Request(
             self._count, name, event.operation, event.flags, event.sector, event.sectors,

@@ -95,6 +95,15 @@ def test_a_request_that_is_issued_again_counts_once():
     assert len(follower.dispatched()) == 1
 
 
+def test_zeroes_are_written_and_commands_to_the_disk_are_not_requests():
+    """The kernel calls both N; only the first was queued."""
+    stream = Stream().queue("8:0", 100, 8, "N").served("8:0", 100, 8, "N").served("8:0", 0, 1, "N")
+    follower = Follower(linear())
+    [request] = follower.feed(stream.events)
+    assert (request.operation, request.done) == ("other", 0.002)
+    assert len(follower.dispatched()) == 1
+
+
 def test_a_completion_that_was_lost_leaves_the_request_incomplete():
     stream = Stream().queue("253:0", 0)
     follower = Follower(linear())
