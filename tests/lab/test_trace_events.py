@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 
 import pytest
@@ -86,6 +87,13 @@ def test_parity_is_written_once_per_row_update(out, load):
         if each["operation"] == "write" and each["size"] == PAGE
     )
     assert roles["parity"] == pytest.approx(roles["data"], rel=0.02)
+
+
+def test_lost_events_are_counted_and_said(out):
+    """60,000 reads are 120,000 events, more than the buffers hold."""
+    text = (out / "lost.txt").read_text()
+    lost = int(re.search(r"(\d+) events were lost", text)[1])
+    assert 0 < lost < 120_000
 
 
 def owned(out, device):
