@@ -63,7 +63,8 @@ class Follower:
         ready = [r for r in self._waiting.values() if _ready(r, now)]
         excess = len(self._waiting) - len(ready) - MAX_WAITING
         if excess > 0:
-            ready += [r for r in self._waiting.values() if r not in set(ready)][:excess]
+            chosen = set(ready)
+            ready += [r for r in self._waiting.values() if r not in chosen][:excess]
         return self._released(ready)
 
     def rest(self) -> list[Request]:

@@ -112,6 +112,17 @@ def test_a_completion_that_was_lost_leaves_the_request_incomplete():
     assert (request.seconds, request.done) == (None, None)
 
 
+def test_requests_that_never_end_are_bounded(monkeypatch):
+    """With lost events, completions never come: the oldest are let go."""
+    monkeypatch.setattr("stackmap.analysis.requests.follow.MAX_WAITING", 3)
+    stream = Stream()
+    for place in range(5):
+        stream.queue("253:0", 8 * place)
+    follower = Follower(linear())
+    assert [each.sector for each in follower.feed(stream.events)] == [0, 8]
+    assert len(follower.rest()) == 3
+
+
 def test_a_file_system_on_a_partition():
     topology = Topology(
         [Device("sda1", Kind.PARTITION, "8:1"), Device("sda", Kind.DISK, "8:0")],
