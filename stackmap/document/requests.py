@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from stackmap.analysis.requests.request import Request
 from stackmap.analysis.requests.totals import Totals, part
@@ -17,7 +17,7 @@ INDENT = "  "
 ABOVE = " ↑"  # it is shown below another request that caused it too, as in `tree`
 LEGEND = (
     "s: when the request was queued, since the first event. queued: until it was sent to the disk. "
-    "ms: until it was complete. ↑: the request is also shown above, with its other cause."
+    "ms: until it was complete. ×: so many requests. ↑: the request is also shown above, with its other cause."
 )
 
 
@@ -25,9 +25,7 @@ def request_blocks(
     topology: Topology, requests: Iterable[Request], start: float, *, follow: bool
 ) -> list[Block]:
     """Return *requests*, a line each; with *follow*, below each what it caused. *start*: the time of 0 s."""
-    rows = [
-        row for each in requests for row in _rows(topology, each, start, follow=follow, depth=0)
-    ]
+    rows = [row for each in requests for row in _rows(topology, [each], start, follow=follow)]
     return (
         [Table("requests", COLUMNS, (Rows(tuple(rows)),), words=3, legend=LEGEND)] if rows else []
     )
@@ -35,29 +33,45 @@ def request_blocks(
 
 def _rows(
     topology: Topology,
-    request: Request,
+    alike: Sequence[Request],
     start: float,
     *,
     follow: bool,
-    depth: int,
+    depth: int = 0,
     again: bool = False,
 ) -> Iterator[tuple[str, ...]]:
-    seconds, issued = request.seconds, request.issued
-    waited = None if issued is None else issued - request.queued
+    """Yield the line of requests that are *alike*, and with *follow* those of what they caused."""
+    first = alike[0]
+    waited = None if first.issued is None or not first.dispatched else first.issued - first.queued
+    ends = [each.done for each in alike if each.done is not None]
+    seconds = max(ends) - first.queued if len(ends) == len(alike) else None
+    count = f"×{len(alike)}" if len(alike) > 1 else ""
     yield (
-        INDENT * depth + title(topology, request) + ABOVE * again,
-        " ".join(filter(None, (request.operation, part(request)))),
-        f"{request.command} {request.pid}",
-        number(request.queued - start, 6),
-        number(request.sector * SECTOR / KIB),
-        kib(request.sectors * SECTOR),
+        INDENT * depth + title(topology, first) + ABOVE * again,
+        " ".join(filter(None, (first.operation, part(first), count))),
+        f"{first.command} {first.pid}",
+        number(first.queued - start, 6),
+        number(min(each.sector for each in alike) * SECTOR / KIB),
+        kib(sum(each.sectors for each in alike) * SECTOR),
         "" if waited is None else number(waited * 1000, 2),
         number(None if seconds is None else seconds * 1000, 2),
     )
-    for below in request.caused() if follow and not again else ():
-        causes = below.because_of()
-        shown = len(causes) > 1 and causes[0] not in (request, *request.causes)
-        yield from _rows(topology, below, start, follow=follow, depth=depth + 1, again=shown)
+    for group, shown in _below(alike) if follow and not again else ():
+        yield from _rows(topology, group, start, follow=True, depth=depth + 1, again=shown)
+
+
+def _below(alike: Sequence[Request]) -> Iterator[tuple[list[Request], bool]]:
+    """Yield what *alike* caused, pages of one member together; and whether it is shown elsewhere."""
+    causes = {*alike, *(cause for each in alike for cause in each.causes)}
+    groups: dict[object, list[Request]] = {}
+    for below in dict.fromkeys(each for request in alike for each in request.caused()):
+        first, *others = below.because_of()
+        shown = bool(others) and first not in causes
+        kind = (below.name, below.operation, part(below), shown)
+        groups.setdefault(below if below.dispatched else kind, []).append(below)
+    for group in groups.values():
+        first, *others = group[0].because_of()
+        yield group, bool(others) and first not in causes
 
 
 def title(topology: Topology, request: Request) -> str:

@@ -33,10 +33,11 @@ class Totals:
 
 
 def part(request: Request) -> str:
-    """Return what of the array it touches ("data", "parity", "metadata"), "" if that is not known."""
+    """Return what of the array it touches ("data", "parity", "metadata"), "" if unknown or several."""
     if request.role or not request.causes:
         return request.role
-    return part(request.causes[0]) if request.dispatched or len(request.causes) == 1 else ""
+    parts = {part(cause) for cause in request.causes}
+    return parts.pop() if len(parts) == 1 else ""
 
 
 def _derived(request: Request) -> Iterator[str]:

@@ -45,6 +45,25 @@ def test_a_write_with_what_it_caused(joined):
     assert all(line.startswith("    sd") for line in lines[2::2])
 
 
+def test_pages_of_one_member_are_one_line():
+    """A write of two full stripes: per member 32 pages, of which parity is shown apart; a disk merged 64."""
+    topology = stackmap.open(str(STREAMS / "6.1" / "topology.tar.gz")).topology()
+    follower = Follower(topology, ["dm-8"])
+    text = (STREAMS / "6.1" / "r5seq.stream").read_text()
+    first, second = follower.feed(block_events.parse(text.splitlines()))
+    lines = [
+        render_text(request_blocks(topology, [each], 0.0, follow=True), Style(120)).splitlines()[2:]
+        for each in (first, second)
+    ]
+    members = [line.split()[:4] for line in lines[0] if "rimage" in line]
+    assert ["t/r5_rimage_3", "write", "parity", "×16"] in members
+    assert sum(int(words[3][1:]) for words in members) == 2 * 4 * 16
+    disks = [line for line in lines[0] if line.startswith("    sd")]
+    assert len([line for line in disks if "↑" not in line]) == 4
+    assert all("256.0" in line for line in disks)
+    assert all("↑" in line for line in lines[1] if line.startswith("    sd"))
+
+
 def test_without_follow_there_is_one_line_per_request(joined):
     topology, requests, _ = joined
     text = render_text(request_blocks(topology, requests, 0.0, follow=False), Style(100))

@@ -4,6 +4,8 @@
 set -e
 modprobe -a raid456 raid10 dm-raid dm-thin-pool
 rm -f traced.txt
+unwatched
+in_memory fio dd lvm mdadm dmsetup udevadm
 vgcreate -q t /dev/sd{a,b,c,d}
 lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 240M -n r5 t
 lvcreate -q -y --nosync --type raid10 -i 2 -m 1 -I 64k -L 128M -n r10 t
@@ -11,8 +13,7 @@ lvcreate -q -y -L 96M -n lin t /dev/sda
 lvcreate -q -y --type thin-pool -L 128M --poolmetadatasize 4M -c 64k -Zn -n pool t /dev/sdb
 lvcreate -q -y -V 256M -T t/pool -n thin
 yes | mdadm --create /dev/md/m5 --run --assume-clean --level 5 --chunk 64 --bitmap none -n 4 /dev/sd{e,f,g,h}
-unwatched
-in_memory fio dd
+udevadm settle
 
 instance=/sys/kernel/tracing/instances/stackmap
 fio="fio --name=w --direct=1 --ioengine=libaio --output-format=terse --output=/dev/null --rw=randwrite --bs=4k"
