@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from stackmap.document.top.state import Request
     from stackmap.model.topology import Topology
 
-LIMITS = Limits(
-    age=300.0, segment=60.0
-)  # seconds: what W writes, and the steps in which older samples go
+KEPT = 300.0  # seconds that W writes
+LIMITS = Limits(age=KEPT, segment=60.0)  # older samples go in steps of a minute
 LEAST = 0.1  # seconds of an interval
 
 
