@@ -19,6 +19,7 @@ from stackmap.errors import CaptureError, OutputRefused
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recent import RecentFiles
 from stackmap.host.recording import RecordingHost
+from stackmap.host.retention import Limits
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.follow import LiveIntervals, RecordedIntervals
 from stackmap.measurement.machines import CaptureSource
@@ -224,25 +225,20 @@ def test_a_pause_keeps_the_screen():
     assert watcher.moment is not first
 
 
-def recorded_in_memory(files, count=None):
+def recorded_in_memory(files, kept):
     """Return the figures of LiveIntervals over a replayed machine that *files* recorded."""
-    host = RecordingHost(CapturedHost(str(VGHDD)), files, 3.0)
-    found = []
+    host = RecordingHost(CapturedHost(str(VGHDD)), files, Limits(age=kept, segment=3.0))
     with host:
-        for each in LiveIntervals(host).intervals(1.0):
-            found.append(each[1])
-            if len(found) == count:
-                break
-        yield found
+        yield [interval for _, interval in LiveIntervals(host).intervals(1.0)]
 
 
 def test_the_last_minutes_are_written_as_a_capture(tmp_path):
     """From memory to a directory; what is read from it is what was seen, from the oldest segment kept."""
-    for kept, count in ((1e9, 5), (1.0, 2)):
-        files = RecentFiles(kept)
+    for kept, count in ((1e9, 5), (3.0, 3)):
+        files = RecentFiles()
         out = tmp_path / str(count)
         before = len(os.listdir("/proc/self/fd"))
-        recorded = recorded_in_memory(files)
+        recorded = recorded_in_memory(files, kept)
         seen = next(recorded)
         files.save(str(out))
         with pytest.raises(OutputRefused):
@@ -250,7 +246,7 @@ def test_the_last_minutes_are_written_as_a_capture(tmp_path):
         recorded.close()
         found = list(CaptureSource(CapturedHost(str(out))).intervals(1.0))
         assert len(os.listdir("/proc/self/fd")) <= before
-        assert len(found) >= count
+        assert len(found) == count
         for (_, again), was in zip(reversed(found), reversed(seen), strict=False):
             assert again.time == pytest.approx(was.time, abs=1e-5)
             assert again.loads["sda"].total.ios == pytest.approx(
@@ -260,5 +256,5 @@ def test_the_last_minutes_are_written_as_a_capture(tmp_path):
 
 def test_nothing_is_written_before_the_first_sample(tmp_path):
     with pytest.raises(CaptureError, match="nothing is recorded yet"):
-        RecentFiles(300.0).save(str(tmp_path / "out"))
+        RecentFiles().save(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
