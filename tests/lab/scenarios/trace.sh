@@ -31,6 +31,12 @@ traced() {
 writes() { dd if=/dev/zero of="$1" oflag=direct conv=notrunc status=none "${@:2}"; }
 random() { $FIO --filename="$1" --rw=randwrite --randseed=7 "${@:2}"; }
 
+# marked ARRAY: its superblocks say that it is in use, and go on to: those writes are none of a load's
+marked() {
+    echo 0 > "/sys/block/$(basename "$(readlink -f "$1")")/md/safe_mode_delay"
+    writes "$1" bs=4k count=1
+}
+
 raid_cases() {
     vgcreate -q t /dev/sd{a,b,c,d,e,f}
     lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 300M -n r5 t /dev/sd{a,b,c,d}
@@ -59,6 +65,7 @@ stacked_cases() {
     vgremove -qfy t
     wipefs -qa /dev/sd{a,b,c,d}
     yes | mdadm --create /dev/md/r5 --run --assume-clean --level 5 --chunk 64 --bitmap none -n 6 /dev/sd{a,b,c,d,e,f}
+    marked /dev/md/r5
     traced md-one-page /dev/md/r5 random /dev/md/r5 --bs=4k --io_size=1M --iodepth=8
     traced md-aligned /dev/md/r5 writes /dev/md/r5 bs=320K count=20
     pvcreate -q -ff -y --dataalignment 320k /dev/md/r5; vgcreate -q onmd /dev/md/r5
@@ -67,6 +74,7 @@ stacked_cases() {
     vgremove -qfy onmd; pvremove -q /dev/md/r5
     mdadm --stop /dev/md/r5; wipefs -qa /dev/sd{a,b,c,d,e,f}
     yes | mdadm --create /dev/md/r6 --run --assume-clean --level 6 --chunk 64 --bitmap none -n 6 /dev/sd{a,b,c,d,e,f}
+    marked /dev/md/r6
     traced raid6-aligned /dev/md/r6 writes /dev/md/r6 bs=256K count=20
     traced raid6-one-page /dev/md/r6 random /dev/md/r6 --bs=4k --io_size=256k --iodepth=1
     mdadm --stop /dev/md/r6; wipefs -qa /dev/sd{a,b,c,d,e,f}
