@@ -93,8 +93,8 @@ class Tracer:
         if share <= max_overhead:
             return False
         self.finish()
-        took = f"stopped after {spent:.1f} s: the probes took {share:.1%} of all CPU time"
-        record.notes += (f"{took}, more than the limit of {max_overhead:.1%}",)
+        took = f"stopped after {spent:.1f} s: the probes took {share * 100:.3g} % of all CPU time"
+        record.notes += (f"{took}, more than the limit of {max_overhead * 100:.3g} %",)
         return True
 
     def finish(self) -> None:
