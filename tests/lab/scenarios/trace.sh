@@ -130,7 +130,9 @@ trouble_cases() {
     local moment
     for ((moment = 0; moment < ${KILLS:-12}; moment++)); do
         stackmap trace -J --max-overhead 100 t/lin 60 > /dev/null 2>&1 & local tracer=$!
-        sleep $((RANDOM % 12)).$((RANDOM % 10))
+        # Every other one is killed while it installs or counts, the rest at any moment.
+        while ((moment % 2)) && [ ! -d /sys/kernel/tracing/instances/stackmap ]; do sleep 0.2; done
+        sleep $((RANDOM % 4)).$((RANDOM % 10))
         kill -9 $tracer 2>/dev/null || true; wait $tracer 2>/dev/null || true
         left | wc -l >> left-by-kills
         stackmap trace --clean > clean.txt
