@@ -35,6 +35,7 @@ traced() {
     until_counting block/block_rq_remap/enable 1 $pid
     sample > "$name.diskstats"
     "$@"
+    sleep 12  # until md has cleared its bitmap and marked the array clean
     quiet
     sample >> "$name.diskstats"
     kill -INT $pid
