@@ -100,8 +100,9 @@ def print_events(
             if start is None and requests:
                 start = min(each.queued for each in requests)
             if as_json:
-                for found in requests_json(topology, wanted, start or 0.0, follow=options.follow):
-                    click.echo(json.dumps(found))
+                found = requests_json(topology, wanted, start or 0.0, follow=options.follow)
+                # One write for all: each is flushed.
+                click.echo("".join(f"{json.dumps(each)}\n" for each in found), nl=False)
             elif wanted:
                 blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
                 print_text(blocks, heading=heading)
