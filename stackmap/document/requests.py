@@ -42,7 +42,7 @@ def _rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the line of requests that are *alike*, and with *follow* those of what they caused."""
     first = alike[0]
-    waited = None if first.issued is None or not first.dispatched else first.issued - first.queued
+    waited = None if first.issued is None else first.issued - first.queued
     ends = [each.done for each in alike if each.done is not None]
     seconds = max(ends) - first.queued if len(ends) == len(alike) else None
     count = f"×{len(alike)}" if len(alike) > 1 else ""

@@ -57,6 +57,7 @@ def _request(topology: Topology, request: Request, start: float) -> dict[str, ob
         "role": part(request) or None,
         "offset": request.sector * SECTOR,
         "size": request.sectors * SECTOR,
+        "dispatched": request.dispatched,
         "merged": request.arrivals - 1,
         "queued_us": None if issued is None else (issued - request.queued) * 1e6,
         "latency_us": None if seconds is None else seconds * 1e6,

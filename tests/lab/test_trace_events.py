@@ -29,7 +29,8 @@ def traced(out, load):
 
 
 def at_disks(requests):
-    return [each for each in requests if each["queued_us"] is not None]
+    """What the disks were sent, after merging."""
+    return [each for each in requests if each["dispatched"]]
 
 
 @LOADS

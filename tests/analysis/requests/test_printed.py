@@ -92,6 +92,7 @@ def test_json_has_every_request_once_with_its_cause(joined):
     for each in found:
         assert set(each["caused_by"]) <= set(ids)
         assert each["derived"] == ("rimage" in each["label"])
+    assert sum(each["dispatched"] for each in found) == 40
     assert summary_json(10, totals, 0)["unknown"] == 0
 
 
