@@ -13,7 +13,8 @@ FROM_SAMPLE = ["--from", str(SAMPLE)]
 
 # networkx takes 100 to 200 ms to import, tabulate 20 to 60, pyudev and gi 35 to 60 each, as much as
 # all the rest of a command. A capture is read without libudev and GObject being there at all.
-HEAVY = {"networkx", "tabulate", "pyudev", "gi"}
+# Only top needs curses.
+HEAVY = {"networkx", "tabulate", "pyudev", "gi", "curses", "_curses"}
 
 MAIN = """
 import sys
@@ -44,6 +45,7 @@ def imported_by(*arguments: str) -> set[str]:
         ["--help"],
         ["--version"],
         ["tree", "--help"],
+        ["top", "--help"],
         [*FROM_SAMPLE, "tree"],
         [*FROM_SAMPLE, "tree", "-J"],
         [*FROM_SAMPLE, "iostat", "-J"],

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import compress, starmap
 from operator import ne
 
@@ -28,11 +27,12 @@ BASE, WITH_DISCARDS, WITH_FLUSHES = 14, 18, 20
 SHORT = 7  # partitions before 2.6.25: reads, sectors read, writes, sectors written
 
 COUNTER_LIMIT = 10**20  # more than a 64-bit counter holds
-MAX_IDLE = 1 << 13  # lines that are remembered: most stay the same from sample to sample
 MAX_QUOTED = 200  # characters of a line in a message
 NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
 # The parsed lines of the newest interval's end: they begin the next one.
 _newest: dict[str, tuple[str, Counters]] = {}
+# What each line of the newest sample is if it did not change: most lines stay the same.
+_unchanged: dict[str, tuple[str, Load]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
     loads: dict[str, Load] = {}
     events: list[str] = []
     if _same_devices(earlier, later):
-        loads = dict(map(_idle, later.lines))
+        loads = _idle_loads(later.lines)
         if devices is not None:
             loads = {name: load for name, load in loads.items() if name in devices}
         changed = _changed_lines(earlier, later)  # only these are parsed
@@ -187,7 +187,14 @@ def _parsed(
     _newest.update(later)
 
 
-@lru_cache(maxsize=MAX_IDLE)
+def _idle_loads(lines: Iterable[str]) -> dict[str, Load]:
+    """Return the load of each device if its line did not change."""
+    rows = {line: _unchanged.get(line) or _idle(line) for line in lines}
+    _unchanged.clear()
+    _unchanged.update(rows)
+    return dict(rows.values())
+
+
 def _idle(line: str) -> tuple[str, Load]:
     """Return a device's name and its load over an interval in which its line did not change."""
     words = line.split()

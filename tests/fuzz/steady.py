@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import resource
 import shutil
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
+from stackmap.cli import terminal, top, watching
 from stackmap.host import live
 from stackmap.host.capture import CapturedHost
 from tests.fuzz.processes import machine_of, unpack
 from tests.fuzz.running import Tally, finish, start
+from tests.watched import PaperDisplay
 
 DAY = 86400  # samples, one second apart
 SETTLED = DAY // 24  # the first ones fill buffers and caches
@@ -22,22 +26,32 @@ FLAT = 2 << 20  # bytes
 LIMIT = 2 << 20  # bytes, of --max-size
 STEP = 600  # samples between two looks at memory
 COMMANDS = (("iostat",), ("iostat", "-l"), ("record", "OUT"))
+WATCHED = 3600  # intervals of top
 DISKS = ("vda", "sda", "sdb", "dm-0", "dm-1", "dm-2")
 
 
 def steady(tally: Tally, folder: Path, samples: int = DAY) -> None:
     """Each command that may run for days, for a day of a clock that does not wait."""
+    journal = folder / "memory"
     for words in COMMANDS:
         out = folder / "day"
-        journal = folder / "memory"
         journal.write_text("")
         arguments = [str(out) if word == "OUT" else word for word in words]
         arguments += ["1", str(samples)]
-        child = start(arguments, setup=partial(_fast, unpack(folder), journal), cpu=3600)
-        outcome = finish(arguments, child, 3600)
-        faults = [fault for fault in outcome.faults() if not fault.endswith(" s")]
-        tally.case(" ".join(words), faults + _grown(journal, samples), outcome)
+        _run(tally, arguments, partial(_fast, unpack(folder), journal), journal, samples)
         shutil.rmtree(out, ignore_errors=True)
+    journal.write_text("")
+    watched = min(WATCHED, samples)
+    _run(tally, ["top", "1"], partial(_watched, unpack(folder), journal, watched), journal, watched)
+
+
+def _run(
+    tally: Tally, arguments: list[str], setup: Callable[[], object], journal: Path, samples: int
+) -> None:
+    child = start(arguments, setup=setup, cpu=3600)
+    outcome = finish(arguments, child, 3600)
+    faults = [fault for fault in outcome.faults() if not fault.endswith(" s")]
+    tally.case(" ".join(arguments[:-1]), faults + _grown(journal, samples), outcome)
 
 
 def trimmed(tally: Tally, folder: Path, samples: int = 26 * 3600) -> None:
@@ -45,7 +59,9 @@ def trimmed(tally: Tally, folder: Path, samples: int = 26 * 3600) -> None:
     out, journal = folder / "bounded", folder / "sizes"
     journal.write_text("0 0\n")
     arguments = ["record", "--max-size", "2M", str(out), "1", str(samples)]
-    child = start(arguments, setup=partial(_fast, unpack(folder), journal, out), cpu=3600)
+    child = start(
+        arguments, setup=partial(_fast, unpack(folder), journal, _Measured(journal, out)), cpu=3600
+    )
     outcome = finish(arguments, child, 3600)
     faults = [fault for fault in outcome.faults() if not fault.endswith(" s")]
     most, largest = map(int, journal.read_text().split())
@@ -76,14 +92,10 @@ def _grown(journal: Path, samples: int) -> list[str]:
     return found
 
 
-def _fast(root: Path, journal: Path, out: Path | None = None) -> None:
-    """
-    Have this process's machine count and its clock pass, and its memory written to *journal*.
-
-    With *out*, the most bytes in that folder and in a segment are written instead.
-    """
+def _fast(root: Path, journal: Path, counters: _Counters | None = None) -> _Counters:
+    """Have this process's machine count and its clock pass, and its memory written to *journal*."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    counters = _Counters(journal) if out is None else _Measured(journal, out)
+    counters = counters or _Counters(journal)
     machine_of(root, None, counters.text)
     live.time = SimpleNamespace(
         time=lambda: 1_763_732_400.0 + counters.clock,
@@ -91,12 +103,38 @@ def _fast(root: Path, journal: Path, out: Path | None = None) -> None:
         clock_gettime=lambda _: counters.clock,
         CLOCK_BOOTTIME=0,
     )
+    return counters
+
+
+def _watched(root: Path, journal: Path, samples: int) -> None:
+    """The same under ``top``: a display on which no key is pressed but each view's, and q at the end."""
+    counters = _fast(root, journal, _Counters(journal, samples // 60))
+    pressed = iter(range(samples))
+
+    class Display(PaperDisplay):
+        @contextlib.contextmanager
+        def __call__(self):
+            yield self
+
+        def key(self, seconds):
+            if not seconds:  # all is done for this interval
+                return None
+            counters.sleep(seconds)
+            number = next(pressed, None)
+            return "q" if number is None else str(number // 60 % 5 + 1)
+
+    screen = SimpleNamespace(isatty=lambda: True)
+    top.sys = SimpleNamespace(stdin=screen, stdout=screen)
+    terminal.is_usable = lambda: True
+    terminal.Terminal = lambda: Display((160, 50))
+    watching.time = SimpleNamespace(monotonic=lambda: counters.clock, time=live.time.time)
 
 
 class _Counters:
     """A clock, and counters that grow with it; most devices are busy now and then."""
 
-    def __init__(self, journal: Path) -> None:
+    def __init__(self, journal: Path, step: int = STEP) -> None:
+        self._step = step
         self.clock = 1000.0
         self._chance = random.Random(24)
         self._counts = {name: [0] * 17 for name in DISKS}
@@ -110,7 +148,7 @@ class _Counters:
     def text(self) -> str:
         """Return /proc/diskstats, and note the memory now and then."""
         self._samples += 1
-        if self._samples % STEP == 0:
+        if self._samples % self._step == 0:
             self._note()
         for counts in self._counts.values():
             if self._chance.random() < 0.6:
