@@ -21,6 +21,7 @@ _BUSES = ("wwn-", "nvme-", "scsi-", "ata-", "dm-uuid-")
 
 MAX_LOADS = 5_000  # kept as resolved: a long text repeats its reports
 MAX_STRANGERS = 10_000
+MAX_LISTS = 8  # of names: most reports of a text have the same
 MAX_NAMES = 50_000  # remembered, more than a report may have
 
 
@@ -100,6 +101,7 @@ class Names:
         self.known = 0
         known = aliases(topology)
         self._name = lru_cache(MAX_NAMES)(lambda word: kernel_name(word, known))
+        self._means = lru_cache(MAX_LISTS)(self._look_up)
         self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
 
@@ -117,11 +119,9 @@ class Names:
         seen = self._resolved.get(id(printed))
         if seen is not None:
             return seen[1:]
-        means = {word: self._name(word) for word in printed}
-        strangers = [word for word, name in means.items() if name is None]
+        names, strangers = self._means(tuple(printed))
         loads = printed
-        if any(name != word for word, name in means.items() if name is not None):
-            names = [means[word] or word for word in printed]
+        if names:
             if isinstance(printed, LoadTable):
                 loads = printed.renamed(names)
             else:
@@ -132,6 +132,13 @@ class Names:
         self._resolved[id(printed)] = printed, loads, strangers
         self._size += len(loads)
         return loads, strangers
+
+    def _look_up(self, words: tuple[str, ...]) -> tuple[list[str], list[str]]:
+        """Return the names that *words* become, [] if all stay as they are, and the unknown ones."""
+        means = [self._name(word) for word in words]
+        names = [name or word for word, name in zip(words, means, strict=True)]
+        strangers = [word for word, name in zip(words, means, strict=True) if name is None]
+        return [] if names == [*words] else names, strangers
 
 
 def resolved(topology: Topology, interval: Interval) -> tuple[Interval, tuple[str, ...]]:

@@ -8,9 +8,10 @@ time, the quote marks of a mail.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import lru_cache
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import Load
@@ -102,32 +103,31 @@ class Heading:
         *idle* has the names in lines without a figure but 0, and is added to: most lines of a
         large host repeat so.
         """
-        names: list[str] = []
-        words: list[str] = []
-        idle_now: dict[str, str] = {}
-        for line in lines:
-            if line in idle:
-                names.append(idle[line])
-                continue
-            row = line.split()
-            if len(row) != self.layout.width + 1 or not may_name(row[0]):
-                return None
-            names.append(row[0])
-            if len(line.rstrip(" 0.")) <= len(row[0]):
-                idle_now[line] = row[0]
-            words += row
-        busy = words[:: self.layout.width + 1]
-        del words[:: self.layout.width + 1]
+        rows = [line.split() for line in lines if line not in idle]
+        width = self.layout.width
+        busy = [row[0] for row in rows if len(row) == width + 1]
+        if len(busy) < len(rows) or not all(map(may_name, busy)):
+            return None
+        others = iter(busy)
+        names = [idle.get(line) or next(others) for line in lines] if idle else busy
+        words = [*chain.from_iterable(rows)]
+        del words[:: width + 1]
         figures = parse_plain_numbers(words) if words else []
         if figures is None or self.name_last or not 0 < len(names) == len({*names}) <= MAX_DEVICES:
             return None
-        if len(idle) < MAX_IDLE:
-            idle.update(idle_now)
+        if len(idle) < MAX_IDLE and 0.0 in figures[width - 1 :: width]:
+            idle.update(_idle(line for line in lines if line not in idle))
         return self.layout.table(names, busy, figures)
 
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""
         return self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before)
+
+
+def _idle(lines: Iterable[str]) -> dict[str, str]:
+    """Return the names in those of *lines* that have no figure but 0."""
+    names = ((line, line.split(maxsplit=1)[0]) for line in lines)
+    return {line: name for line, name in names if len(line.rstrip(" 0.")) <= len(name)}
 
 
 def without_quotes(words: list[str]) -> list[str]:
@@ -195,6 +195,7 @@ def _named(words: Sequence[str], index: int) -> Heading | None:
     return None
 
 
+@lru_cache(maxsize=10_000)
 def may_name(word: str) -> bool:
     """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
     fence = not word.strip("`~*=-_|") or word in QUOTE_MARKS

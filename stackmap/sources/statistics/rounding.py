@@ -15,22 +15,29 @@ Figures = Sequence[Any]  # of floats
 # Half of the last digit: sysstat prints two decimals, with --dec fewer.
 HALVES = {1: 0.5, 10: 0.05}
 HALF = 0.005
+CENTS = 1e-8  # what rounding leaves of a figure with one decimal, times ten
 PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
 
 
 def refined_columns(
     requests: Figures, shown: Figures, mean: Figures, unit: float, mean_unit: float
 ) -> tuple[Figures, Figures]:
-    """Return ``refined`` of all rows; in most, the figures agree as printed."""
+    """Return ``refined`` of all rows; in most, the figures are precise or agree as printed."""
     if not (any(requests) or any(shown) or any(mean)):
         return requests, shown
-    pairs = [
-        (count, size * unit)
-        if count > 0 and abs(size * unit / count / mean_unit - each) <= HALF
-        else refined(count, size, each, unit, mean_unit)
-        for count, size, each in zip(requests, shown, mean, strict=True)
+    sizes = [size * unit for size in shown]
+    rough = [
+        place
+        for place, (count, size, each) in enumerate(zip(requests, shown, mean, strict=True))
+        if not (count > PRECISE < size and each > PRECISE and CENTS < count * 10 % 1 < 1 - CENTS)
     ]
-    counts, sizes = zip(*pairs, strict=True)
+    if not rough:
+        return requests, sizes
+    counts = [*requests]
+    for place in rough:
+        count, each = counts[place], mean[place]
+        if not (count > 0 and abs(sizes[place] / count / mean_unit - each) <= HALF):
+            counts[place], sizes[place] = refined(count, shown[place], each, unit, mean_unit)
     return counts, sizes
 
 
@@ -69,7 +76,7 @@ def refined(
 
 def _has_cents(figure: float) -> bool:
     """Whether *figure* was surely printed with two decimals."""
-    return 1e-8 < figure * 10 % 1 < 1 - 1e-8
+    return CENTS < figure * 10 % 1 < 1 - CENTS
 
 
 def _half(*figures: float) -> float:
