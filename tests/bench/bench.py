@@ -48,10 +48,10 @@ BENCHMARKS = [
         "tree of a sample",
         [*STACKMAP, "--from", SAMPLE, "tree"],
         CLICK,
-        2.0,
+        1.6,
         "import click",
     ),
-    Benchmark("tree of this machine", [*STACKMAP, "tree"], CLICK, 2.0, "import click"),
+    Benchmark("tree of this machine", [*STACKMAP, "tree"], CLICK, 1.6, "import click"),
 ]
 
 

@@ -49,12 +49,13 @@ OPENED = (
 # And with all of it, and in how many seconds.
 WHOLE = {
     ("iostat",): 5.0,
-    ("whatif", "vg/lv3", "--to", "raid10"): 60.0,
-    ("explain",): 60.0,
-    ("report", "-o", "-", "--markdown"): 120.0,
+    ("whatif", "vg/lv3", "--to", "raid10"): 5.0,
+    ("explain",): 5.0,
+    ("fiojob", "vg/lv3"): 20.0,
+    ("report", "-o", "-", "--markdown"): 15.0,
     ("--every", "60", "export", "--openmetrics", "-o", "-"): 60.0,
 }
-HELD = 256.0  # MB
+HELD = 200.0  # MB
 
 
 def costs() -> bool:
