@@ -16,24 +16,25 @@ cases() {
     done
 }
 cleared() {
-    local disk
-    umount -l /mnt
+    local disk end
+    umount -l /mnt; udevadm settle
     vgremove -q -ff -y vg
     mdadm --quiet --stop --scan
-    udevadm settle
-    # A cache or a mapping that a dead disk has left; some stand on others.
-    for _ in 1 2 3; do dmsetup remove_all --force; udevadm settle; done
-    mdadm --quiet --stop --scan
+    # A cache or a mapping that a dead disk has left; some stand on others, and arrays on them.
+    for _ in 1 2 3; do [ -z "$(dmsetup ls 2>/dev/null | grep -v '^No devices')" ] || dmsetup remove_all --force; done
+    ! grep -q ^md /proc/mdstat || mdadm --quiet --stop --scan
+    # Superblocks and partition tables stand at the first and the last of a disk.
+    end=$(($(blockdev --getsize64 /dev/sda) / 1048576 - 2))
     for disk in /dev/sd?; do
-        sgdisk --zap-all "$disk" > /dev/null; wipefs -qaf "$disk"
-        # Superblocks stand within the first and the last of a disk.
-        dd if=/dev/zero of="$disk" bs=1M count=2 conv=fsync status=none
-        dd if=/dev/zero of="$disk" bs=1M seek=$(($(blockdev --getsize64 "$disk") / 1048576 - 2)) conv=fsync status=none
-        blockdev --rereadpt "$disk"
+        dd if=/dev/zero of="$disk" bs=1M count=2 conv=fsync status=none &
+        dd if=/dev/zero of="$disk" bs=1M seek=$end conv=fsync status=none &
     done
+    wait
+    blockdev --rereadpt /dev/sd?
     udevadm settle
     [ -z "$(dmsetup ls | grep -v '^No devices')" ] && ! grep -q ^md /proc/mdstat
 }
+
 # lvm_state: what is true after each step, for the test to judge
 lvm_state='lvs --all --reportformat=json --options=lv_name,segtype,lv_attr,sync_percent,raid_sync_action,stripes,data_stripes,stripe_size,devices vg'
 
