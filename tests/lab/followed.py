@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.plan.announced import WARNINGS
+from stackmap.analysis.plan.announced import WARNINGS, announced
 from stackmap.analysis.plan.followed import FOLLOWED
 from stackmap.cli import stackmap
 
@@ -87,7 +87,8 @@ def unannounced(followed):
 
 
 def announced_of(step):
-    return [each for each in WARNINGS if any(each.begins in said for said in step["prints"])]
+    known = announced(tuple(step["command"]))
+    return [each for each in WARNINGS if any(each.begins in said for said in known)]
 
 
 def stands_in_the_table(followed, kernel):

@@ -23,10 +23,11 @@ cleared() {
     # A cache or a mapping that a dead disk has left; some stand on others, and arrays on them.
     for _ in 1 2 3; do [ -z "$(dmsetup ls 2>/dev/null | grep -v '^No devices')" ] || dmsetup remove_all --force; done
     ! grep -q ^md /proc/mdstat || mdadm --quiet --stop --scan
-    # Superblocks and partition tables stand at the first and the last of a disk.
+    # Superblocks and partition tables stand at the first and the last of a disk; what stood at the first of an
+    # array, a few MiB behind: a PV that came back in the next array of these disks would be in use.
     end=$(($(blockdev --getsize64 /dev/sda) / 1048576 - 2))
     for disk in /dev/sd?; do
-        dd if=/dev/zero of="$disk" bs=1M count=2 conv=fsync status=none &
+        dd if=/dev/zero of="$disk" bs=4M count=8 conv=fsync status=none &
         dd if=/dev/zero of="$disk" bs=1M seek=$end conv=fsync status=none &
     done
     wait

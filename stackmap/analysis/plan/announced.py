@@ -15,7 +15,9 @@ class Warned(NamedTuple):
     words: frozenset[str]
 
 
-# lvm2 2.03.16: raid_manip.c (_raid_in_sync), lvconvert.c. tests/lab holds the table to what is printed.
+NO_POLLD = "no lvmpolld service runs, and the command watches its progress itself"
+
+# lvm2 2.03.16: raid_manip.c (_raid_in_sync), lvconvert.c, lvmpolld-client.c. tests/lab holds the table to what is printed.
 WARNINGS = (
     Warned(
         "WARNING: Sync status for",
@@ -27,6 +29,8 @@ WARNINGS = (
         "until it is written back, data is only in the cache, as before",
         frozenset({"lvconvert", "cache", "writeback"}),
     ),
+    Warned("WARNING: Failed to connect to lvmpolld", NO_POLLD, frozenset({"pvmove"})),
+    Warned("WARNING: Check global/use_lvmpolld", NO_POLLD, frozenset({"pvmove"})),
 )
 
 

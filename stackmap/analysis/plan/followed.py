@@ -46,9 +46,9 @@ FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
         ("raid5", "raid10"): OLD,
     },
     "grow": {
-        ("raid5", "raid6"): OLD,
+        ("raid5", "raid6"): BOTH,
         ("raid6", "raid5"): OLD,
-        ("raid5", "raid5"): OLD,
+        ("raid5", "raid5"): BOTH,
         ("raid6", "raid6"): OLD,
         ("raid1", "raid1"): OLD,
         ("raid10", "raid10"): OLD,
@@ -60,7 +60,7 @@ FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
         ("raid5", "raid0"): OLD,
         ("raid10", "raid0"): OLD,
     },
-    "move": {("raid5", "raid10"): OLD},
+    "move": {("raid5", "raid10"): BOTH},
     "array-copy": {("raid5", "raid10"): OLD},
 }
 
