@@ -185,7 +185,7 @@ def test_the_first_screen_is_one_decision():
     assert "57 % fewer; range 305 to 375. Disk bytes per byte written: 4.00 → 2.00" in first
     assert "Convert vghdd/vm-disk1 (dm-8) to raid10" in first
     assert re.findall(r"<li>(.*?)</li>", first) == [
-        "The volume is OFFLINE in steps 3 to 10 and as redundant as before throughout.",
+        "The volume is OFFLINE in steps 3 to 11 and as redundant as before throughout.",
         "It does not fix slow-member (sda).",
         "The measurement covers only 10 s.",
     ]
