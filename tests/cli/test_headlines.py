@@ -79,15 +79,15 @@ def test_plan_says_what_it_risks_first():
     first = " ".join(text.split("\nMethod copy:")[0].split())
 
     assert first.endswith(
-        "11 steps. The volume is OFFLINE in steps 3 to 10 and as redundant as before throughout. "
-        "Risks: steps 1, 6, 10 and 11; step 11 cannot be undone."
+        "12 steps. The volume is OFFLINE in steps 3 to 11 and as redundant as before throughout. "
+        "Risks: steps 1, 6, 11 and 12; step 12 cannot be undone."
     )
     marked = [line.partition(":")[0] for line in text.splitlines() if "RISK:" in line]
     assert marked == [
         "1. ONLINE, RISK",
         "6. OFFLINE, RISK",
-        "10. OFFLINE, RISK",
-        "11. DAYS LATER, RISK",
+        "11. OFFLINE, RISK",
+        "12. DAYS LATER, RISK",
     ]
 
 
