@@ -46,7 +46,7 @@ def _device(labels: Labels) -> Device | None:
         Kind(kind),
         "",
         size=_number(labels, "size"),
-        label=labels.get("name", ""),
+        label="" if labels.get("name") == name else labels.get("name", ""),
         target=labels.get("target", ""),
         layout=_layout(labels),
         state=labels.get("state"),

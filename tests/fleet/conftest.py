@@ -11,13 +11,19 @@ from types import SimpleNamespace
 import pytest
 
 from stackmap.host.capture import CapturedHost
-from tests.fleet.hosts import SteadyHost, advancing, recorded_loads
+from tests.fleet.hosts import INTERVAL, SteadyHost, recorded_loads, scraped_through
 from tests.fleet.servers import RULES, node_exporter, prometheus, victoria_metrics
 
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
 ZOO = Path(__file__).parents[3] / "shared" / "captures" / "zoo" / "healthy.tar.gz"
-SECONDS = 35
-SCALE = {"[5m]": "[8s]", "[1h]": "[20s]", "interval: 1m": "interval: 1s", "interval: 1h": "interval: 10s", "for: 30m": "for: 3s"}
+SECONDS = 66
+SCALE = {
+    "[5m]": "[15s]",
+    "[1h]": "[24s]",
+    "interval: 1m": "interval: 1s",
+    "interval: 1h": "interval: 10s",
+    "for: 30m": "for: 3s",
+}
 
 
 def recorded(path: Path) -> dict[str, list[float]]:
@@ -35,27 +41,58 @@ def counted_twice(folder: Path) -> Path:
     for file in (path / "proc/version", path / "proc/sys/kernel/osrelease"):
         if file.exists():
             file.write_text(file.read_text().replace("6.1.0-56", "6.12.0-1"))
-    for name in ("dm-8", "dm-17"):
-        (path / "sys/block" / name / "queue/iostats").write_text("1\n")
+    for file in path.glob("sys/block/dm-*/queue/iostats"):
+        file.write_text("1\n")
     return path
 
 
 def doubled(loads: dict[str, list[float]]) -> dict[str, list[float]]:
-    return {n: [2 * r for r in rates] if n in ("dm-8", "dm-17") else rates for n, rates in loads.items()}
+    return {
+        n: [2 * r for r in rates] if n in ("dm-8", "dm-17") else rates for n, rates in loads.items()
+    }
 
 
 def drawn(names: dict[str, tuple[float, float]]) -> dict[str, list[float]]:
     """Return loads: by device, the writes and the reads per second, 8 KiB each."""
     return {
-        name: [reads, 0, reads * 16, reads * 2, writes, 0, writes * 16, writes * 3, 0, 400, 500, *[0] * 6]
+        name: [
+            reads,
+            0,
+            reads * 16,
+            reads * 2,
+            writes,
+            0,
+            writes * 16,
+            writes * 3,
+            0,
+            400,
+            500,
+            *[0] * 6,
+        ]
         for name, (writes, reads) in names.items()
     }
 
 
 def hosts(folder: Path) -> dict[str, SteadyHost]:
     vghdd, cache = recorded(SAMPLES / "vghdd"), recorded(SAMPLES / "cold-cache")
-    cache |= drawn({"dm-4": (300, 100), "dm-5": (300, 100), "dm-1": (330, 110), "dm-0": (20, 0), "dm-6": (30, 0), "sda": (400, 200)})
-    md = drawn({"md0": (400, 200), **{f"nvme{n}n1": (100, 50) for n in range(1, 5)}, "nvme0n1": (3, 1), "nvme0n1p1": (3, 1)})
+    cache |= drawn(
+        {
+            "dm-4": (300, 100),
+            "dm-5": (300, 100),
+            "dm-1": (330, 110),
+            "dm-0": (20, 0),
+            "dm-6": (30, 0),
+            "sda": (400, 200),
+        }
+    )
+    md = drawn(
+        {
+            "md0": (400, 200),
+            **{f"nvme{n}n1": (100, 50) for n in range(1, 5)},
+            "nvme0n1": (3, 1),
+            "nvme0n1p1": (3, 1),
+        }
+    )
     found = {
         "once": (SAMPLES / "vghdd", vghdd),
         "twice": (counted_twice(folder), doubled(vghdd)),
@@ -64,7 +101,14 @@ def hosts(folder: Path) -> dict[str, SteadyHost]:
     }
     if ZOO.exists():  # md RAID5 on partitions, whose counters node_exporter leaves out
         found["zoo"] = ZOO, zoo_loads()
-    return {name: SteadyHost(folder / name, path, loads) for name, (path, loads) in found.items()}
+    return {
+        name: SteadyHost(
+            folder / name,
+            path,
+            {n: r for n, r in loads.items() if not n.startswith(("fd", "loop", "zram"))},
+        )
+        for name, (path, loads) in found.items()
+    }
 
 
 def zoo_loads() -> dict[str, list[float]]:
@@ -80,7 +124,10 @@ def zoo_loads() -> dict[str, list[float]]:
         parity, copies = (shape.parity, shape.copies) if shape else (0, 1)
         below = topology.below(device.name)
         for edge in below:
-            more = writes * (1 + parity) * copies / len(below), (reads + writes * parity * 2) / len(below)
+            more = (
+                writes * (1 + parity) * copies / len(below),
+                (reads + writes * parity * 2) / len(below),
+            )
             had = rates.get(edge.below, (0.0, 0.0))
             rates[edge.below] = had[0] + more[0], had[1] + more[1]
     return drawn(rates)
@@ -104,22 +151,28 @@ def fleet(tmp_path_factory):
         machines = hosts(folder)
         bare = folder / "bare"
         shutil.copytree(folder / "md" / "proc", bare / "proc")
+        (bare / "proc" / "diskstats").write_text("   8   0 sda" + " 7" * 17 + "\n")
         (bare / "textfile").mkdir()
-        addresses = {name: stack.enter_context(node_exporter(folder / name)) for name in [*machines, "bare"]}
+        addresses = {"bare": stack.enter_context(node_exporter(bare))}
+        for name, host in machines.items():
+            exporter = stack.enter_context(node_exporter(folder / name))
+            addresses[name] = stack.enter_context(scraped_through(host, exporter))
         victoria = stack.enter_context(victoria_metrics(folder))
         url = stack.enter_context(prometheus(folder, configuration(addresses, victoria)))
-        with advancing(list(machines.values())):
-            time.sleep(SECONDS)
-        yield SimpleNamespace(url=url, victoria=victoria, hosts=machines, end=time.time() - 1, seconds=SECONDS)
+        time.sleep(SECONDS)
+        yield SimpleNamespace(
+            url=url, victoria=victoria, hosts=machines, end=time.time() - 1, seconds=SECONDS
+        )
 
 
 def configuration(addresses: dict[str, str], victoria: str) -> str:
     """Return the configuration of Prometheus: each host under its name."""
     targets = "\n".join(
-        f"    - targets: ['{address}']\n      labels: {{instance: '{name}'}}" for name, address in addresses.items()
+        f"    - targets: ['{address}']\n      labels: {{instance: '{name}'}}"
+        for name, address in addresses.items()
     )
     return f"""
-global: {{scrape_interval: 1s, evaluation_interval: 1s}}
+global: {{scrape_interval: {INTERVAL}s, scrape_timeout: {INTERVAL}s, evaluation_interval: 1s}}
 rule_files: [rules.yml]
 scrape_configs:
 - job_name: node
@@ -128,5 +181,3 @@ scrape_configs:
 remote_write:
 - url: {victoria}/api/v1/write
 """
-
-

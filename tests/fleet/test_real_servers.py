@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from itertools import product
 
 import pytest
@@ -16,7 +17,7 @@ from stackmap.measurement import prometheus as reading
 from tests.fleet.hosts import CLOCK
 
 NEAR = 0.02
-WINDOW = "15s"
+WINDOW = "24s"
 SERVERS = ("url", "victoria")
 
 
@@ -27,15 +28,34 @@ def run(*words: str, status: int = 0):
 
 
 def asked(fleet, server, expression):
-    answer = requests.get(f"{getattr(fleet, server)}/api/v1/query", {"query": expression, "time": fleet.end}, timeout=9)
+    answer = requests.get(
+        f"{getattr(fleet, server)}/api/v1/query",
+        {"query": expression, "time": fleet.end},
+        timeout=9,
+    )
     return answer.json()["data"]["result"]
 
 
 def scraped(fleet, server, name):
-    """Return the first and the last reading of the host's own clock that the server has, in seconds."""
-    found = asked(fleet, server, f'node_disk_reads_completed_total{{device="{CLOCK}",instance="{name}"}}[{WINDOW}]')
-    values = [float(value) / 1000 for _, value in found[0]["values"]]
+    """Return the first and the last scrape: its instant, and the host's own clock, in seconds."""
+    found = asked(
+        fleet,
+        server,
+        f'node_disk_reads_completed_total{{device="{CLOCK}",instance="{name}"}}[{WINDOW}]',
+    )
+    values = [(instant, float(value) / 1000) for instant, value in found[0]["values"]]
     return values[0], values[-1]
+
+
+def scraped_at(fleet, server, name, instants):
+    """Return the scrapes at *instants*."""
+    found = asked(
+        fleet,
+        server,
+        f'node_disk_reads_completed_total{{device="{CLOCK}",instance="{name}"}}[120s]',
+    )
+    values = {round(instant, 3): float(value) / 1000 for instant, value in found[0]["values"]}
+    return [(instant, values[round(instant, 3)]) for instant in instants]
 
 
 def iostat(fleet, name, first, last, tmp_path):
@@ -51,7 +71,7 @@ def iostat(fleet, name, first, last, tmp_path):
 def short_steps(monkeypatch):
     """A second is a minute here."""
     monkeypatch.setattr(cli_fleet, "SHORTEST", 1)
-    monkeypatch.setattr(reading, "SHORTEST", 2.0)
+    monkeypatch.setattr(reading, "SHORTEST", 3.0)
     monkeypatch.setattr(reading, "INTERVALS", 150)
 
 
@@ -61,7 +81,16 @@ def server(request):
 
 
 def in_table(fleet, server):
-    words = ["fleet", "--url", getattr(fleet, server), "--at", f"@{fleet.end}", "--window", WINDOW, "-J"]
+    words = [
+        "fleet",
+        "--url",
+        getattr(fleet, server),
+        "--at",
+        f"@{fleet.end}",
+        "--window",
+        WINDOW,
+        "-J",
+    ]
     return json.loads(run(*words, status=64).stdout)
 
 
@@ -88,8 +117,14 @@ def test_the_table_says_what_iostat_says(fleet, server, name, tmp_path):
         if cost is not None:
             assert volume["cost_bytes_per_byte"] == pytest.approx(cost, rel=NEAR)
             compared += 1
-        if not stack["estimated"] and stack["disk_bytes_per_byte"] is not None and volume["disk_bytes_per_byte"] is not None:
-            assert volume["disk_bytes_per_byte"] == pytest.approx(stack["disk_bytes_per_byte"], rel=NEAR)
+        if (
+            not stack["estimated"]
+            and stack["disk_bytes_per_byte"] is not None
+            and volume["disk_bytes_per_byte"] is not None
+        ):
+            assert volume["disk_bytes_per_byte"] == pytest.approx(
+                stack["disk_bytes_per_byte"], rel=NEAR
+            )
             compared += 1
     assert compared >= 1
 
@@ -99,11 +134,27 @@ def test_a_host_says_what_iostat_says(fleet, server, name, tmp_path):
     """Every figure of every layer, made by the same code from the stored counters."""
     if name not in fleet.hosts:
         pytest.skip("the captures of ../shared are missing")
-    words = ["fleet", name, "--url", getattr(fleet, server), "--at", f"@{fleet.end}", "--window", WINDOW, "-J"]
+    words = [
+        "fleet",
+        name,
+        "--url",
+        getattr(fleet, server),
+        "--at",
+        f"@{fleet.end}",
+        "--window",
+        WINDOW,
+        "-J",
+    ]
     report = json.loads(run(*words).stdout)
-    expected = iostat(fleet, name, *scraped(fleet, server, name), tmp_path)
+    end = datetime.fromisoformat(report["layers"]["time"]).timestamp()
+    instants = end - report["layers"]["seconds"], end
+    expected = iostat(fleet, name, *scraped_at(fleet, server, name, instants), tmp_path)
     found = {stack["device"]: stack for stack in report["layers"]["stacks"]}
-    busy = [top for top, stack in expected.items() if any(stack["layers"][0][d]["iops"] for d in ("read", "write"))]
+    busy = [
+        top
+        for top, stack in expected.items()
+        if any(stack["layers"][0][d]["iops"] for d in ("read", "write"))
+    ]
     assert set(busy) <= found.keys()
     compared = 0
 
@@ -114,14 +165,23 @@ def test_a_host_says_what_iostat_says(fleet, server, name, tmp_path):
             for direction, key in product(("read", "write"), ("iops", "bytes", "size", "await")):
                 value = theirs[direction][key]
                 if value:
-                    assert mine[direction][key] == pytest.approx(value, rel=NEAR, abs=0.5), (top, theirs["role"], direction, key)
+                    assert mine[direction][key] == pytest.approx(value, rel=NEAR, abs=0.5), (
+                        top,
+                        theirs["role"],
+                        direction,
+                        key,
+                    )
                     compared += 1
             for direction in ("read", "write"):
                 value = theirs["amplification"]["iops"][direction]
                 if value:
-                    assert mine["amplification"]["iops"][direction] == pytest.approx(value, rel=NEAR)
+                    assert mine["amplification"]["iops"][direction] == pytest.approx(
+                        value, rel=NEAR
+                    )
         if (expected[top]["parity"] or {}).get("cost_bytes_per_byte"):
-            assert found[top]["parity"]["cost_bytes_per_byte"] == pytest.approx(expected[top]["parity"]["cost_bytes_per_byte"], rel=NEAR)
+            assert found[top]["parity"]["cost_bytes_per_byte"] == pytest.approx(
+                expected[top]["parity"]["cost_bytes_per_byte"], rel=NEAR
+            )
     assert compared >= 10
 
 
@@ -154,4 +214,6 @@ def test_long_windows_use_the_hourly_means(fleet, server, monkeypatch):
     assert long.keys() == short.keys()
     for key, volume in long.items():
         if volume["cost_bytes_per_byte"] is not None:
-            assert volume["cost_bytes_per_byte"] == pytest.approx(short[key]["cost_bytes_per_byte"], rel=NEAR)
+            assert volume["cost_bytes_per_byte"] == pytest.approx(
+                short[key]["cost_bytes_per_byte"], rel=NEAR
+            )

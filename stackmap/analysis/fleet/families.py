@@ -46,13 +46,19 @@ def families(host: Exported) -> list[Family]:
         *_state_families(host.topology),
         _findings(host.findings),
         *_topology_families(host.topology),
-        *_counter_families(_left_out(host), host.counters),
-        _gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)]),
+        *counted(host),
         _gauge(
             exported.BUILD, "stackmap's version and the kernel's.",
             [({"version": host.version, "kernel": host.topology.machine.kernel}, 1)],
         ),
     ]  # fmt: skip
+    return [family for family in found if family.samples]
+
+
+def counted(host: Exported) -> list[Family]:
+    """Return the families that change with every reading."""
+    time = _gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)])
+    found = [*_counter_families(_left_out(host), host.counters), time]
     return [family for family in found if family.samples]
 
 
@@ -232,8 +238,8 @@ def _facts(device: Device) -> dict[str, str]:
 
 
 def _left_out(host: Exported) -> list[str]:
-    """Return the devices whose counters are needed and that node_exporter leaves out by default."""
-    used = {weight.device for stack in host.stacks for weight in stack.weights}
+    """Return the devices of the stacks that node_exporter leaves out by default."""
+    used = {name for stack in host.stacks for name in host.topology.with_all_below(stack.top.name)}
     return sorted(name for name in used & host.counters.keys() if not exported.is_exported(name))
 
 

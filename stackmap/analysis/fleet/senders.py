@@ -55,12 +55,17 @@ class Senders:
             return None
         return self._union(here)
 
+    @computed_once
     def of_metadata(self, name: str) -> Names | None:
-        """Return those for metadata and journals at *name*."""
-        beside = [edge for edge in self._edges(name) if not self._is_data(name, edge)]
+        """Return those for metadata and journals at *name*, also of devices above that hold data and pass it on."""
         if name not in self.data:
             return self.of(name)
-        return self._union(edge.above for edge in beside if passes_on(self.topology, edge))
+        found: set[str] = set()
+        for edge in self._edges(name):
+            if passes_on(self.topology, edge):
+                inside = self._is_data(name, edge)
+                found |= (self.of_metadata if inside else self.of)(edge.above) or set()
+        return frozenset(found)
 
     @property
     def shared(self) -> list[str]:
