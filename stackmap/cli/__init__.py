@@ -38,7 +38,7 @@ COMMANDS = {
     "compare": "Compare two recordings of a volume at similar load",
     "fiojob": "Print the measured load as a fio job",
     "record": "Record topology and counters into a capture",
-    "export": "Export figures over time, or stacks for node_exporter",
+    "export": "Export figures over time as OpenMetrics or Parquet",
     "fleet": "Show the volumes of all hosts, from Prometheus",
 }
 

@@ -65,10 +65,10 @@ def command(
     force: bool,
 ) -> None:
     """
-    Export figures over time, or stacks for node_exporter.
+    Export figures over time as OpenMetrics or Parquet.
 
     Measures one second, or COUNT times INTERVAL; a capture or FILE is read
-    completely. --textfile measures nothing: Prometheus has the counters.
+    completely. --textfile writes the stacks for node_exporter.
     """
     if openmetrics + parquet + (place is not None) != 1:
         raise click.UsageError("choose one format: --openmetrics, --parquet or --textfile")

@@ -96,7 +96,7 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
 @click.option("--report", "page", metavar="FILE", help="Write a page, FILE.html or FILE.md.")
 @force_option
 @click.option(
-    "--http.config.file",
+    "--http-config",
     "http_config",
     metavar="FILE",
     help="Credentials and TLS, in promtool's format.",

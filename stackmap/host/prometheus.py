@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -119,7 +120,7 @@ class Prometheus:
         status = response.status_code
         if status in (401, 403):
             raise SourceDenied(
-                f"{self.url}: HTTP {status}: wrong or missing credentials; see --http.config.file"
+                f"{self.url}: HTTP {status}: wrong or missing credentials; see --http-config"
             )
         try:
             answer = json.loads(content)
@@ -195,5 +196,5 @@ def _reason(error: Exception) -> str:
     reason = getattr(inner, "reason", None)
     if isinstance(reason, BaseException):
         inner = reason
-    text = str(inner).partition(": ")[2] if "object at 0x" in str(inner) else str(inner)
+    text = re.sub(r"^<?\w*Connection.*?[>)]: ", "", str(inner))
     return " ".join(text.split())[:QUOTED] or type(inner).__name__

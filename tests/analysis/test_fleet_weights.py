@@ -64,7 +64,7 @@ def test_weights_are_the_ledgers_shares(path, seed):
         top = stack.top.name
         for name in (VOLUME, DISKS):
             weights = [each for each in stack.weights if (each.layer, each.role) == (name, "data")]
-            devices = [top] if name == VOLUME else lowest(topology, ledger, top)
+            devices = [top] if name == VOLUME else lowest(topology, top)
             share = ledger.share(top, devices)
             if not weights:
                 continue
@@ -75,7 +75,7 @@ def test_weights_are_the_ledgers_shares(path, seed):
     assert compared
 
 
-def lowest(topology, ledger, top):
+def lowest(topology, top):
     from stackmap.analysis.layers import layers
 
     return layers(topology, top)[-1].devices

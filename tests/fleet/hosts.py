@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from stackmap import __version__
+from stackmap.analysis.findings.checks import checks
+from stackmap.analysis.findings.context import Context
 from stackmap.analysis.fleet.families import Exported, counted, families
 from stackmap.analysis.fleet.weights import stacks
 from stackmap.discover import discover
@@ -35,6 +37,7 @@ class SteadyHost:
         host = CapturedHost(str(path), print)
         self.topology = discover(host, geometry=True)
         self.stacks = tuple(stacks(self.topology))
+        self.findings = tuple(checks(Context(self.topology)))
         self.loads = loads
         self._text = ""
         self.begin = 0.0  # the first scrape
@@ -57,7 +60,7 @@ class SteadyHost:
         now = self.begin + elapsed
         lines = self.lines(elapsed)
         counters = diskstats.parse(lines)
-        exported = Exported(self.topology, self.stacks, (), counters, now, __version__)
+        exported = Exported(self.topology, self.stacks, self.findings, counters, now, __version__)
         if not self._text:
             names = {each.name for each in counted(exported)}
             self._text = "".join(

@@ -69,7 +69,7 @@ class Senders:
 
     @property
     def shared(self) -> list[str]:
-        """The devices with known traffic below which several stacks cannot be told apart."""
+        """The devices with known traffic below which several stacks share traffic that no counter divides."""
         unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
         above = (edge.above for name in unknown for edge in self._edges(name))
         return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]

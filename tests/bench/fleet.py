@@ -1,0 +1,249 @@
+"""
+What a fleet costs: rule evaluation, memory, and the time of ``stackmap fleet``.
+
+    ./run bench fleet [HOSTS [VOLUMES [recorded]]]
+
+HOSTS (default 200) have VOLUMES (default 20) LVM RAID5 volumes of 3+1 each: their counters and
+topologies are written as blocks of a real Prometheus, which evaluates the real rules; then stackmap
+asks it. 2,000 hosts of 20 volumes need 10 GB of disk and 20 minutes. With "recorded" the results of
+the rules are written instead, which is all that ``stackmap fleet`` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.fleet.servers import RULES, prometheus
+
+STEP = 120  # seconds between samples
+SAMPLES = 5  # of each series, up to now; the rules reach back far enough to use them all
+REACH = "4h"
+DISKS = "abcd"
+COUNTERS = {
+    "read_bytes": 300_000, "written_bytes": 600_000, "reads_completed": 70, "reads_merged": 0,
+    "writes_completed": 140, "writes_merged": 10, "read_time_seconds": 0.3, "write_time_seconds": 0.8,
+}  # fmt: skip
+
+
+def devices(volume: int) -> tuple[str, list[str], list[str]]:
+    """Return the volume's own name, its data and its metadata members."""
+    first = volume * 9
+    return (
+        f"dm-{first + 8}",
+        [f"dm-{first + n}" for n in (1, 3, 5, 7)],
+        [f"dm-{first + n}" for n in (0, 2, 4, 6)],
+    )
+
+
+Families = Iterator[tuple[str, Iterator[tuple[str, float, bool]]]]
+RECORDED = {
+    'instance_top_layer:stackmap_read_bytes:rate5m{layer="volume",': 1e5, 'instance_top_layer:stackmap_written_bytes:rate5m{layer="volume",': 2e5,
+    'instance_top_layer:stackmap_reads:rate5m{layer="volume",': 20, 'instance_top_layer:stackmap_writes:rate5m{layer="volume",': 40,
+    "instance_top:stackmap_parity_cost_bytes:rate5m{": 7e5, "instance_top:stackmap_disk_bytes:rate5m{": 9e5,
+    "instance_top:stackmap_disk_requests:rate5m{": 150, "instance_top:stackmap_wasted_bytes:rate5m{": 5e5,
+    "instance_top:stackmap_wasted_requests:rate5m{": 80, 'instance_top_device:stackmap_slowest_member:ratio_rate5m{device="dm-5",': 1.2,
+    'stackmap_stack_info{kind="volume",level="raid5",': 1, "stackmap_stack_members{": 4, "stackmap_stack_ideal_write_ratio{": 4 / 3,
+    "stackmap_stack_degraded{": 0, "stackmap_stack_sync_active{": 0,
+}  # fmt: skip
+
+
+def recorded(hosts: int, volumes: int) -> Families:
+    """Yield the series that ``stackmap fleet`` reads."""
+    for start, value in RECORDED.items():
+        metric, _, labels = start.partition("{")
+        yield (
+            metric,
+            (
+                (
+                    f'{labels}job="node",instance="h{h:05}",top="{devices(v)[0]}",name="vg/lv{v}"',
+                    value * (1 + (h * 7 + v) % 97 / 97),
+                    False,
+                )
+                for h in range(hosts)
+                for v in range(volumes)
+            ),
+        )
+    for metric in ("node_boot_time_seconds", "stackmap_topology_timestamp_seconds"):
+        yield metric, ((f'job="node",instance="h{h:05}"', time.time(), False) for h in range(hosts))
+
+
+def families(hosts: int, volumes: int) -> Families:
+    """Yield each metric with its series: labels, value, whether it counts up."""
+    names = [f'job="node",instance="h{h:05}"' for h in range(hosts)]
+    used = [
+        name for v in range(volumes) for name in (devices(v)[0], *devices(v)[1], *devices(v)[2])
+    ]
+    used += [f"sd{letter}" for letter in DISKS]
+    for counter, rate in COUNTERS.items():
+        yield (
+            f"node_disk_{counter}_total",
+            (
+                (f'{host},device="{d}"', rate * (1 + (n + len(d)) % 7), True)
+                for n, host in enumerate(names)
+                for d in used
+            ),
+        )
+    yield (
+        "stackmap_layer_weight",
+        ((f"{host},{w}", 1, False) for host in names for w in weights(volumes)),
+    )
+    yield (
+        "stackmap_device_disk_info",
+        (
+            (f'{host},device="{d}",disk="sd{letter}"', 1, False)
+            for host in names
+            for v in range(volumes)
+            for part in devices(v)[1:]
+            for d, letter in zip(part, DISKS, strict=True)
+        ),
+    )
+    for metric, value in (
+        ("stackmap_stack_members", 4), ("stackmap_stack_parity_members", 1), ("stackmap_stack_degraded", 0),
+        ("stackmap_stack_sync_active", 0), ("stackmap_stack_ideal_write_ratio", 4 / 3),
+    ):  # fmt: skip
+        yield (
+            metric,
+            (
+                (f'{host},top="{devices(v)[0]}",name="vg/lv{v}"', value, False)
+                for host in names
+                for v in range(volumes)
+            ),
+        )
+    yield (
+        "stackmap_stack_info",
+        (
+            (f'{host},top="{devices(v)[0]}",name="vg/lv{v}",kind="volume",level="raid5"', 1, False)
+            for host in names
+            for v in range(volumes)
+        ),
+    )
+    yield "node_boot_time_seconds", ((host, 1.7e9, False) for host in names)
+    yield "stackmap_topology_timestamp_seconds", ((host, time.time(), False) for host in names)
+
+
+def weights(volumes: int) -> Iterator[str]:
+    for v in range(volumes):
+        top, data, metadata = devices(v)
+        start = f'top="{top}",name="vg/lv{v}"'
+        yield f'{start},layer="volume",role="data",device="{top}"'
+        for layer, role, names in (
+            ("members", "data", data),
+            ("disks", "data", data),
+            ("disks", "metadata", metadata),
+        ):
+            yield from (f'{start},layer="{layer}",role="{role}",device="{name}"' for name in names)
+
+
+def write_blocks(folder: Path, metrics: Families) -> int:
+    """Write the fleet as blocks; return the number of series."""
+    now = int(time.time())
+    instants = range(now - SAMPLES * STEP, now, STEP)
+    count = 0
+    with (folder / "fleet.om").open("w") as file:
+        for metric, series in metrics:
+            name = metric.removesuffix("_total")
+            file.write(f"# TYPE {name} {'counter' if name != metric else 'gauge'}\n")
+            for labels, value, counts in series:
+                count += 1
+                file.writelines(
+                    f"{metric}{{{labels}}} {value * (t - now + 9999) if counts else value} {t}\n"
+                    for t in instants
+                )
+        file.write("# EOF\n")
+    subprocess.run(
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=24h", str(folder / "fleet.om"), str(folder / "data")],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    (folder / "fleet.om").unlink()
+    return count
+
+
+def ask(url: str, path: str) -> dict:
+    with urllib.request.urlopen(f"{url}/api/v1/{path}", timeout=600) as answer:  # noqa: S310 - our own server
+        return json.load(answer)["data"]
+
+
+def memory(folder: Path) -> float:
+    """Return MB of the Prometheus that has its data in *folder*."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            if str(folder / "data") in status.with_name("cmdline").read_text():
+                return next(
+                    int(line.split()[1]) / 1024
+                    for line in status.read_text().splitlines()
+                    if line.startswith("VmRSS")
+                )
+        except (OSError, StopIteration):
+            continue
+    return 0.0
+
+
+def timed(*words: str) -> str:
+    stackmap = Path(sys.executable).with_name("stackmap")
+    begin, used = time.monotonic(), os.times()
+    done = subprocess.run([stackmap, "fleet", *words], capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - begin
+    size = len(done.stdout)
+    cpu = sum(os.times()[2:4]) - sum(used[2:4])
+    return f"{seconds:6.2f} s (own CPU {cpu:.2f} s), {size:>9} bytes, exit {done.returncode} {done.stderr[:200]}"
+
+
+def main(hosts: int = 200, volumes: int = 20, *, only_recorded: bool = False) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="stackmap-fleet-"))
+    try:
+        begin = time.monotonic()
+        series = write_blocks(folder, (recorded if only_recorded else families)(hosts, volumes))
+        print(
+            f"{hosts} hosts, {volumes} volumes each: {series} series, written in {time.monotonic() - begin:.0f} s",
+            flush=True,
+        )
+        (folder / "rules.yml").write_text(RULES.read_text().replace("[5m]", f"[{REACH}]"))
+        config = "" if only_recorded else "rule_files: [rules.yml]\n"
+        with prometheus(folder, config, f"--query.lookback-delta={REACH}") as url:
+            if not only_recorded:
+                measure_rules(url, hosts * volumes)
+            print(
+                f"  resident memory {memory(folder):.0f} MB; load of this machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
+            )
+            for words in ([], ["-J"], ["--sort", "cost", "--limit", "10"], ["--host", "h0000*"]):
+                print(
+                    f"  stackmap fleet {' '.join(words):30} {timed(*words, '--url', url)}",
+                    flush=True,
+                )
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure_rules(url: str, volumes: int) -> None:
+    """Wait until each group was evaluated, and print the times."""
+    wanted = {"stackmap.layers", "stackmap.ratios", "stackmap.volumes", "stackmap.alerts"}
+    groups: dict[str, dict] = {}
+    for _ in range(90):
+        time.sleep(20)
+        groups = {g["name"]: g for g in ask(url, "rules")["groups"]}
+        found = ask(url, "query?query=count(instance_top:stackmap_wasted_bytes:rate5m)")["result"]
+        if found and all(groups[name]["evaluationTime"] > 0 for name in wanted):
+            break
+    for name, group in groups.items():
+        slow = max(group["rules"], key=lambda rule: rule["evaluationTime"])
+        print(
+            f"  group {name:18} {group['evaluationTime']:7.2f} s of {group['interval']:.0f} s; slowest rule {slow['name']} {slow['evaluationTime']:.2f} s"
+        )
+    recorded = ask(url, "status/tsdb")["headStats"]["numSeries"]
+    print(f"  recorded series {recorded}, {recorded / volumes:.0f} per volume")
+
+
+if __name__ == "__main__":
+    given = [word for word in sys.argv[1:] if word.isdecimal()]
+    main(*map(int, given), only_recorded="recorded" in sys.argv)

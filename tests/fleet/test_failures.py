@@ -1,0 +1,293 @@
+"""A server that fails, lies or is hostile costs one clear line, never a traceback or a silent gap."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import main, stackmap
+from stackmap.errors import StackmapError
+
+INFO = {"job": "n", "instance": "h1", "top": "dm-8", "name": "vg/lv"}
+
+
+def vector(*series):
+    return {
+        "status": "success",
+        "data": {
+            "resultType": "vector",
+            "result": [{"metric": labels, "value": [1, str(value)]} for labels, value in series],
+        },
+    }
+
+
+@contextlib.contextmanager
+def serving(answer):
+    """Serve what *answer* returns for each query: status, and JSON, text or seconds to wait."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            asked.append((form["query"][0], dict(self.headers)))
+            status, body = answer(form["query"][0])
+            content = (body if isinstance(body, str) else json.dumps(body)).encode()
+            with contextlib.suppress(OSError):
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(content)
+
+        def log_message(self, *_):
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def ask(url, *words):
+    return CliRunner().invoke(stackmap, ["fleet", "--url", url, *words])
+
+
+def failure(url, *words):
+    """Return the message of the error."""
+    result = ask(url, *words)
+    assert isinstance(result.exception, StackmapError), result.output
+    (line,) = result.exception.lines
+    assert "\n" not in line
+    return line
+
+
+def small_fleet(query):
+    """Answer as a server with one volume on one host."""
+    if "stackmap_stack_info" in query and query.startswith("count"):
+        return 200, vector(({}, 1))
+    if "group by (instance)" in query:
+        return 200, vector(({"instance": "h1"}, 1))
+    if query.startswith("max by (job, instance, top, name, kind, level)"):
+        return 200, vector(({**INFO, "kind": "volume", "level": "raid5"}, 1))
+    if "unless" in query or "time()" in query or "without_counters" in query:
+        return 200, vector()
+    if "slowest" in query:
+        return 200, vector(({**INFO, "device": "dm-5"}, 4))
+    return 200, vector((INFO, 2e6))
+
+
+def test_a_server_that_is_down():
+    assert "refused" in failure("http://127.0.0.1:9")
+
+
+def test_a_server_that_is_slow():
+    def slow(_):
+        time.sleep(1.6)
+        return 200, vector()
+
+    with serving(slow) as (url, _):
+        assert failure(url, "--timeout", "1").startswith(f"{url}: no answer in 1 s")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_wrong_credentials(status):
+    with serving(lambda _: (status, "no")) as (url, _):
+        assert f"HTTP {status}: wrong or missing credentials" in failure(url)
+
+
+def test_another_server():
+    with serving(lambda _: (404, "<html>")) as (url, _):
+        assert "is this the address of the API?" in failure(url)
+
+
+def test_the_server_says_why():
+    with serving(lambda _: (422, {"status": "error", "error": "too many samples\x1b[2J"})) as (
+        url,
+        _,
+    ):
+        assert "HTTP 422: too many samples" in failure(url)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[]",
+        "{}",
+        '{"status":"success"}',
+        '{"status":"success","data":{"resultType":"vector","result":[7]}}',
+        '{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":["x"]}]}}',
+    ],
+)
+def test_an_answer_of_another_form(body):
+    with serving(lambda _: (200, body)) as (url, _):
+        assert failure(url)
+
+
+def test_no_rules_and_no_hosts():
+    with serving(lambda q: (200, vector(({}, 1)) if "stack_info" in q else vector())) as (url, _):
+        assert "load stackmap.rules.yml" in failure(url)
+    with serving(lambda _: (200, vector())) as (url, _):
+        assert "no volume with a topology" in failure(url)
+
+
+def test_one_host_that_is_unknown_or_ambiguous():
+    with serving(lambda _: (200, vector())) as (url, _):
+        assert "no host 'h9' with a topology" in failure(url, "h9")
+    both = [({"job": j, "instance": "h1"}, 1) for j in ("a", "b")]
+    with serving(lambda _: (200, vector(*both))) as (url, _):
+        assert "h1 of job a, h1 of job b; choose one with --job" in failure(url, "h1")
+
+
+def test_a_whole_answer():
+    with serving(small_fleet) as (url, _):
+        result = ask(url, "-J")
+    report = json.loads(result.stdout)
+    (volume,) = report["volumes"]
+
+    assert result.exit_code == 0
+    assert report["partial"] == []
+    assert volume["host"] == "h1"
+    assert volume["level"] == "raid5"
+    assert volume["slowest_member"] == {"device": "dm-5", "ratio": 4.0}
+
+
+def test_warnings_and_timeouts_make_it_partial():
+    """The figures that came are shown; what is missing is unknown, never 0; the status is 64."""
+
+    def answer(query):
+        if "disk_requests" in query and query.startswith("max"):
+            time.sleep(1.6)
+        status, body = small_fleet(query)
+        return status, {**body, "warnings": ["a store did not answer"]}
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J", "--timeout", "1")
+    report = json.loads(result.stdout)
+
+    assert result.exit_code == 64
+    assert any("a store did not answer" in line for line in report["partial"])
+    assert any(line.startswith("disk_requests of 1 hosts: ") for line in report["partial"])
+    assert report["volumes"][0]["raid10_saves_requests"] is None
+    assert report["volumes"][0]["write_bytes"] == 2e6
+
+
+HOSTILE = [
+    "\x1b[31mred",
+    "a|b`c`",
+    'quo"te',
+    "back\\slash",
+    "line\nbreak",
+    "\u202eright to left",
+    "<script>",
+    "𝒰" * 40,
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_label_values(name):
+    """They control no terminal, end no line, and are not queries."""
+
+    def answer(query):
+        status, body = small_fleet(query)
+        text = (
+            json.dumps(body).replace('"vg/lv"', json.dumps(name)).replace('"h1"', json.dumps(name))
+        )
+        return status, json.loads(text)
+
+    with serving(answer) as (url, asked):
+        table, markdown = ask(url), ask(url, "-m")
+        report = json.loads(ask(url, "-J").stdout)
+    pages = [query for query, _ in asked if "instance=~" in query]
+
+    assert table.exit_code == markdown.exit_code == 0
+    assert "\x1b" not in table.stdout + markdown.stdout
+    assert "\u202e" not in table.stdout
+    assert len(table.stdout.splitlines()) <= 8
+    assert report["volumes"][0]["host"] == name
+    assert pages
+    assert all(query.count("\n") == 0 for query in pages)
+
+
+CONFIGS = [
+    ("basic_auth: {username: u, password: p}", f"Basic {base64.b64encode(b'u:p').decode()}"),
+    (
+        "basic_auth: {username: u, password_file: secret}",
+        f"Basic {base64.b64encode(b'u:s3cret').decode()}",
+    ),
+    ("authorization: {credentials: t}", "Bearer t"),
+    ("authorization: {type: Token, credentials_file: secret}", "Token s3cret"),
+    ("bearer_token: b", "Bearer b"),
+    ("bearer_token_file: secret", "Bearer s3cret"),
+]
+
+
+@pytest.mark.parametrize(("text", "header"), CONFIGS)
+def test_credentials_come_from_promtools_file(text, header, tmp_path):
+    """Relative to its folder; nothing is taken from ~/.netrc."""
+    (tmp_path / "secret").write_text("s3cret\n")
+    (tmp_path / "http.yml").write_text(text)
+    with serving(small_fleet) as (url, asked):
+        result = ask(url, "--http-config", str(tmp_path / "http.yml"))
+
+    assert result.exit_code == 0, result.output
+    assert {headers.get("Authorization") for _, headers in asked} == {header}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "oauth2: {client_id: x}",
+        "tls_config: {server_name: x}",
+        "- a",
+        "basic_auth: x",
+        "basic_auth: {username: 5}",
+        "a: [",
+        "tls_config: {cert_file: x}",
+        "{basic_auth: {username: u}, bearer_token: b}",
+    ],
+)
+def test_what_the_file_must_not_hold(text, tmp_path):
+    """An option that would be ignored is an error."""
+    (tmp_path / "http.yml").write_text(text)
+    assert "http.yml: " in failure(
+        "http://127.0.0.1:9", "--http-config", str(tmp_path / "http.yml")
+    )
+
+
+def test_a_password_in_the_url_is_used_and_never_shown():
+    with serving(small_fleet) as (url, asked):
+        with_password = url.replace("//", "//u:hunter2@")
+        result = ask(with_password)
+    assert result.exit_code == 0
+    assert asked[0][1]["Authorization"] == f"Basic {base64.b64encode(b'u:hunter2').decode()}"
+    assert "hunter2" not in failure(with_password)
+    assert "hunter2" not in failure("ftp://u:hunter2@host")
+
+
+def test_a_missing_ca_file(tmp_path):
+    (tmp_path / "http.yml").write_text("tls_config: {ca_file: none.pem}")
+    assert "none.pem" in failure("https://127.0.0.1:9", "--http-config", str(tmp_path / "http.yml"))
+
+
+def test_usage(monkeypatch):
+    """One line each, status 2."""
+    monkeypatch.delenv("STACKMAP_PROMETHEUS_URL", raising=False)
+    for words in (
+        ["fleet"],
+        ["fleet", "--url", "http://x", "--window", "10s"],
+        ["fleet", "--url", "http://x", "-o", "nosuch"],
+        ["fleet", "h1", "--url", "http://x", "--host", "a*"],
+    ):
+        result = CliRunner().invoke(stackmap, words)
+        assert result.exit_code == 2, result.output
+    assert main
