@@ -7,11 +7,11 @@ a page of hosts at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from re import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from stackmap.analysis.fleet.volumes import Fleet, Key, SlowestMember, Volume, worst_first
 from stackmap.errors import InputError, SourceError, SourceTimeout
@@ -20,6 +20,9 @@ from stackmap.model import exported
 
 if TYPE_CHECKING:
     from stackmap.host.prometheus import Prometheus, Series
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 ID = "job, instance, top, name"
 LONG = 6 * 3600  # seconds: longer windows use means of an hour
@@ -53,7 +56,7 @@ STATES = {
     "degraded": "stackmap_stack_degraded{%s}",
     "sync": "stackmap_stack_sync_active{%s}",
 }
-NO_RULES = "no recorded series of stackmap in this window: load stackmap.rules.yml into Prometheus; see stackmap-fleet(8)"
+NO_RULES = "no recorded series of stackmap in this window: load stackmap.rules.yml into Prometheus; see stackmap-fleet(7)"
 
 
 class Question(NamedTuple):
@@ -93,47 +96,55 @@ class FleetReader:
     def read(self) -> Fleet:
         """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
         asked = self._asked
-        total, hosts = (
-            self._total(),
-            self._number(f"count(count by (job, instance) ({self._info}))"),
-        )
-        if not total:
+        per_host = self._query(f"count by (job, instance) ({self._info})")
+        if not per_host:
+            matching = " matches" if asked.selector or asked.level else ""
             raise InputError(
-                f"no volume with a topology at {self._server.url}{' matches' if asked.selector or asked.level else ''}; see stackmap-fleet(8)"
+                f"no volume with a topology at {self._server.url}{matching}; see stackmap-fleet(7)"
             )
-        self._check_recorded()
+        total = int(sum(each.value for each in per_host))
+        written = self._written()
         chosen = None if not asked.limit or total <= asked.limit else self._worst()
-        found = self._volumes(chosen)
+        hosts = [each.labels.get("instance", "") for each in per_host]
+        found = self._volumes(hosts if chosen is None else [key.host for key in chosen], chosen)
+        wasted, requests = self._together(self._sum, ("wasted_bytes", "wasted_requests"))
         self._tell_missing()
         self._partial += [f"the server warns: {each}" for each in self._server.warnings]
-        sums = {
-            field: self._sum(field) for field in ("wasted_bytes", "wasted_requests", "write_bytes")
-        }
         return Fleet(
-            asked.window, asked.time, int(hosts), int(total),
-            tuple(worst_first(found, asked.sort)), **sums, partial=tuple(self._partial),
-        )  # fmt: skip
+            asked.window,
+            asked.time,
+            len(per_host),
+            total,
+            tuple(worst_first(found, asked.sort)),
+            wasted,
+            requests,
+            written,
+            tuple(self._partial),
+        )
 
     def _query(self, expression: str) -> list[Series]:
         return [s for s in self._server.query(expression, self._asked.time) if isfinite(s.value)]
 
-    def _number(self, expression: str) -> float:
-        found = self._query(expression)
-        return found[0].value if found else 0.0
+    def _together(self, ask: Callable[[Asked], Answer], several: Iterable[Asked]) -> list[Answer]:
+        """Return the answers to *several*, asked a few at a time."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(ask, several))
 
-    def _total(self) -> float:
-        return self._number(f"count({self._info})")
+    def _written(self) -> float:
+        """
+        Return what all volumes wrote; from rates where no hourly means exist yet.
 
-    def _check_recorded(self) -> None:
-        """Use the rates where no hourly means exist yet; ``InputError`` if nothing is recorded."""
+        ``InputError`` if nothing is recorded.
+        """
         for long in (True, False) if self._long else (False,):
             self._long = long
-            if self._number(f"count({self._mean('write_bytes', self._asked.selector)})"):
+            written = self._sum("write_bytes")
+            if written is not None:
                 if not long and self._asked.seconds > LONG:
                     self._partial.append(
                         "there are no hourly means yet; the window has less than an hour of data"
                     )
-                return
+                return written
         raise InputError(NO_RULES)
 
     def _mean(self, field: str, selector: str) -> str:
@@ -164,23 +175,16 @@ class FleetReader:
         """Return the volumes with the highest figures."""
         return {_key(each) for each in self._query(f"topk({self._asked.limit}, {self._order()})")}
 
-    def _volumes(self, chosen: set[Key] | None) -> list[Volume]:
-        if chosen is None:
-            hosts = [
-                each.labels.get("instance", "")
-                for each in self._query(f"group by (instance) ({self._info})")
-            ]
-        else:
-            hosts = [key.host for key in chosen]
+    def _volumes(self, hosts: Iterable[str], chosen: set[Key] | None) -> list[Volume]:
+        """Return the volumes of *hosts*; *chosen*: only these."""
         names = sorted(dict.fromkeys(hosts))
         pages = [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
         tasks = [(page, part) for page in pages for part in ("info", *FIGURES, "slowest", *STATES)]
         fields: dict[Key, dict[str, Any]] = {}
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = pool.map(lambda task: self._page(*task), tasks)
-            for (_, part), found in zip(tasks, answers, strict=True):
-                for each in found:
-                    fields.setdefault(_key(each), {})[part] = each
+        answers = self._together(lambda task: self._page(*task), tasks)
+        for (_, part), found in zip(tasks, answers, strict=True):
+            for each in found:
+                fields.setdefault(_key(each), {})[part] = each
         known = (key for key, each in fields.items() if "info" in each)
         return [_volume(key, fields[key]) for key in known if chosen is None or key in chosen]
 

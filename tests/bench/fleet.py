@@ -189,14 +189,26 @@ def memory(folder: Path) -> float:
     return 0.0
 
 
-def timed(*words: str) -> str:
+def server_cpu(folder: Path) -> float:
+    """Return the CPU seconds of the Prometheus that has its data in *folder*."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if str(folder / "data") in stat.with_name("cmdline").read_text():
+                words = stat.read_text().rpartition(")")[2].split()
+                return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            continue
+    return 0.0
+
+
+def timed(folder: Path, *words: str) -> str:
     stackmap = Path(sys.executable).with_name("stackmap")
-    begin, used = time.monotonic(), os.times()
+    begin, used, served = time.monotonic(), os.times(), server_cpu(folder)
     done = subprocess.run([stackmap, "fleet", *words], capture_output=True, text=True, check=False)
     seconds = time.monotonic() - begin
     size = len(done.stdout)
     cpu = sum(os.times()[2:4]) - sum(used[2:4])
-    return f"{seconds:6.2f} s (own CPU {cpu:.2f} s), {size:>9} bytes, exit {done.returncode} {done.stderr[:200]}"
+    return f"{seconds:6.2f} s (CPU: own {cpu:.2f} s, server {server_cpu(folder) - served:.2f} s), {size:>9} bytes, exit {done.returncode} {done.stderr[:200]}"
 
 
 def main(hosts: int = 200, volumes: int = 20, *, only_recorded: bool = False) -> None:
@@ -218,7 +230,7 @@ def main(hosts: int = 200, volumes: int = 20, *, only_recorded: bool = False) ->
             )
             for words in ([], ["-J"], ["--sort", "cost", "--limit", "10"], ["--host", "h0000*"]):
                 print(
-                    f"  stackmap fleet {' '.join(words):30} {timed(*words, '--url', url)}",
+                    f"  stackmap fleet {' '.join(words):30} {timed(folder, *words, '--url', url)}",
                     flush=True,
                 )
     finally:

@@ -73,10 +73,10 @@ def failure(url, *words):
 
 def small_fleet(query):
     """Answer as a server with one volume on one host."""
-    if "stackmap_stack_info" in query and query.startswith("count"):
-        return 200, vector(({}, 1))
-    if "group by (instance)" in query:
-        return 200, vector(({"instance": "h1"}, 1))
+    if query.startswith("count by (job, instance) (stackmap_stack_info"):
+        return 200, vector(({"job": "n", "instance": "h1"}, 1))
+    if query.startswith("sum("):
+        return 200, vector(({}, 2e6))
     if query.startswith("max by (job, instance, top, name, kind, level)"):
         return 200, vector(({**INFO, "kind": "volume", "level": "raid5"}, 1))
     if "unless" in query or "time()" in query or "without_counters" in query:
