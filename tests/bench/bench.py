@@ -51,6 +51,13 @@ BENCHMARKS = [
         1.6,
         "import click",
     ),
+    Benchmark(
+        "completion of a name",
+        ["env", "_STACKMAP_COMPLETE=bash", *STACKMAP, "--from", SAMPLE, "tree", "v"],
+        CLICK,
+        1.7,
+        "import click; at most 100 ms",
+    ),
     Benchmark("tree of this machine", [*STACKMAP, "tree"], CLICK, 1.6, "import click"),
 ]
 
