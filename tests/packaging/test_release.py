@@ -1,0 +1,82 @@
+"""``./run release check`` on a copy of this checkout: what must be true before a release."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from stackmap import __version__
+from tests.packaging.roots import checkout
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
+LONG_AGO = "2020-01-01T00:00:00Z"  # before the date of every page
+
+
+def git(folder, *words):
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    dates = {"GIT_AUTHOR_DATE": LONG_AGO, "GIT_COMMITTER_DATE": LONG_AGO}
+    subprocess.run(
+        ["git", "-C", str(folder), *who, *words],
+        env={**os.environ, **dates},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def changed(folder, path, before, after):
+    text = (folder / path).read_text()
+    assert before in text
+    (folder / path).write_text(text.replace(before, after, 1))
+
+
+def faults(folder):
+    """Return the status of the check and its messages."""
+    command = [str(folder / "packaging/release"), "check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.fixture
+def released(tmp_path):
+    """A checkout whose changes are released, and committed."""
+    folder = checkout(tmp_path / "c")
+    changed(
+        folder, "CHANGELOG.md", "## Unreleased", f"## Unreleased\n\n## {__version__} - 2026-11-22"
+    )
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "release")
+    return folder
+
+
+def test_a_release(released):
+    assert faults(released) == (0, f"release: {__version__}: all checks passed\n")
+
+
+def test_a_changed_tree(released):
+    (released / "note").touch()
+    status, said = faults(released)
+    assert status == 1
+    assert "changes that are not committed" in said
+
+
+def test_unreleased_changes(released):
+    changed(released, "CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- One more.\n")
+    assert "CHANGELOG.md has unreleased changes" in faults(released)[1]
+
+
+def test_another_version(released):
+    """It is in one place; the changelog and every page must follow."""
+    changed(released, "stackmap/__init__.py", f'"{__version__}"', '"9.9"')
+    said = faults(released)[1]
+    assert 'CHANGELOG.md has no heading "## 9.9 - YYYY-MM-DD"' in said
+    assert said.count("its version is not 9.9") == len(list((released / "man").iterdir()))
+
+
+def test_a_page_changed_after_its_date(released):
+    changed(released, "man/stackmap.8", " 2026-", " 2019-")
+    git(released, "commit", "-q", "-a", "-m", "man")
+    assert "man/stackmap.8: changed on 2020-01-01, after its date" in faults(released)[1]
