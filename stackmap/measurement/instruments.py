@@ -33,8 +33,8 @@ COST = 3e-6  # seconds of a hit where it cannot be measured; more than any CPU o
 LEAST_COST = (
     1e-7  # no kprobe is cheaper; on a busy machine the difference of two short times may be 0
 )
-# Each hit of a probe counts in a histogram of its own, and causes one more of a tracepoint or synthetic event.
-COUNTS_PER_HIT = 2
+# A request has two hits, and counts in about eight histograms: of its probes, a tracepoint and synthetic events.
+COUNTS_PER_HIT = 4
 DISARMED = (
     "the kernel registers kprobes but does not run them (see /sys/kernel/debug/kprobes/enabled)"
 )
