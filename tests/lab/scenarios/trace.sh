@@ -109,7 +109,7 @@ trouble_cases() {
     lvcreate -q -y -L 100M -n lin t
     local load="random /dev/t/lin --bs=4k --time_based --runtime=600 --rate_iops=20"
     $load & local loading=$!
-    mkdir /tmp/empty
+    mkdir -p /tmp/empty
     mount --bind /tmp/empty /sys/kernel/btf
     refused no-btf stackmap trace -J t/lin 2
     umount /sys/kernel/btf
