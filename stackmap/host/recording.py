@@ -44,9 +44,9 @@ class RecordingHost(InterceptingHost):
     """
     Pass each question on to *host* and record the answer under *directory*.
 
-    *directory*: the path of a new one, or one that is open. Answers before the first tick go into one archive; with that tick the directory is a valid
-    capture. Later answers go to the log, one write per tick. Leaving the context ends the
-    recording. ``CaptureError`` if writing fails: what was written before stays a valid capture.
+    *directory*: the path of a new one, or one that is open. Answers before the first tick go into
+    one archive; with that tick the directory is a valid capture. Later answers go to the log, one
+    write per tick. Leaving the context ends the recording. ``CaptureError`` if writing fails: what was written before stays a valid capture.
 
     With *append*, *directory* may be a recording already: all answers go to new segments of its
     log. Segments beyond *limits* are removed.
