@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from stackmap.analysis.time_series import RATES, Key, known, start_of
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
+from stackmap.model.load import IDLE, Load
 
 # sysstat's formats: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
@@ -28,12 +28,13 @@ class Hour:
 
     ``seconds``: time measured; for texts without a length, the number of
     reports. ``sums``: rates times seconds, so ``sums / seconds`` is the mean.
-    ``most``: the highest rate of any interval.
+    ``most``: the highest rate of any interval. ``idle``: the devices that were idle once.
     """
 
     seconds: float = 0.0
     sums: dict[Key, float] = field(default_factory=dict)
     most: dict[Key, float] = field(default_factory=dict)
+    idle: set[str] = field(default_factory=set)
 
     def mean(self, key: Key) -> float | None:
         """Return the mean rate; None if never known."""
@@ -57,7 +58,9 @@ class Hours:
         here = self.by_hour.setdefault(hour, Hour())
         weight = interval.seconds or 1.0
         here.seconds += weight
-        for key, value in known(watched, RATES):
+        active = {n: load for n, load in watched.items() if load is not IDLE or n not in here.idle}
+        here.idle.update(name for name, load in active.items() if load is IDLE)
+        for key, value in known(active, RATES):
             here.sums[key] = here.sums.get(key, 0.0) + value * weight
             here.most[key] = max(here.most.get(key, value), value)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
+from stackmap.model.load import IDLE, Load
 from stackmap.model.units import SECTOR
 
 Key = tuple[str, str]  # device, direction
@@ -26,6 +26,8 @@ class SizeClasses:
         """Add one interval; *watched*: its loads to keep, corrected."""
         seconds = interval.seconds or 1.0
         for name, load in watched.items():
+            if load is IDLE:
+                continue
             for direction, flow in load.flows:
                 if flow.ios and (size := flow.size) is not None:
                     classes = self.requests.setdefault((name, direction), {})

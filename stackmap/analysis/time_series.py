@@ -63,13 +63,17 @@ class TimeSeries:
         self._count = 0
         self._extremes: dict[Key, tuple[float, float]] = {}
         self._running = Average()
+        self._newest: Mapping[str, Load] = {}  # of the watched devices
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: the corrected loads of which the extremes are kept."""
         self._running.add(interval)
         self._ends = (*self._ends[:1], interval)
         self._count += 1
-        _widen(self._extremes, known(watched, FIGURES))
+        # A device that stays idle has the same load, whose extremes are known.
+        changed = {n: load for n, load in watched.items() if self._newest.get(n) is not load}
+        self._newest = watched
+        _widen(self._extremes, known(changed, FIGURES))
         if self._count < self._per_stretch:
             return
         self.full.append(self._current())
