@@ -21,7 +21,7 @@ from stackmap.sources import diskstats
 from tests.fleet.servers import as_file
 
 CLOCK = "clock"  # a device whose reads are the milliseconds since the host began
-INTERVAL = 3  # seconds between scrapes
+INTERVAL = 5  # seconds between scrapes
 GAUGE = 8  # the field of a line that is not a counter: requests in flight
 
 

@@ -17,7 +17,7 @@ from stackmap.measurement import prometheus as reading
 from tests.fleet.hosts import CLOCK
 
 NEAR = 0.02
-WINDOW = "24s"
+WINDOW = "30s"
 SERVERS = ("url", "victoria")
 
 
@@ -71,7 +71,7 @@ def iostat(fleet, name, first, last, tmp_path):
 def short_steps(monkeypatch):
     """A second is a minute here."""
     monkeypatch.setattr(cli_fleet, "SHORTEST", 1)
-    monkeypatch.setattr(reading, "SHORTEST", 3.0)
+    monkeypatch.setattr(reading, "SHORTEST", 5.0)
     monkeypatch.setattr(reading, "INTERVALS", 150)
 
 
