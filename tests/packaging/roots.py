@@ -7,12 +7,13 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 MIRROR = "http://deb.debian.org/debian"
 ENTER = """
 root=$1; shift
 mount --bind /dev "$root/dev"; mount -t proc proc "$root/proc"; mount -t sysfs -o ro sysfs "$root/sys"
 exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-    DEBIAN_FRONTEND=noninteractive "$@"
+    DEBIAN_FRONTEND=noninteractive PIP_CERT=/etc/ssl/certs/ca-certificates.crt "$@"
 """
 
 
@@ -31,6 +32,10 @@ class CleanRoot:
         self.path.mkdir(parents=True)
         call(["tar", "-xpf", str(tar), "-C", str(self.path), "--exclude=./dev/*"])
         shutil.copy("/etc/resolv.conf", self.path / "etc/resolv.conf")
+        # A network may have a proxy with a certificate of its own, which this machine trusts.
+        if Path(CERTIFICATES).exists():
+            (self.path / CERTIFICATES[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CERTIFICATES, self.path / CERTIFICATES[1:])
         self.run("apt-get", "update", "-qq")
 
     def run(self, *command: str) -> str:
