@@ -85,5 +85,4 @@ class Request:
 
     def settled(self) -> bool:
         """Whether it and all that it caused is done."""
-        done = self.done is not None or bool(self.below)
-        return done and all(each.settled() for each in self.below)
+        return self.done is not None and all(each.settled() for each in self.below)

@@ -112,6 +112,18 @@ def test_a_completion_that_was_lost_leaves_the_request_incomplete():
     assert (request.seconds, request.done) == (None, None)
 
 
+def test_a_request_is_not_complete_when_all_below_is():
+    """RAID5 reads first; what it then writes may come with a later reading of events."""
+    reads = Stream().queue("253:0", 128).queue("8:0", 0, 8, "R").served("8:0", 0, 8, "R")
+    count = len(reads.events)
+    reads.queue("8:16", 0).served("8:16", 0).done("253:0", 128)
+    follower = Follower(raid5())
+    assert follower.feed(reads.events[:count]) == []
+    [request] = follower.feed(reads.events[count:])
+    assert [below.operation for below in request.below] == ["read", "write"]
+    assert request.seconds is not None
+
+
 def test_requests_that_never_end_are_bounded(monkeypatch):
     """With lost events, completions never come: the oldest are let go."""
     monkeypatch.setattr("stackmap.analysis.requests.follow.MAX_WAITING", 3)
