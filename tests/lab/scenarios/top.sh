@@ -74,7 +74,7 @@ pid=$(pgrep -f 'stackmap top 1')
 kill -TERM "${pid%%$'\n'*}"
 until [ -s modes.after ]; do sleep 0.2; done
 shown end
-dmsetup resume still
+dmsetup --noudevsync resume still  # udevd runs nothing here
 kill $load
 wait $load || true
 stackmap --from recent iostat -J --report all > replayed.jsonl 2> replayed.err
