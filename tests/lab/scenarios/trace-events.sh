@@ -77,12 +77,13 @@ kill -INT $pid
 wait $pid
 cat traced.err
 
-# More events than the buffers hold while stackmap does not run: reads of what a thin volume has not mapped.
+# More events than small buffers hold while stackmap does not run: reads of what a thin volume has not mapped.
 stackmap trace --slower 1s t/thin 900 > lost.txt 2> traced.err & pid=$!
 until_counting block/block_rq_remap/enable 1 $pid
 kill -STOP $pid
-dd if=/dev/t/thin of=/dev/null bs=4K skip=32768 count=30000 iflag=direct & first=$!
-dd if=/dev/t/thin of=/dev/null bs=4K skip=32768 count=30000 iflag=direct
+echo 64 > $instance/buffer_size_kb
+dd if=/dev/t/thin of=/dev/null bs=4K skip=32768 count=3000 iflag=direct & first=$!
+dd if=/dev/t/thin of=/dev/null bs=4K skip=32768 count=3000 iflag=direct
 wait $first
 kill -CONT $pid
 kill -INT $pid
