@@ -174,3 +174,14 @@ def test_a_remap_is_not_marked_as_derived(recorded):
     hows = {below.how for each in mine for below in each.below}
     derived = path.stem in ("r5", "r5seq", "r5read", "r10", "m5", "m6")
     assert hows == {DERIVED} if derived else hows == {"remap"}
+
+
+def test_it_does_not_matter_when_events_are_read(recorded, topologies):
+    """One by one, each request comes with all that it has at the end."""
+    path, _topology, _top, listed, _ = recorded
+    follower = Follower(topologies[path.parent.name])
+    found = []
+    for event in block_events.parse(path.read_text().splitlines()):
+        found += [(r.name, r.sector, r.seconds, len(r.below)) for r in follower.feed([event])]
+    whole = [(r.name, r.sector, r.seconds, len(r.below)) for r in listed]
+    assert sorted(found) == sorted(whole)
