@@ -23,8 +23,8 @@ def trace_json(stacks: Iterable[TracedStack], trace: Trace) -> dict[str, object]
         "sources": list(trace.sources),
         "notes": list(trace.notes),
         "stacks": [_stack(stack) for stack in stacks],
-        "cgroups": [],
-        "processes": [],
+        "cgroups": None,  # blame --trace counts these
+        "processes": None,
     }
 
 
