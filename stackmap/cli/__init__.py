@@ -31,7 +31,7 @@ COMMANDS = {
     "blame": "Show which volumes load a disk",
     "explain": "Find what is slow: workload, layout or a sick disk",
     "check": "Check alignment, chunks, stripes and sector sizes",
-    "trace": "Trace latency and request sizes per layer",
+    "trace": "Show latency and request sizes per layer",
     "whatif": "Project the measured load on another layout",
     "report": "Write an HTML or Markdown page for a change request",
     "plan": "Print the commands that convert a volume",
@@ -39,7 +39,7 @@ COMMANDS = {
     "fiojob": "Print the measured load as a fio job",
     "record": "Record topology and counters into a capture",
     "export": "Export figures over time as OpenMetrics or Parquet",
-    "fleet": "Show the volumes of all hosts, from Prometheus",
+    "fleet": "Show what RAID costs on the volumes of all hosts",
 }
 
 

@@ -134,7 +134,7 @@ def command(
     no_heading: bool,
 ) -> None:
     """
-    Show what RAID costs on every volume of every host, worst first.
+    Show what RAID costs on the volumes of all hosts.
 
     Prometheus has the counters (node_exporter) and the stacks (stackmap export
     --textfile). HOST opens one host: its layers and its findings.

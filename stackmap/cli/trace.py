@@ -63,7 +63,7 @@ def command(
     no_heading: bool,
 ) -> None:
     """
-    Show latency and sizes of the requests of each layer.
+    Show latency and request sizes per layer.
 
     Probes run for SECONDS (default 10) and are removed at the end. RAID4/5/6 volumes
     get the exact number of full-stripe, reconstruct and read-modify-write rows.
