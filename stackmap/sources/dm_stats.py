@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError
+from stackmap.sources.trace_histogram import integer
 from stackmap.sources.tracefs import GROUP
 
 if TYPE_CHECKING:
@@ -66,8 +67,10 @@ def parse(text: str) -> DmStats:
     words = text.split()
     limits = (0, *boundaries(), TOP)
     try:
-        counts = [int(word) for word in words[14].split(":")] if len(words) > 14 else []
-        reads, _, read_sectors, read_ns, writes, _, write_sectors, write_ns = map(int, words[1:9])
+        counts = [integer(word) for word in words[14].split(":")] if len(words) > 14 else []
+        reads, _, read_sectors, read_ns, writes, _, write_sectors, write_ns = map(
+            integer, words[1:9]
+        )
     except (ValueError, IndexError) as error:
         raise ParseError(f"dm statistics: unknown form: {text[:80]!r}") from error
     latency = {

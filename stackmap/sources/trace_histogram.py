@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from stackmap.errors import ParseError
+
 _ENTRY = re.compile(r"\{ (.*) \} hitcount: +(\d+)(.*)")
 _TOTAL = re.compile(r" +(Hits|Dropped): (\d+)")
 _VALUE = re.compile(r"(\w+): +(\d+)")
 START = "# event histogram"
 TRIGGER = "# trigger info: "
+LIMIT = 2**64  # above all numbers of the kernel
 
 
 class Entry(NamedTuple):
@@ -21,13 +24,19 @@ class Entry(NamedTuple):
     sums: Mapping[str, int]
 
     def number(self, key: str) -> int:
-        """Return a key that is a number, as the kernel writes it: decimal or hexadecimal."""
-        return int(self.keys[key], 0)
+        """Return a key that is a number, as the kernel writes it: decimal or hexadecimal; else ``ParseError``."""
+        return integer(self.text(key), 0)
+
+    def text(self, key: str) -> str:
+        """Return a key; ``ParseError`` if the entry has none of that name."""
+        if key not in self.keys:
+            raise ParseError(f"histogram: an entry has no {key}")
+        return self.keys[key]
 
     def bucket(self, key: str) -> tuple[int, int]:
         """Return the lowest number of a key in buckets, and the first above it: "~ 100-149"."""
-        low, _, high = self.keys[key].lstrip("~ ").partition("-")
-        return int(low), int(high or low) + 1
+        low, _, high = self.text(key).lstrip("~ ").partition("-")
+        return integer(low), integer(high or low) + 1
 
 
 class Histogram(NamedTuple):
@@ -39,8 +48,19 @@ class Histogram(NamedTuple):
     dropped: int
 
 
+def integer(text: str, base: int = 10) -> int:
+    """Return the number in *text*; ``ParseError`` if it is none of the kernel's."""
+    try:
+        found = int(text, base)
+    except ValueError as error:
+        raise ParseError(f"trace: not a number: {text[:40]!r}") from error
+    if abs(found) >= LIMIT:
+        raise ParseError(f"trace: number too large: {text[:40]!r}")
+    return found
+
+
 def parse(text: str) -> list[Histogram]:
-    """Return the histogram of each trigger of an event, the oldest trigger first."""
+    """Return the histogram of each trigger of an event, the oldest trigger first; ``ParseError`` for other numbers."""
     return [_histogram(block) for block in text.split(START)[1:]]
 
 
@@ -50,12 +70,12 @@ def _histogram(block: str) -> Histogram:
     trigger = ""
     for line in block.splitlines():
         if found := _ENTRY.match(line):
-            pairs = (part.split(":", 1) for part in found[1].split(", "))
-            keys = {name.strip(): value.strip() for name, value in pairs}
-            sums = {name: int(value) for name, value in _VALUE.findall(found[3])}
-            entries.append(Entry(keys, int(found[2]), sums))
+            pairs = (part.partition(":") for part in found[1].split(", "))
+            keys = {name.strip(): value.strip() for name, _, value in pairs}
+            sums = {name: integer(value) for name, value in _VALUE.findall(found[3])}
+            entries.append(Entry(keys, integer(found[2]), sums))
         elif line.startswith(TRIGGER):
             trigger = line.removeprefix(TRIGGER)
         elif found := _TOTAL.match(line):
-            totals[found[1]] = int(found[2])
+            totals[found[1]] = integer(found[2])
     return Histogram(trigger, tuple(entries), totals["Hits"], totals["Dropped"])

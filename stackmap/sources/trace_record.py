@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from stackmap.errors import CaptureError, InputError, SourceMissing
+from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
 from stackmap.host import Host
 from stackmap.model.trace import BOTH, READ, WRITE, Key, Trace
 from stackmap.model.units import SECTOR
@@ -74,9 +74,24 @@ class TraceRecord:
             record = cls(**found)
             record.times = (float(record.times[0]), float(record.times[1]))
             record.counters = (str(record.counters[0]), str(record.counters[1]))
+            record._require_types()
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
             raise CaptureError(f"{FILE}: damaged: {error}") from error
         return record
+
+    def _require_types(self) -> None:
+        """Raise ``ValueError`` for a value that no trace has."""
+        whole = (self.cpus, self.hits, self.missed, self.dm_major)
+        texts = (*self.texts.items(), *self.dm_stats.items(), self.slices, self.sources, self.notes)
+        shares = (*self.times, 0.0 if self.cost is None else self.cost)
+        if not (
+            all(type(number) is int and 0 <= number < trace_histogram.LIMIT for number in whole)
+            and self.cpus
+            and all(0 <= number < trace_histogram.LIMIT for number in shares)
+            and all(isinstance(each, (list, tuple)) for each in texts)
+            and all(isinstance(text, str) for each in texts for text in each)
+        ):
+            raise ValueError("a value of the wrong kind")
 
 
 def from_capture(host: Host) -> TraceRecord:
@@ -102,7 +117,7 @@ def without_addresses(text: str) -> str:
 
 
 def parse(record: TraceRecord) -> Trace:
-    """Return what *record* counted."""
+    """Return what *record* counted; ``ParseError`` if its texts are not the kernel's."""
     found = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
     latencies = found.get(trace_probes.LATENCY_EVENT)
     latency: Mapping[Key, Mapping[tuple[int, int], int]] = {}
@@ -155,7 +170,10 @@ def device_of(number: str) -> int:
 
 
 def _key(entry: Entry) -> Key:
-    return number_of(entry.number("dev")), OPERATIONS[entry.number("op")]
+    operation = OPERATIONS.get(entry.number("op"))
+    if operation is None:
+        raise ParseError(f"histogram: unknown operation {entry.number('op')}")
+    return number_of(entry.number("dev")), operation
 
 
 def _latency(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
@@ -181,7 +199,7 @@ def _sizes(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]
     for entry in _entries(histograms):
         if "nr_sector" not in entry.keys:
             continue
-        direction = _direction(entry.keys["rwbs"])
+        direction = _direction(entry.text("rwbs"))
         size = entry.number("nr_sector") * SECTOR
         if direction and size:
             found[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from stackmap.analysis.parity import Parity, _with_traced_share, parity_of
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli import stackmap
-from stackmap.errors import CaptureError, InputError, UsageError
+from stackmap.errors import CaptureError, InputError, ParseError, UsageError
 from stackmap.host.capture import CapturedHost
 from stackmap.measurement.trace import interval_of
 from stackmap.measurement.traced_topology import discover_traced
@@ -234,6 +234,28 @@ def test_a_capture_without_a_trace_says_how_to_record_one():
 def test_a_damaged_trace_is_an_error(capture, text):
     with pytest.raises(CaptureError):
         run(capture(text), "trace")
+
+
+@pytest.mark.parametrize("change", [
+    {"cpus": 0}, {"cpus": -1}, {"hits": None}, {"hits": "x"}, {"missed": []}, {"cost": {}}, {"cost": "1"},
+    {"times": [0, 1e400]}, {"texts": []}, {"texts": {"a": 1}}, {"slices": 1}, {"slices": [["a"]]},
+    {"sources": [1]}, {"notes": "abc"}, {"dm_stats": {"254:8": None}},
+])  # fmt: skip
+def test_a_trace_with_values_of_another_kind_is_an_error(capture, change):
+    with pytest.raises(CaptureError, match="damaged"):
+        run(capture(json.dumps(json.loads(record().to_json()) | change)), "trace")
+
+
+@pytest.mark.parametrize(("event", "keys"), [
+    (probes.LATENCY_EVENT, "dev: 1"), (probes.LATENCY_EVENT, "dev: x, op: 1, lat: 1"), (probes.LATENCY_EVENT, "a, b"),
+    (probes.LATENCY_EVENT, "dev: 1, op: 9, lat: 1"), (probes.LATENCY_EVENT, "dev: 1, op: 1, lat: ~ -9--2"),
+    (probes.LATENCY_EVENT, f"dev: 1, op: 1, lat: {'9' * 500}"), (probes.QUEUE_EVENT, "dev: 1, nr_sector: 8"),
+    (probes.QUEUE_EVENT, f"dev: 1, rwbs: W, nr_sector: {'9' * 5000}"), (probes.ROW_EVENT, "dev: 1"),
+])  # fmt: skip
+def test_histograms_that_no_kernel_printed_are_an_error(capture, event, keys):
+    texts = {**record().texts, event: histogram("hist:keys=dev", [(keys, 1, "")])}
+    with pytest.raises(ParseError):
+        run(capture(record(texts=texts).to_json()), "trace")
 
 
 @pytest.mark.parametrize("words", [["--clean"]])
