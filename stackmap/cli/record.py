@@ -110,8 +110,7 @@ def _kept(tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
     if tracer is not None:
         from stackmap.sources import trace_record
 
-        tracer.finish()
-        host.add(trace_record.FILE, tracer.record.to_json())
+        host.add(trace_record.FILE, tracer.result().to_json())
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:

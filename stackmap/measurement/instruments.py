@@ -15,7 +15,7 @@ from stackmap.host.tracing import KERNEL, uninterrupted
 from stackmap.model.device import Device, Kind
 from stackmap.sources import dm_stats, kallsyms, trace_probes, tracefs
 from stackmap.sources.trace_record import device_of, without_addresses
-from stackmap.sources.tracefs import Probe, Tracing, Trigger
+from stackmap.sources.tracefs import Hits, Probe, Tracing, Trigger
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import TracingHost
@@ -63,6 +63,7 @@ class Instruments:
         self._tracing: Tracing | None = None
         self._triggers: list[Trigger] = []
         self._stats: dict[str, str] = {}
+        self._earlier = Hits(0, 0)
         self.cost: float | None = None
         self.sources: list[str] = []
         self.notes: list[str] = []
@@ -76,9 +77,7 @@ class Instruments:
             refusal = error
             self.notes.append(str(error))
         else:
-            self._add(tracing, trace_probes.size_triggers(self._numbers))
-            self.sources.append("tracepoints")
-            self._try_probes(tracing)
+            refusal = self._try_triggers(tracing)
         if self.cost is None and self._add_dm_stats(stack):
             self.sources.append("dm-stats")
         if refusal is not None and not self.sources:
@@ -89,12 +88,21 @@ class Instruments:
         for trigger in self._triggers:
             if self._tracing is not None and trigger.counts:
                 self._tracing.trigger(trigger.in_state(state))
+        if state == "cont":
+            self._earlier = self._all_hits()
 
     def hits(self) -> tuple[int, int]:
-        """Return how many counts the probes caused so far, and how many hits the kernel skipped."""
-        found = tracefs.probe_hits(self._host).values() if self.cost is not None else ()
-        fired = sum(each.fired for each in found)
-        return fired * COUNTS_PER_HIT, sum(each.missed for each in found)
+        """Return how many counts the probes caused since "cont", and how many hits the kernel skipped."""
+        found, earlier = self._all_hits(), self._earlier
+        return (found.fired - earlier.fired) * COUNTS_PER_HIT, found.missed - earlier.missed
+
+    def _all_hits(self) -> Hits:
+        """Return the hits of our probes since they exist; others may have probes too."""
+        if self.cost is None:
+            return Hits(0, 0)
+        found = tracefs.probe_hits(self._host)
+        ours = [found[name] for name in trace_probes.NAMES if name in found]
+        return Hits(sum(each.fired for each in ours), sum(each.missed for each in ours))
 
     def texts(self) -> dict[str, str]:
         """Return the histograms by event."""
@@ -114,14 +122,31 @@ class Instruments:
             tracing.trigger(trigger.in_state("pause") if trigger.counts else trigger)
             self._triggers.append(trigger)
 
+    def _try_triggers(self, tracing: Tracing) -> SourceError | None:
+        """Add tracepoints and probes; return why there are none of either."""
+        try:
+            self._add(tracing, trace_probes.size_triggers(self._numbers))
+        except SourceError as error:  # a kernel without block events or hist triggers
+            self._remove(tracing)
+            self.notes.append(f"no tracepoints: {error}")
+            return error
+        self.sources.append("tracepoints")
+        self._try_probes(tracing)
+        return None
+
     def _try_probes(self, tracing: Tracing) -> None:
-        without = list(self._triggers)
         try:
             self._add_probes(tracing)
             self.sources.append("kprobes")
         except (SourceError, ParseError) as error:
-            self._triggers, self.cost = without, None
+            self.cost = None  # so nothing of them may stay: their cost would have no limit
+            self._remove(tracing)
+            self._add(tracing, trace_probes.size_triggers(self._numbers))
             self.notes.append(f"no kprobes: {error}")
+
+    def _remove(self, tracing: Tracing) -> None:
+        tracing.clear()
+        self._triggers = []
 
     def _add_probes(self, tracing: Tracing) -> None:
         """Add what needs kprobes; the calibration shows whether they run."""
@@ -136,9 +161,11 @@ class Instruments:
         tracing.synthetic(trace_probes.GAP, "u32 dev; u8 op; u64 gap")
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
         if arrays:
+            before = list(self._triggers)
             try:
                 self._add_rows(tracing, offsets, symbols, arrays)
             except (SourceError, ParseError) as error:
+                self._triggers = before  # half of them would be a wrong figure
                 self.notes.append(f"no figures of row updates: {error}")
         again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
         self._add(tracing, trace_probes.sequence_triggers(self._numbers, again))
@@ -172,8 +199,8 @@ class Instruments:
         before = min(self._host.seconds_of_calls(CALLS) for _ in range(ROUNDS))
         with tracing.temporary(probe, "hist:keys=common_pid:size=128"):
             after = min(self._host.seconds_of_calls(CALLS) for _ in range(ROUNDS))
-            fired = tracefs.probe_hits(self._host)[probe.name].fired
-        if fired < CALLS:
+            found = tracefs.probe_hits(self._host).get(probe.name)
+        if found is None or found.fired < CALLS:
             raise SourceError(DISARMED)
         return max(after - before, LEAST_COST * CALLS) / CALLS
 

@@ -72,12 +72,14 @@ class Tracer:
     def run(self, options: TraceOptions) -> TraceRecord:
         """Trace until the time limit, or until the probes cost too much; return what was read."""
         with self.running():
-            ticks = self._host.ticks(*_rhythm(options))
+            interval, count, per_slice = _rhythm(options)
+            ticks = self._host.ticks(interval, count)
             next(ticks)
-            for now in ticks:
+            for place, now in enumerate(ticks, 1):
                 if self.stop_above(now, options.max_overhead):
                     break
-                if options.slices and self.record.cost is not None:
+                has_slice = options.slices and place % per_slice == 0
+                if has_slice and self.record.cost is not None:
                     text = self._instruments.text(trace_probes.LATENCY_EVENT)
                     self.record.slices.append(text)
         return self.record
@@ -111,6 +113,12 @@ class Tracer:
         record.dm_stats = self._instruments.statistics()
         self.is_complete = True
 
+    def result(self) -> TraceRecord:
+        """Stop counting; return what was counted. ``SourceError`` if no probe fired while there was I/O."""
+        self.finish()
+        self._require_hits()
+        return self.record
+
     def _counters(self) -> tuple[float, str]:
         return next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
 
@@ -120,7 +128,6 @@ class Tracer:
             return
         for name, load in interval_of(self.record).loads.items():
             if name in self._names and load.total.ios:
-                self.is_complete = False  # what it counted is worth nothing
                 raise SourceError(SILENT.format(name))
 
 
@@ -151,10 +158,12 @@ def clean(host: TracingHost) -> list[str]:
     return removed
 
 
-def _rhythm(options: TraceOptions) -> tuple[float, int]:
-    """Return the seconds between two looks, and how many instants there are."""
-    count = options.slices or max(1, round(options.seconds / TICK))
-    return options.seconds / count, count + 1
+def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
+    """Return the seconds between two looks, how many instants there are, and looks per slice."""
+    slices = options.slices or 1
+    per_slice = max(1, round(options.seconds / slices / TICK))
+    count = slices * per_slice
+    return options.seconds / count, count + 1, per_slice
 
 
 def _cpus(host: TracingHost) -> int:

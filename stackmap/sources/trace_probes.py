@@ -37,7 +37,7 @@ RAID456 = (
 DM_RAID = (("raid_set", "md"), ("raid_set", "ti"), ("dm_target", "table"))
 DM_MOD = (("dm_table", "md"), ("mapped_device", "disk"))
 
-SUBMIT, END, ROW = "submit", "end", "row"  # the names of the probes
+NAMES = SUBMIT, END, ROW = "submit", "end", "row"  # of the probes
 LATENCY, GAP = f"{GROUP}_latency", f"{GROUP}_gap"  # synthetic events
 SUBMIT_SYMBOL, END_SYMBOL = "submit_bio_noacct", "bio_endio"
 ROW_SYMBOL, MEMBER_END = "schedule_reconstruction", "raid5_end_write_request"

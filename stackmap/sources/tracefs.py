@@ -99,12 +99,13 @@ class Tracing:
         return self
 
     def _require_own(self) -> None:
-        """Raise ``TraceRefused`` if another process has the new instance, or probes under our names exist."""
+        """Raise ``TraceRefused`` if another process has the new instance, or events under our names exist."""
         if not self._host.lock(INSTANCE):
             raise TraceRefused(RUNNING)
-        others = [line for line in _lines(self._host, PROBES) if f":{GROUP}/" in line]
+        probes = [line for line in _lines(self._host, PROBES) if f":{GROUP}/" in line]
+        others = [*probes, *_synthetic_events(self._host)]
         if others:
-            raise TraceRefused(f"a kprobe event exists that stackmap did not make: {others[0]}")
+            raise TraceRefused(f"an event exists that stackmap did not make: {others[0]}")
 
     def __exit__(self, *_: object) -> None:
         remove_all(self._host)
@@ -131,6 +132,10 @@ class Tracing:
         self.trigger(trigger._replace(text=f"!{histogram}"))
         self._host.write(PROBES, f"-:{GROUP}/{probe.name}")
 
+    def clear(self) -> None:
+        """Remove all probes, events and triggers; the instance stays."""
+        _remove_content(self._host)
+
     def histograms(self, event: str) -> str:
         """Return the text of all hist triggers of *event*."""
         return self._host.read(f"{EVENTS}/{event}/hist")
@@ -155,7 +160,7 @@ def require_tracefs(host: TracingHost) -> None:
 
 
 def probe_hits(host: TracingHost) -> dict[str, Hits]:
-    """Return the hits of each probe in the kernel, by name."""
+    """Return the hits of each probe in the kernel, those of others too, by name without group."""
     words = (line.split() for line in _lines(host, PROFILE))
     return {name: Hits(int(fired), int(missed)) for name, fired, missed in words}
 
@@ -169,8 +174,7 @@ def remove_all(host: TracingHost) -> list[str]:
     with uninterrupted():
         if not _has_instance(host):
             return []
-        host.write(f"{EVENTS}/enable", "0")
-        removed = [*_remove_triggers(host), *_remove_probes(host)]
+        removed = _remove_content(host)
         host.remove_directory(INSTANCE)
         return [*removed, f"instance {INSTANCE}"]
 
@@ -181,6 +185,11 @@ def clean(host: TracingHost) -> list[str]:
     if _has_instance(host) and not host.lock(INSTANCE):
         raise TraceRefused(RUNNING)
     return remove_all(host)
+
+
+def _remove_content(host: TracingHost) -> list[str]:
+    host.write(f"{EVENTS}/enable", "0")
+    return [*_remove_triggers(host), *_remove_probes(host)]
 
 
 def _has_instance(host: TracingHost) -> bool:
@@ -227,16 +236,19 @@ def _triggers(host: TracingHost) -> Iterator[tuple[str, str]]:
 def _remove_probes(host: TracingHost) -> list[str]:
     """Remove synthetic events and probes."""
     removed = []
-    for line in _lines(host, SYNTHETIC):
-        if line.startswith(f"{GROUP}_"):
-            host.write(SYNTHETIC, f"!{line}")
-            removed.append(f"synthetic event {line.split()[0]}")
+    for line in _synthetic_events(host):
+        host.write(SYNTHETIC, f"!{line}")
+        removed.append(f"synthetic event {line.split()[0]}")
     for line in _lines(host, PROBES):
         name = line.split()[0].partition(":")[2]
         if name.startswith(f"{GROUP}/"):
             host.write(PROBES, f"-:{name}")
             removed.append(f"probe {name}")
     return removed
+
+
+def _synthetic_events(host: TracingHost) -> list[str]:
+    return [line for line in _lines(host, SYNTHETIC) if line.startswith(f"{GROUP}_")]
 
 
 def _lines(host: TracingHost, path: str) -> list[str]:

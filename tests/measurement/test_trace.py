@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
+from stackmap.measurement.instruments import COUNTS_PER_HIT
 from stackmap.measurement.trace import TraceOptions, Tracer, clean
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
@@ -46,8 +47,9 @@ class Machine(Kernel):
             probes = "".join(self.files[tracefs.PROBES])
             if ":stackmap/calibration" in probes:
                 return f"  calibration {self.calls} 0\n"
-            self.looks += 1
-            return f"  submit {self.looks * self.fires} 1\n"
+            self.looks += 1  # the first is before the trace
+            ours = f"  submit {self.looks * self.fires} {min(self.looks - 1, 1)}\n"
+            return f"  other_probe 99999999999 77\n{ours}"
         if path.endswith("/hist"):
             return ""
         return super().read(path)
@@ -95,7 +97,7 @@ def test_with_probes():
     record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
     assert (record.sources, record.notes) == (("tracepoints", "kprobes"), ())
     assert record.seconds == pytest.approx(3.0)
-    assert record.hits > 0
+    assert record.hits == (machine.looks - 1) * 100 * COUNTS_PER_HIT
     assert record.missed == 1
     assert is_clean(machine)
 
@@ -113,6 +115,54 @@ def test_without_probes_dm_counts(machine, note):
     assert key == ("253:0", "write")
     assert sum(counts.values()) == 6
     assert is_clean(machine)
+
+
+class Refusing(Machine):
+    """A kernel that refuses a trigger with *word*."""
+
+    def __init__(self, word):
+        super().__init__()
+        self.word = word
+
+    def write(self, path, text):
+        if path.endswith("trigger") and self.word in text and not text.startswith("!"):
+            raise SourceError(f"{path}: Invalid argument")
+        super().write(path, text)
+
+    def ticks(self, interval, count):
+        for now in super().ticks(interval, count):
+            self.seen = {path for path, lines in self.files.items() if lines}
+            yield now
+
+
+def test_a_kernel_without_histograms_still_has_dm_statistics():
+    machine = Refusing("hist:")
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.sources == ("dm-stats",)
+    assert "no tracepoints" in record.notes[0]
+    assert sum(sum(counts.values()) for counts in parse(record).latency.values()) == 6
+    assert is_clean(machine)
+    with pytest.raises(SourceError, match="Invalid argument"):
+        Tracer(machine, TOPOLOGY, ["sda"]).run(OPTIONS)
+    assert is_clean(machine)
+
+
+def test_probes_that_cannot_be_used_are_removed_before_the_trace():
+    """Else they would cost CPU time without a limit."""
+    machine = Refusing("lat.buckets")
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.sources == ("tracepoints", "dm-stats")
+    assert tracefs.PROBES not in machine.seen
+    assert not any("stackmap/submit" in path for path in machine.seen)
+    assert any(path.endswith("block_bio_queue/trigger") for path in machine.seen)
+    assert is_clean(machine)
+
+
+def test_a_heat_map_does_not_delay_the_look_at_the_overhead():
+    machine = Machine()
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(TraceOptions(600.0, 0.05, 60))
+    assert len(record.slices) == 60
+    assert machine.looks >= 600
 
 
 def test_without_tracefs_dm_counts():
@@ -136,6 +186,17 @@ def test_probes_that_see_nothing_of_the_io_are_a_failure():
     machine = Machine(fires=0)
     with pytest.raises(SourceError, match="no probe fired while the counters of dm-0 moved"):
         Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert is_clean(machine)
+
+    def recorded():
+        tracer = Tracer(machine, TOPOLOGY, ["dm-0"])
+        with tracer.running():
+            machine.now += 3
+            tracer.result()
+            pytest.fail("`record --trace` would keep a trace without evidence")
+
+    with pytest.raises(SourceError, match="no probe fired"):
+        recorded()
     assert is_clean(machine)
 
 

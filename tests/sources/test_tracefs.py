@@ -128,6 +128,15 @@ def test_probes_of_somebody_else_under_the_name_are_left_alone():
     assert INSTANCE not in kernel.directories
 
 
+def test_synthetic_events_of_somebody_else_under_the_name_are_left_alone():
+    kernel = Kernel()
+    kernel.files[SYNTHETIC] = ["stackmap_mine\tu32 dev"]
+    with pytest.raises(TraceRefused, match="did not make: stackmap_mine"), Tracing(kernel):
+        pass
+    assert kernel.files[SYNTHETIC] == ["stackmap_mine\tu32 dev"]
+    assert INSTANCE not in kernel.directories
+
+
 def test_lockdown_and_missing_rights_are_named():
     kernel = Kernel()
     kernel.denied = "Operation not permitted"
