@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Protocol
 
 from stackmap.errors import SourceError
@@ -29,7 +30,13 @@ KERNEL = "vmlinux"
 LOW_BYTE = 3 if sys.byteorder == "big" else 0
 PAGE = 4096
 MESSAGE_SECONDS = 10.0  # a new dm statistic waits for the requests in flight
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Signals that do not end a program, that Python ignores, or after which no Python can run.
+NOT_ENDING = frozenset({
+    signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT, signal.SIGCHLD, signal.SIGURG,
+    signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS,
+    signal.SIGFPE, signal.SIGILL,
+})  # fmt: skip
+ENDING = tuple(signal.valid_signals() - NOT_ENDING)
 
 
 class TracingHost(Host, Protocol):
@@ -81,6 +88,9 @@ class LiveTracingHost(LiveHost):
     def __init__(self) -> None:
         super().__init__()
         self._kernel: Btf | None = None
+        for number in ENDING:  # SIGQUIT too must leave nothing behind
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end)
 
     def write(self, path: str, text: str) -> None:
         """Append the line to the file."""
@@ -213,10 +223,10 @@ class DmMessage(Command):
 
     def _answered(self, out: int) -> int:
         """Send the message, in the child; return its exit status."""
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        for number in ENDING:
-            signal.signal(number, signal.SIG_DFL)
         try:
+            for number in ENDING:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
             major, minor = map(int, self._number.split(":"))
             answer = dm_ioctl.opened().message(os.makedev(major, minor), self._text.encode())
             with os.fdopen(out, "wb") as pipe:
@@ -237,6 +247,20 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def delayed() -> Iterator[None]:
+    """Delay signals that would end the program, for a moment."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _content(path: str) -> bytes:

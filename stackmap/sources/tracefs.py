@@ -8,12 +8,13 @@ Documentation/trace/kprobetrace.rst and histogram.rst describe the texts.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
-from stackmap.host.tracing import InstanceExists, TracingHost, uninterrupted
+from stackmap.host.tracing import InstanceExists, TracingHost, delayed, uninterrupted
 
 ROOT = "/sys/kernel/tracing"
 GROUP = "stackmap"
@@ -83,19 +84,24 @@ class Tracing:
 
     def __init__(self, host: TracingHost) -> None:
         self._host = host
+        self._is_own = False
 
     def __enter__(self) -> Self:
         require_tracefs(self._host)
-        try:
-            self._host.make_directory(INSTANCE)
-        except InstanceExists:
-            free = self._host.lock(INSTANCE)
-            raise TraceRefused(LEFT if free else RUNNING) from None
+        with delayed():
+            try:
+                self._host.make_directory(INSTANCE)
+            except InstanceExists:
+                free = self._host.lock(INSTANCE)
+                raise TraceRefused(LEFT if free else RUNNING) from None
+            # A signal may come before the caller has entered the context, or while it ends.
+            atexit.register(self._at_exit)
         try:
             self._require_own()
         except BaseException:  # a signal too
-            self._host.remove_directory(INSTANCE)
+            self._remove()
             raise
+        self._is_own = True
         return self
 
     def _require_own(self) -> None:
@@ -108,7 +114,18 @@ class Tracing:
             raise TraceRefused(f"an event exists that stackmap did not make: {others[0]}")
 
     def __exit__(self, *_: object) -> None:
-        remove_all(self._host)
+        self._remove()
+
+    def _at_exit(self) -> None:
+        with suppress(SourceError):  # it was said before
+            self._remove()
+
+    def _remove(self) -> None:
+        if self._is_own:
+            remove_all(self._host)
+        elif _has_instance(self._host):  # there may be probes of others
+            self._host.remove_directory(INSTANCE)
+        atexit.unregister(self._at_exit)
 
     def probe(self, probe: Probe) -> None:
         """Define a probe."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
@@ -94,6 +99,42 @@ def test_everything_is_removed_at_the_end_whatever_ends_it(error):
         pass
     assert kernel.files == {PROBES: ["p:others/probe vfs_read"], SYNTHETIC: []}
     assert INSTANCE not in kernel.directories
+
+
+def test_a_signal_before_the_context_is_entered_leaves_nothing(monkeypatch):
+    """Python's own handlers run between any two instructions: what the context misses, the program's end removes."""
+    at_exit = []
+    monkeypatch.setattr("atexit.register", at_exit.append)
+    monkeypatch.setattr("atexit.unregister", at_exit.remove)
+    kernel = Kernel()
+    install(Tracing(kernel).__enter__())
+    at_exit[0]()
+    assert kernel.files == {PROBES: [], SYNTHETIC: []}
+    assert INSTANCE not in kernel.directories
+    assert at_exit == []
+    kernel.files[PROBES] = ["p:stackmap/mine vfs_read"]
+    kernel.read = lambda _: sys.exit(1)  # before it is known whose probes these are
+    with pytest.raises(SystemExit):
+        Tracing(kernel).__enter__()
+    assert kernel.files == {PROBES: ["p:stackmap/mine vfs_read"], SYNTHETIC: []}
+    assert INSTANCE not in kernel.directories
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGQUIT, signal.SIGUSR1, signal.SIGALRM, signal.SIGRTMIN]
+)
+def test_an_unusual_signal_ends_a_trace_as_others_do(number):
+    program = (
+        "import time\nfrom stackmap.host.tracing import LiveTracingHost\nLiveTracingHost()\n"
+        "try:\n print('ready', flush=True)\n time.sleep(60)\nfinally:\n print('removed')\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout.readline() == "ready\n"
+        os.kill(running.pid, number)
+        assert running.communicate()[0] == "removed\n"
+        assert running.returncode == 128 + number
 
 
 def test_clean_removes_what_a_killed_trace_left():
