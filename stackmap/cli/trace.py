@@ -73,6 +73,8 @@ def command(
         raise click.UsageError("trace measures once: give SECONDS, no COUNT")
     if seconds is not None and seconds > LONGEST:
         raise click.UsageError(f"SECONDS is at most {LONGEST:g}")
+    if heatmap and listing is not None:
+        raise click.UsageError("--heatmap cannot be combined with --events: it shows distributions")
     if is_cleaning:
         removed = clean(session.tracing_host)
         for line in removed:
@@ -85,14 +87,14 @@ def command(
     session.tell_missing(topology, names)
     tell_unknown(topology)
     seconds = seconds or SECONDS
+    slices = max(2, min(COLUMNS, round(seconds))) if heatmap else 0
+    options = TraceOptions(seconds, max_overhead / 100, slices)
     if listing is not None:
         host = session.tracing_host
         print_events(
-            host, topology, chosen, seconds, listing, as_json=as_json, heading=not no_heading
+            host, topology, chosen, options, listing, as_json=as_json, heading=not no_heading
         )
         return
-    slices = max(2, min(COLUMNS, round(seconds))) if heatmap else 0
-    options = TraceOptions(seconds, max_overhead / 100, slices)
     record = _record(session, topology, chosen, options)
     trace = trace_record.parse(record)
     interval = corrected(topology, interval_of(record))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from stackmap.cli.output import print_text
+from stackmap.cli.output import print_text, tell
 from stackmap.document.requests import request_blocks, totals_blocks
 from stackmap.measurement.requests import RequestTrace
 from stackmap.render.requests_json import requests_json, summary_json
@@ -20,6 +20,7 @@ from stackmap.render.requests_json import requests_json, summary_json
 if TYPE_CHECKING:
     from stackmap.analysis.requests.request import Request
     from stackmap.host.tracing import LiveTracingHost
+    from stackmap.measurement.trace import TraceOptions
     from stackmap.model.topology import Topology
 
 OPERATIONS = ("read", "write", "discard", "flush")
@@ -81,19 +82,19 @@ def print_events(
     host: LiveTracingHost,
     topology: Topology,
     chosen: list[str],
-    seconds: float,
+    limits: TraceOptions,
     options: EventOptions,
     *,
     as_json: bool,
     heading: bool,
 ) -> None:
-    """Print the requests of *chosen*, of all volumes if empty, for some *seconds*."""
+    """Print the requests of *chosen*, of all volumes if empty, within *limits*."""
     trace = RequestTrace(host, topology, chosen, follow=options.follow)
     signal.signal(signal.SIGINT, lambda *_: host.stop())
     start: float | None = None
     count = 0
     # A closed pipe ends the trace too.
-    with closing(trace.requests(seconds)) as batches:
+    with closing(trace.requests(limits.seconds, limits.max_overhead)) as batches:
         for requests in batches:
             wanted = [each for each in requests if options.wants(each)]
             count += len(wanted)
@@ -106,6 +107,8 @@ def print_events(
             elif wanted:
                 blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
                 print_text(blocks, heading=heading)
+    if trace.stopped:
+        tell(trace.stopped)
     if as_json:
         click.echo(json.dumps(summary_json(count, trace.totals, trace.lost)))
     else:

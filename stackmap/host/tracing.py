@@ -71,6 +71,9 @@ class TracingHost(Host, Protocol):
     def seconds_of_calls(self, count: int) -> float:
         """Return how long *count* calls of ``getppid`` take."""
 
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that this process took so far."""
+
     def inode(self, path: str) -> int:
         """Return the inode number of *path*, which is the number of a control group."""
 
@@ -184,6 +187,10 @@ class LiveTracingHost(LiveHost):
     def constant(self, name: str) -> int | None:
         """Return the enumerator's value."""
         return self._types().constant(name)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time, in user and kernel mode."""
+        return time.process_time()
 
     def inode(self, path: str) -> int:
         """Return the inode number."""

@@ -45,7 +45,7 @@ class Tracer:
         self._before = (0.0, "")
         dm = [d.number for d in topology.devices.values() if d.name.startswith("dm-")]
         self.record = TraceRecord(
-            cpus=_cpus(host), dm_major=int(dm[0].partition(":")[0]) if dm else 0
+            cpus=online_cpus(host), dm_major=int(dm[0].partition(":")[0]) if dm else 0
         )
         self.is_complete = False
 
@@ -166,7 +166,7 @@ def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
     return options.seconds / count, count + 1, per_slice
 
 
-def _cpus(host: TracingHost) -> int:
+def online_cpus(host: TracingHost) -> int:
     """Return how many CPUs are online: "0-3,6"."""
     parts = (part.split("-") for part in host.read(CPUS).strip().split(","))
     return sum(int(part[-1]) - int(part[0]) + 1 for part in parts)

@@ -265,7 +265,12 @@ def test_a_capture_cannot_be_changed(capture, words):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(["vm-disk1", "5", "2"], "no COUNT"), (["7200"], "at most 3600")]
+    ("words", "said"),
+    [
+        (["vm-disk1", "5", "2"], "no COUNT"),
+        (["7200"], "at most 3600"),
+        (["--follow", "--heatmap"], "--heatmap"),
+    ],
 )
 def test_wrong_usage(words, said):
     done = CliRunner().invoke(stackmap, ["trace", *words])

@@ -31,7 +31,7 @@ until_counting() {
 traced() {
     local name=$1 pid; shift
     quiet
-    stackmap trace --events --follow -J 900 > "$name.events" 2> traced.err & pid=$!
+    stackmap trace --events --follow --max-overhead 100 -J 900 > "$name.events" 2> traced.err & pid=$!
     until_counting block/block_rq_remap/enable 1 $pid
     sample > "$name.diskstats"
     "$@"
@@ -78,7 +78,7 @@ wait $pid
 cat traced.err
 
 # More events than small buffers hold while stackmap does not run: reads of what a thin volume has not mapped.
-stackmap trace --slower 1s t/thin 900 > lost.txt 2> traced.err & pid=$!
+stackmap trace --slower 1s --max-overhead 100 t/thin 900 > lost.txt 2> traced.err & pid=$!
 until_counting block/block_rq_remap/enable 1 $pid
 kill -STOP $pid
 echo 64 > $instance/buffer_size_kb

@@ -1,0 +1,54 @@
+"""How long the events of requests are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.measurement.requests import RequestTrace
+from stackmap.sources.tracefs import INSTANCE
+from tests.measurement.test_trace import TOPOLOGY, Machine, is_clean
+
+
+class Streaming(Machine):
+    """A machine on which reading takes *load* CPUs."""
+
+    def __init__(self, load):
+        super().__init__()
+        self.load = load
+        self.begin = self.now
+
+    def names_in(self, path):
+        return ["cpu0"] if path == f"{INSTANCE}/per_cpu" else super().names_in(path)
+
+    def make_directory(self, path):
+        super().make_directory(path)
+        self.files[f"{path}/per_cpu/cpu0/stats"] = ["overrun: 0"]
+        self.files[f"{path}/events/block/block_bio_queue/enable"] = []
+
+    def drain(self, *_):
+        return ""
+
+    def cpu_seconds(self):
+        return 7 + (self.now - self.begin) * self.load
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.6, 5.0])
+def test_it_lasts_as_long_as_asked(seconds):
+    machine = Streaming(0.09)
+    trace = RequestTrace(machine, TOPOLOGY, ["dm-0"], follow=True)
+    assert not [each for batch in trace.requests(seconds, 0.05) for each in batch]
+    assert seconds <= machine.now - machine.begin < seconds + 0.25
+    assert trace.stopped == ""
+    assert is_clean(machine)
+
+
+def test_it_ends_above_the_limit_of_cpu_time():
+    """0.2 of two CPUs are 10 %."""
+    machine = Streaming(0.2)
+    trace = RequestTrace(machine, TOPOLOGY, ["dm-0"], follow=True)
+    assert not [each for batch in trace.requests(60.0, 0.05) for each in batch]
+    assert machine.now - machine.begin < 1.0
+    assert trace.stopped == (
+        "stopped after 0.8 s: the trace took 10 % of all CPU time, more than the limit of 5 %"
+    )
+    assert is_clean(machine)
