@@ -79,6 +79,7 @@ class EventStream:
 
     def _drained(self) -> list[BlockEvent]:
         text = self._host.drain(f"{INSTANCE}/trace_pipe", AT_ONCE)
-        found = self._early + list(block_events.parse(text.splitlines()))
+        # Not splitlines(): the name of a process may contain a form feed.
+        found = self._early + list(block_events.parse(text.split("\n")))
         self._early = []
         return sorted(found, key=lambda event: event.time)

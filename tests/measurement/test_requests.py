@@ -15,6 +15,7 @@ class Streaming(Machine):
     def __init__(self, load):
         super().__init__()
         self.load = load
+        self.text = ""
         self.begin = self.now
 
     def names_in(self, path):
@@ -26,7 +27,8 @@ class Streaming(Machine):
         self.files[f"{path}/events/block/block_bio_queue/enable"] = []
 
     def drain(self, *_):
-        return ""
+        text, self.text = self.text, ""
+        return text
 
     def cpu_seconds(self):
         return 7 + (self.now - self.begin) * self.load
@@ -40,6 +42,16 @@ def test_it_lasts_as_long_as_asked(seconds):
     assert seconds <= machine.now - machine.begin < seconds + 0.25
     assert trace.stopped == ""
     assert is_clean(machine)
+
+
+@pytest.mark.parametrize("name", ["a\x0cb", "a\x85b\u2028", "x] [y", "-1 [0] {", "a\rb", "a\nb"])
+def test_a_process_of_any_name_is_counted(name):
+    machine = Streaming(0.0)
+    line = f" {name}-812 [001] ..... 97.2: block_bio_queue: 253,0 WS 2048 + 8 [{name}]"
+    machine.text = f"{line}\n{line.replace('2048', '4096')}\n"
+    trace = RequestTrace(machine, TOPOLOGY, ["dm-0"], follow=False)
+    found = [each for batch in trace.requests(1.0, 0.05) for each in batch]
+    assert [(each.sector, each.pid) for each in found] == [(2048, 812), (4096, 812)]
 
 
 def test_it_ends_above_the_limit_of_cpu_time():

@@ -180,6 +180,8 @@ class Follower:
             bio.issued = event.time
             bio.unissued -= min(bio.end, request.end) - max(bio.sector, request.sector)
         self._issued[key] = request
+        if len(self._issued) > MAX_WAITING:
+            del self._issued[next(iter(self._issued))]
         self._dispatched.append(request)
 
     def _unissued(self, name: str, event: BlockEvent) -> list[Request]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stackmap.analysis.requests.request import Request
 
 BUCKET = 2048  # sectors: 1 MiB
+MOST = 50_000  # requests kept; with lost events, completions never come
 WIDE = 64  # buckets; a larger request (a discard) is kept apart
 
 
@@ -12,12 +13,16 @@ class InFlight:
     """An index by position: thousands of requests may be in flight on a volume."""
 
     def __init__(self) -> None:
+        self._all: dict[int, Request] = {}
         self._buckets: dict[int, dict[int, Request]] = {}
         self._wide: dict[int, Request] = {}
         self._flushing: dict[int, Request] = {}
 
     def add(self, request: Request) -> None:
-        """Add *request*."""
+        """Add *request*; the oldest of too many is forgotten."""
+        self._all[request.id] = request
+        if len(self._all) > MOST:
+            self.remove(next(iter(self._all.values())))
         for number in _buckets(request):
             self._buckets.setdefault(number, {})[request.id] = request
         if not _buckets(request):
@@ -27,6 +32,7 @@ class InFlight:
 
     def remove(self, request: Request) -> None:
         """Remove *request*."""
+        self._all.pop(request.id, None)
         self._wide.pop(request.id, None)
         self._flushing.pop(request.id, None)
         for number in _buckets(request):

@@ -269,3 +269,18 @@ def test_every_byte_of_raid10_is_on_as_many_members_as_copies(variant, members, 
     for at in range(rows * members // copies):
         slots = [slot for own, slot in held if own == (at * chunk, (at + 1) * chunk)]
         assert len(slots) == len(set(slots)) == copies
+
+
+def test_requests_whose_end_was_lost_do_not_fill_the_memory(monkeypatch):
+    monkeypatch.setattr("stackmap.analysis.requests.in_flight.MOST", 10)
+    monkeypatch.setattr("stackmap.analysis.requests.follow.MAX_WAITING", 10)
+    follower = Follower(linear(), ["dm-0"])
+    stream = Stream()
+    for place in range(100):
+        stream.queue("8:0", place * 8).add(Step.ISSUE, "8:0", place * 8, 8)
+    follower.feed(stream.events)
+    assert [r.sector for r in follower._flying["sda"].over(0, 10**6)] == [*range(720, 800, 8)]
+    assert len(follower._issued) == 10
+    stream.events.clear()
+    follower.feed(stream.add(Step.COMPLETE, "8:0", 792, 8).events)
+    assert len(follower._flying["sda"].over(0, 10**6)) == 9
