@@ -85,6 +85,8 @@ def command(
     looks["as_json"] |= form is not None
     if prove and (looks["as_json"] or not looks["why"]):
         raise click.UsageError("--prove needs --why, and cannot be combined with JSON")
+    if prove and options.no_machine:
+        raise click.UsageError("--prove measures: leave out --input and --since-boot")
     table = Arrangement(columns, sort, {metric.key: metric.heading for metric in METRICS})
     measured = session.measure(options)
     if prove:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
+MAX_INTERVAL = 60.0  # seconds of a trace between two looks at its overhead
 MAX_OVERHEAD = 0.05  # a share of CPU time above which the trace ends; the recording goes on
 UNREAD = "devices changed shortly before the end; their new state is not recorded"
 
@@ -65,6 +66,10 @@ def command(
     Takes COUNT intervals of INTERVAL seconds (default 1), or runs until
     interrupted. OUT is a new directory; stackmap --from OUT reads it.
     """
+    if with_trace and interval > MAX_INTERVAL:
+        raise click.UsageError(
+            f"--trace needs an INTERVAL of at most {MAX_INTERVAL:g} s: its overhead is checked once per INTERVAL"
+        )
     limits = Limits(
         None if max_size is None else parse_size(max_size),
         None if max_age is None else length(max_age),

@@ -19,7 +19,7 @@ from stackmap.cli.trace_events import event_options, print_events
 from stackmap.discover import discover
 from stackmap.document.trace import trace_document
 from stackmap.find import find_all
-from stackmap.measurement.trace import TraceOptions, Tracer, clean, interval_of
+from stackmap.measurement.trace import LONGEST, TraceOptions, Tracer, clean, interval_of
 from stackmap.render.trace_json import trace_json
 from stackmap.sources import trace_record
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from stackmap.sources.trace_record import TraceRecord
 
 SECONDS = 10.0
-LONGEST = 3600.0  # seconds
 COLUMNS = 60  # of a heat map at most
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 CPUS = "/sys/devices/system/cpu/online"
+LONGEST = 3600.0  # seconds
 TICK = 1.0  # seconds between two looks at the overhead
 SILENT = "no probe fired while the counters of {} moved: the kernel does not run the probes"
 
@@ -85,18 +86,24 @@ class Tracer:
         return self.record
 
     def stop_above(self, now: float, max_overhead: float) -> bool:
-        """End the trace if the probes took more than that share of CPU time; return whether they do so now."""
+        """End the trace if the probes took more than that share of CPU time, or too long; return whether it ends now."""
         record = self.record
         if record.cost is None or self.is_complete:
             return False
         record.hits, record.missed = self._instruments.hits()
         spent = max(now - self._before[0], 0.001)
         share = record.hits * record.cost / spent / record.cpus
-        if share <= max_overhead:
+        if share > max_overhead:
+            took = (
+                f"stopped after {spent:.1f} s: the probes took {share * 100:.3g} % of all CPU time"
+            )
+            note = f"{took}, more than the limit of {max_overhead * 100:.3g} %"
+        elif spent > LONGEST + TICK:
+            note = f"stopped after {spent:.0f} s: a trace takes at most {LONGEST:g} s"
+        else:
             return False
         self.finish()
-        took = f"stopped after {spent:.1f} s: the probes took {share * 100:.3g} % of all CPU time"
-        record.notes += (f"{took}, more than the limit of {max_overhead * 100:.3g} %",)
+        record.notes += (note,)
         return True
 
     def finish(self) -> None:

@@ -278,6 +278,16 @@ def test_wrong_usage(words, said):
     assert said in done.output
 
 
+@pytest.mark.parametrize(("words", "said"), [
+    (["record", "--trace", "out", "600"], "INTERVAL of at most 60 s"),
+    (["iostat", "--why", "--prove", "--since-boot"], "--prove measures"),
+])  # fmt: skip
+def test_what_cannot_be_watched_or_measured_is_refused(words, said):
+    done = CliRunner().invoke(stackmap, words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+
+
 def test_addresses_are_not_kept():
     text = histogram(
         "hist:keys=bio:vals=hitcount:started=x", [("bio: 18401474104802982840", 1, "")]

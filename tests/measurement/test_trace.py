@@ -215,6 +215,18 @@ def test_probes_that_cost_too_much_end_the_trace():
     assert is_clean(machine)
 
 
+def test_a_trace_in_a_long_recording_ends_after_an_hour():
+    machine = Machine()
+    tracer = Tracer(machine, TOPOLOGY, ["dm-0"])
+    with tracer.running():
+        assert not tracer.stop_above(machine.now + 3600, 0.05)
+        machine.now += 3660
+        assert tracer.stop_above(machine.now, 0.05)
+        assert tracer.record.notes == ("stopped after 3660 s: a trace takes at most 3600 s",)
+        assert not tracer.stop_above(machine.now + 60, 0.05)
+    assert is_clean(machine)
+
+
 def test_a_second_trace_is_refused_and_clean_removes_a_killed_one():
     machine = Machine()
     Tracer(machine, TOPOLOGY, ["dm-0"])._instruments.install(type("Never", (), {
