@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
-from stackmap.host.tracing import KERNEL, uninterrupted
+from stackmap.host.tracing import KERNEL, delayed, uninterrupted
 from stackmap.model.device import Device, Kind
 from stackmap.sources import dm_stats, kallsyms, trace_probes, tracefs
 from stackmap.sources.trace_record import device_of, without_addresses
@@ -206,9 +206,10 @@ class Instruments:
 
     def _add_dm_stats(self, stack: ExitStack) -> bool:
         for device in filter(_is_dm, self._devices):
-            stack.callback(_delete_stats, self._host, device.number)
-            with suppress(SourceError):  # no right, or a kernel without histograms
-                self._stats[device.number] = dm_stats.create(self._host, device.number)
+            with suppress(SourceError), delayed():  # no right, or a kernel without histograms
+                stats = dm_stats.create(self._host, device.number)
+                stack.callback(_delete_stats, self._host, device.number, stats)
+                self._stats[device.number] = stats
         return bool(self._stats)
 
 
@@ -216,9 +217,9 @@ def _is_dm(device: Device) -> bool:
     return device.name.startswith("dm-")
 
 
-def _delete_stats(host: TracingHost, number: str) -> None:
+def _delete_stats(host: TracingHost, number: str, stats: str) -> None:
     with uninterrupted(), suppress(SourceError):  # the device may be gone
-        dm_stats.delete_all(host, number)
+        dm_stats.delete(host, number, stats)
 
 
 def _require_symbols(symbols: dict[str, int], names: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
-from stackmap.host.tracing import uninterrupted
+from stackmap.host.tracing import delayed, uninterrupted
 from stackmap.model.trace import Proof
 from stackmap.sources import diskstats, dm_stats
 
@@ -24,8 +24,11 @@ def proving(host: TracingHost, topology: Topology, chosen: Iterable[str]) -> Ite
     names = {name for each in chosen for name in topology.with_all_below(each)}
     volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
     found: list[Proof] = []
+    ids: dict[str, str] = {}
     try:
-        ids = {d.name: dm_stats.create(host, d.number, histogram=False) for d in volumes}
+        for device in volumes:
+            with delayed():  # a signal before it is noted would leave it
+                ids[device.name] = dm_stats.create(host, device.number, histogram=False)
         before = _counted(host)
         yield found
         after = _counted(host)
@@ -35,9 +38,9 @@ def proving(host: TracingHost, topology: Topology, chosen: Iterable[str]) -> Ite
             found.append(Proof(device, counted, stats.read_bytes + stats.write_bytes))
     finally:
         with uninterrupted():
-            for device in volumes:
+            for name, own in ids.items():
                 with suppress(SourceError):  # the device may be gone
-                    dm_stats.delete_all(host, device.number)
+                    dm_stats.delete(host, topology[name].number, own)
 
 
 def _counted(host: TracingHost) -> dict[str, int]:

@@ -54,8 +54,13 @@ def read(host: TracingHost, number: str, stats: str) -> str:
     return host.message(number, f"@stats_print {stats}")
 
 
+def delete(host: TracingHost, number: str, stats: str) -> None:
+    """Delete the statistics of one ``create``."""
+    host.message(number, f"@stats_delete {stats}")
+
+
 def delete_all(host: TracingHost, number: str) -> int:
-    """Delete stackmap's statistics of the device; return how many there were."""
+    """Delete all statistics of stackmap on the device, of other processes too; return how many there were."""
     listed = host.message(number, f"@stats_list {GROUP}").splitlines()
     for line in listed:
         host.message(number, f"@stats_delete {line.partition(':')[0]}")

@@ -68,12 +68,12 @@ class Machine(Kernel):
     def message(self, number, text):
         found = self.stats.setdefault(number, [])
         if text.startswith("@stats_create"):
-            found.append("0: 0+1 2 stackmap\n")
-            return "0"
+            found.append(f"{len(found)}: 0+1 2 stackmap\n")
+            return f"{len(found) - 1}\n"
         if text.startswith("@stats_list"):
             return "".join(found)
         if text.startswith("@stats_delete"):
-            found.clear()
+            found.remove(f"{text.split()[1]}: 0+1 2 stackmap\n")
             return ""
         counts = ":".join(["0"] * 100 + ["6"] + ["0"] * 300)
         return f"0+1 0 0 0 0 6 0 48 900 0 0 0 0 0 {counts}"
@@ -163,6 +163,13 @@ def test_a_heat_map_does_not_delay_the_look_at_the_overhead():
     record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(TraceOptions(600.0, 0.05, 60))
     assert len(record.slices) == 60
     assert machine.looks >= 600
+
+
+def test_statistics_of_another_process_stay():
+    machine = Machine(btf=False)
+    dm_stats.create(machine, "253:0")
+    Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert machine.stats == {"253:0": ["0: 0+1 2 stackmap\n"]}
 
 
 def test_without_tracefs_dm_counts():
