@@ -19,14 +19,16 @@ def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHAN
     Return the device behind each name at an instant between two surveys; None: unknown.
 
     *changes*: every uevent between the two. A name without an entry is in neither
-    topology and had no uevent.
+    topology and had no uevent. Devices of two boots differ: diskseq and counters begin again.
     """
     was = {name: device.identity for name, device in before.devices.items()}
     now = {name: device.identity for name, device in after.devices.items()}
-    return {
-        name: _identity_between(name, was.get(name), now.get(name), after, changes)
+    found = (
+        (name, _identity_between(name, was.get(name), now.get(name), after, changes))
         for name in (*was, *(now.keys() - was.keys()), *(changes.touched - was.keys() - now.keys()))
-    }
+    )
+    boot = after.machine.boot
+    return {name: same and f"{same} {boot}".rstrip() for name, same in found}
 
 
 def _identity_between(

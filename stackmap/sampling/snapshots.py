@@ -19,6 +19,7 @@ from stackmap.sources.diskstats import Sample
 from stackmap.sources.uevent import NO_CHANGES, UeventDelta
 
 IDENTITY_UNKNOWN = "devices came, went or changed; no figures until it is known which"
+RESTARTED = "the machine was started again: its counters began anew; no figures across that"
 
 
 class Snapshot(NamedTuple):
@@ -141,9 +142,12 @@ def _unidentified(
         return
     if earlier.identities is later.identities:
         return
+    restarted = earlier.topology.machine.boot != later.topology.machine.boot
     for name in names:
         was, now = earlier.identities.get(name, ""), later.identities.get(name, "")
-        if was is None:
+        if was and now and was != now and restarted:
+            yield name, RESTARTED
+        elif was is None:
             event = f"{name} is identified from here on; no figures before"
             yield name, "" if now is None else event
         elif was != now:

@@ -22,6 +22,8 @@ from stackmap.host.file_tree import DirectoryTree
 from stackmap.host.recording import RecordingHost
 from stackmap.host.retention import NO_LIMITS, SHARE, Limits
 from stackmap.host.timeline import SKIPPED
+from stackmap.sampling.snapshots import RESTARTED
+from stackmap.sampling.watch import Watch
 from stackmap.sources.diskstats import PATH
 from tests.long import START, Repeated
 from tests.test_watch import nothing
@@ -206,6 +208,24 @@ def test_append_continues_a_recording(tmp_path):
     assert instants(out)[-1] == START + 20000.0 + 99 * STEP
     assert instants(out)[0] > START
     assert used(out) <= before
+
+
+@pytest.mark.parametrize(("boot", "figures"), [("one", True), ("two", False)])
+def test_append_after_a_restart_of_the_machine(tmp_path, boot, figures):
+    """Counters of two boots are never subtracted, though they may have gone up and diskseq be the same."""
+    out = tmp_path / "c"
+    path = "/proc/sys/kernel/random/boot_id"
+    for delay, name in ((0.0, "one"), (9000.0, boot)):
+        machine = Later(delay)
+        machine.files[path] = f"{name}\n"
+        with RecordingHost(machine, str(out), append=True) as host:
+            for _ in samples(host, STEP, 2):
+                pass
+    host = CapturedHost(str(out))
+    found = [each for _, each in Watch(host, discover(host), discover).intervals(0, None)]
+
+    assert [bool(each.loads) for each in found] == [True, True, figures, True, True]
+    assert [RESTARTED in each.events for each in found] == [False, False, not figures, False, False]
 
 
 def test_append_after_a_kill(tmp_path):
