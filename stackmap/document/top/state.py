@@ -101,13 +101,17 @@ def _typed(state: State, key: str) -> Change:
     if key == "backspace":
         return replace(state, typed=state.typed[:-1]), None
     if key != "enter":
-        return replace(state, typed=state.typed + (key if len(key) == 1 else "")), None
+        return replace(state, typed=state.typed + (key if _is_text(key) else "")), None
     asked, typed = state.asked, state.typed.strip()
     state = replace(state, asked="", typed="")
     if asked == "/":
         return replace(state, filter=typed, offset=0, cursor=""), None
     what = {"i": "interval", "B": "jump", "W": "write"}[asked]
     return state, Request(what, typed) if typed else None
+
+
+def _is_text(key: str) -> bool:
+    return len(key) == 1 and key.isprintable()
 
 
 def _on_recording(state: State, key: str) -> Change:
