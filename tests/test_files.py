@@ -14,6 +14,7 @@ from stackmap.analysis.fiojob.target import (
 )
 from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.model.device import Use
+from stackmap.sources.swaps import priorities
 from tests.machine import DrawnHost
 
 SWAPS = "Filename Type Size Used Priority\n/dev/dm-4 partition 1 0 -2\n/swap\\040file file 1 0 -3\n"
@@ -45,6 +46,12 @@ def test_files_that_are_disks():
     ]
 
     assert expected == list(file_uses(host))
+
+
+def test_priorities_of_swap():
+    host = DrawnHost({"/proc/swaps": SWAPS})
+    assert priorities(host) == {"/dev/dm-4": -2, "/swap file": -3}
+    assert priorities(DrawnHost({})) == {}
 
 
 def test_where_nothing_tells_nobody_uses_files():

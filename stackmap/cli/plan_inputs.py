@@ -9,7 +9,7 @@ from stackmap.errors import SourceError, SourceMissing
 from stackmap.find import find_one_name
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
-from stackmap.sources import lvm_report, mdraid, mountinfo, udev
+from stackmap.sources import lvm_report, mdraid, mountinfo, swaps, udev
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +38,7 @@ def plan_context(
         groups=groups,
         reason=reason,
         mounts={each.point: Mount(each.kind, each.flags, each.root) for each in mounts},
+        priorities=swaps.priorities(host),
         component_sizes=_component_sizes(host, topology),
         onto=named,
         contents={name: _contents(host, topology[name]) for name in named},
@@ -48,6 +49,7 @@ def ask(host: Host, topology: Topology) -> None:
     """Ask all that ``plan_context`` asks, of every device, so that a recorder keeps it."""
     _groups(host, topology)
     mountinfo.read(host)
+    swaps.priorities(host)
     _component_sizes(host, topology)
 
 

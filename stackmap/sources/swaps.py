@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from stackmap.host import Host
 from stackmap.sources.mountinfo import unescape
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/swaps"
+_PRIORITY = re.compile(r"-?[0-9]{1,6}", re.ASCII)
 
 
 def read(host: Host) -> list[str]:
@@ -17,6 +20,16 @@ def read(host: Host) -> list[str]:
 def files(host: Host) -> list[str]:
     """Return the paths of the swap files, [] if they cannot be read."""
     return parse(attribute(host, PATH), "file")
+
+
+def priorities(host: Host) -> dict[str, int]:
+    """Return the priority of each swap device and file by path, {} if they cannot be read."""
+    lines = (line.split() for line in attribute(host, PATH).splitlines()[1:])
+    return {
+        unescape(words[0]): int(words[-1])
+        for words in lines
+        if _PRIORITY.fullmatch(words[-1] if words else "")
+    }
 
 
 def parse(text: str, kind: str = "partition") -> list[str]:

@@ -423,6 +423,39 @@ def test_a_guest_is_shut_down_and_started():
     assert "virsh start '--domain=build box'" in found
 
 
+@pytest.mark.parametrize(("kind", "check"), [("ext4", "e2fsck -fn"), ("xfs", "xfs_repair -n")])
+def test_several_mounts_of_one_file_system(kind, check):
+    """The later one, which may be below the earlier one, goes first; a check after a mount would fail."""
+    uses = (Use("mount", "/srv", ""), Use("mount", "/srv/b", ""))
+    mounts = {use.name: Mount(kind, "rw") for use in uses}
+    found = lines(lv_context("raid5", 4, "raid10", uses=uses, mounts=mounts), "copy")
+    before = [line for line in found if line.startswith("umount")]
+    after = found[found.index("lvrename vg lv_new lv") + 1 : -1]
+
+    assert before == ["umount /srv/b", "umount /srv"]
+    assert after == [
+        f"{check} /dev/vg/lv",
+        f"mount -t {kind} -o rw /dev/vg/lv /srv",
+        f"mount -t {kind} -o rw /dev/vg/lv /srv/b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "priority", "words"),
+    [
+        ("/dev/dm-9", 10, "--priority 10 /dev/vg/lv"), ("/dev/dm-9", -2, "/dev/vg/lv"),
+        ("/dev/dm-8", 10, "/dev/vg/lv"), ("/dev/vg/lv", 0, "--priority 0 /dev/vg/lv"),
+    ],
+)  # fmt: skip
+def test_swap_keeps_the_priority_that_was_chosen(path, priority, words):
+    uses = (Use("swap", "[SWAP]", ""),)
+    context = lv_context("raid5", 4, "raid10", uses=uses, priorities={path: priority})
+    (stop,) = (s for s in plan(context, "copy").steps if s.command[0] == "swapoff")
+
+    assert stop.undo_lines == (f"swapon {words}",)
+    assert f"swapon {words}" in lines(context, "copy")
+
+
 def test_luks_is_closed_after_its_mount_and_opened_before():
     """What stands on the LV comes off from the top, and goes on from the bottom."""
     crypt = Device("dm-20", Kind.CRYPT, "254:20", dm_name="safe", uuid="CRYPT-LUKS2-x",

@@ -38,6 +38,7 @@ class PlanContext:
 
     ``target``: the device whose layout changes. ``groups``: VGs by name, None
     if LVM did not report; ``reason`` says why. ``mounts``: by mount point.
+    ``priorities``: of swap devices, by path; the kernel chose the negative ones.
     ``component_sizes``: bytes that md uses of each member, by array.
     ``onto``: devices for the new layout, () for any. ``contents``: what is on
     each of them, "" for nothing known, None if udev did not report.
@@ -49,6 +50,7 @@ class PlanContext:
     groups: Mapping[str, VolumeGroup] | None = None
     reason: str = ""
     mounts: Mapping[str, Mount] = field(default_factory=dict)
+    priorities: Mapping[str, int] = field(default_factory=dict)
     component_sizes: Mapping[str, int | None] = field(default_factory=dict)
     onto: tuple[str, ...] = ()
     contents: Mapping[str, str | None] = field(default_factory=dict)

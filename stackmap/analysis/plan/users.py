@@ -45,14 +45,15 @@ def stop_users(context: PlanContext, place: str) -> StopAndStart:
     start: list[Step] = []
     for device in _from_the_top(context):
         path = place if device.name == context.target.name else path_of(device)
-        for use in device.uses:
+        for use in reversed(device.uses):  # a mount may be below an earlier one
             if use.kind not in USERS:
                 raise PlanRefused(
                     f"{use.name} uses {device.title}; stackmap cannot tell how to stop it: "
                     "stop it yourself, or use an online method"
                 )
             before, after = USERS[use.kind](context, use, device, path)
-            stop, start = stop + before, after + start
+            # Several mounts of one file system need one check, before the first.
+            stop, start = stop + before, after + [each for each in start if each not in after]
         if device.kind is Kind.CRYPT:
             before, after = _crypt(context, device, place)
             stop, start = stop + before, after + start
@@ -170,12 +171,15 @@ def _mount(context: PlanContext, use: Use, device: Device, path: str) -> StopAnd
     return stop, start
 
 
-def _swap(_: PlanContext, __: Use, device: Device, path: str) -> StopAndStart:
+def _swap(context: PlanContext, _: Use, device: Device, path: str) -> StopAndStart:
     old = path_of(device)
+    known = (context.priorities.get(each) for each in (f"/dev/{device.name}", old))
+    chosen = next((each for each in known if each is not None and each >= 0), None)
+    swapon = ("swapon", *(() if chosen is None else ("--priority", str(chosen))))
     stop, start = _pair(
         (("swapoff", old), "stops swapping to it", "the swapped data must fit in memory"),
-        (("swapon", path), "swaps to it again", NOTHING),
-        ("swapon", old),
+        ((*swapon, path), "swaps to it again", NOTHING),
+        (*swapon, old),
     )
     return stop, [replace(step, undo=(("swapoff", path),)) for step in start]
 
