@@ -192,6 +192,7 @@ class Watcher:
         devices = {device.number: device.name for device in topology}
         return [
             GroupLoad(
+                each.group,
                 *(owner(each.group) or ("group", each.group)),
                 devices[each.number],
                 each.ios,

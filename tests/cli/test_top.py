@@ -13,6 +13,7 @@ from stackmap.analysis.lasting_findings import LastingFindings
 from stackmap.analysis.recent_load import COLUMNS, RecentLoad
 from stackmap.cli.playing import Player
 from stackmap.cli.watcher import Watcher
+from stackmap.document.top.moment import GroupLoad
 from stackmap.document.top.rows import Row
 from stackmap.document.top.state import Request, Screen, State, pressed, scrolled
 from stackmap.errors import CaptureError, OutputRefused
@@ -224,6 +225,24 @@ def test_a_pause_keeps_the_screen():
     assert watcher.moment is first
     watcher.press("z")
     assert watcher.moment is not first
+
+
+def test_the_cursor_passes_groups_of_one_owner():
+    """A container's group and the one inside it are two rows, though their names are the same."""
+    watcher, _ = watch(VGHDD, count=1)
+    watcher.press("3")
+    paths = ("/a.scope", "/a.scope/init.scope", "/b.scope")
+    watcher.moment.groups = [
+        GroupLoad(path, "container", path[1], "sda", 1.0, 1.0) for path in paths
+    ]
+    watcher.show()
+    watcher.press("home")
+    seen = {watcher.state.cursor}
+    for _ in range(20):
+        watcher.press("down")
+        seen.add(watcher.state.cursor)
+
+    assert {f"group {path} sda" for path in paths} <= seen
 
 
 def recorded_in_memory(files, kept):

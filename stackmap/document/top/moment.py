@@ -32,8 +32,13 @@ class Event(NamedTuple):
 
 
 class GroupLoad(NamedTuple):
-    """What a control group sent to ``device``: its owner's ``kind`` and ``name``, rates per second."""
+    """
+    What the control group at the path ``group`` sent to ``device``: rates per second.
 
+    ``kind`` and ``name`` are those of its owner, which may have several groups.
+    """
+
+    group: str
     kind: str
     name: str
     device: str

@@ -154,7 +154,7 @@ def _services(moment: Moment, state: State) -> list[Row]:
         for name, use in moment.scope.users
     ]  # fmt: skip
     groups = [
-        Row(f"group {each.name} {each.device}", each.name, each.device, about=each,
+        Row(f"group {each.group} {each.device}", each.name, each.device, about=each,
             shows="blame", title=topology[each.device].title)
         for each in moment.groups or ()
         if each.device in topology
