@@ -278,3 +278,27 @@ def test_a_deep_stack_keeps_few_divisions():
     assert shares["l29"].read.is_range
     assert not ledger.share("top", levels[-1]).read.is_range
     assert ledger.share("top", levels[-1]).read.arrivals == pytest.approx(40)
+
+
+def test_a_device_without_counters_between_two_ways_to_one_disk():
+    """
+    home divides over mid and sda, and mid, all on sda, has no counters: nothing is known of mid's part alone.
+
+    What mid sent depends on what may have arrived at sda, and that on what mid sent.
+    """
+    devices = [
+        Device("home", Kind.VOLUME, "254:0", target="linear"),
+        Device("mid", Kind.VOLUME, "254:1", target="linear"),
+        Device("sda", Kind.DISK, "8:0"),
+    ]
+    edges = [
+        Edge("home", "mid", Role.DATA, 0, 1 << 30), Edge("home", "sda", Role.DATA, 1 << 30, 1 << 30),
+        Edge("mid", "sda", Role.DATA, 0, 1 << 30),
+    ]  # fmt: skip
+    load = moved(did(5, PAGE), did(31, PAGE))
+    ledger = Ledger(topology((devices, edges)), {"home": load, "sda": load})
+    found = {name: share.part("write") for name, share in ledger.shares("home").items()}
+
+    assert found["sda"].bytes == 31 * PAGE
+    assert found["mid"].low.bytes == 0
+    assert found["mid"].high.bytes == 31 * PAGE

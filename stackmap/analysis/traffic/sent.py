@@ -35,6 +35,8 @@ class Sent:
     def __init__(self, topology: Topology, loads: Mapping[str, Load]) -> None:
         self.topology = topology
         self.loads = loads
+        self._limits_begun: set[tuple[str, str]] = set()
+        self._limits_in_circles: set[tuple[str, str]] = set()
 
     def load(self, name: str) -> Load:
         """Return what *name* did, for whomever; all unknown if it has no counters."""
@@ -165,14 +167,20 @@ class Sent:
     def _limit(self, name: str, direction: str) -> Amount:
         """Return what arrived at *name* beyond what is known to come from tables that do not divide."""
         flow = self.load(name).flow(direction)
-        left = Amount(flow.arrivals, flow.bytes)
+        left = whole = Amount(flow.arrivals, flow.bytes)
+        # What a device above without counters sent here may itself depend on this limit.
+        asked = name, direction
+        if asked in self._limits_begun:
+            self._limits_in_circles.add(asked)
+            return whole
+        self._limits_begun.add(asked)
         for edge in self.topology.above(name):
             if divides(self.topology, edge) or is_idle(self.loads.get(edge.above)):
                 continue
             sent = self.down(edge, direction)
             if sent is not None:
                 left = Amount(_less(left.arrivals, sent.arrivals), _less(left.bytes, sent.bytes))
-        return left
+        return whole if asked in self._limits_in_circles else left
 
 
 def is_all(arrived: Traffic, whole: Flow) -> bool:
