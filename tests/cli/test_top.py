@@ -245,6 +245,15 @@ def test_the_cursor_passes_groups_of_one_owner():
     assert {f"group {path} sda" for path in paths} <= seen
 
 
+@pytest.mark.parametrize("keys", ["t", "T", ".", ["B", *"-1h", "enter"]])
+def test_moving_in_a_recording_ends_a_pause(keys):
+    """Otherwise these keys would change nothing on the screen."""
+    state, request = after("z", *keys, screen=RECORDED)
+
+    assert request is not None
+    assert not state.paused
+
+
 def recorded_in_memory(files, kept):
     """Return the figures of LiveIntervals over a replayed machine that *files* recorded."""
     host = RecordingHost(CapturedHost(str(VGHDD)), files, Limits(age=kept, segment=3.0))

@@ -106,6 +106,8 @@ def _typed(state: State, key: str) -> Change:
     state = replace(state, asked="", typed="")
     if asked == "/":
         return replace(state, filter=typed, offset=0, cursor=""), None
+    if asked == "B" and typed:
+        state = replace(state, paused=False)
     what = {"i": "interval", "B": "jump", "W": "write"}[asked]
     return state, Request(what, typed) if typed else None
 
@@ -115,6 +117,8 @@ def _is_text(key: str) -> bool:
 
 
 def _on_recording(state: State, key: str) -> Change:
+    """Move or play, which ends a pause: who moves wants to see it."""
+    state = replace(state, paused=False)
     if key == ".":
         return replace(state, playing=not state.playing), Request("play")
     return replace(state, playing=False), Request("step", "1" if key == "t" else "-1")
