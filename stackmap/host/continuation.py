@@ -26,7 +26,7 @@ def complete_last_segment(directory: Directory) -> int:
     """
     Complete the newest segment, which a crash may have cut off, and return the frames so far.
 
-    Segments without a frame are removed. ``CaptureError`` if this is no recording of this format.
+    Segments that were cut off before the end of their first frame are removed. ``CaptureError`` if this is no recording of this format.
     """
     tree = DirectoryTree(directory.path)
     if read_manifest(tree, directory.path).get("format") != FORMAT:
@@ -40,7 +40,8 @@ def complete_last_segment(directory: Directory) -> int:
         frames = Frames(content)
         first = next(iter(frames), None)
         if first is None:
-            directory.remove(path)
+            if frames.ending is not Ending.DAMAGED:
+                directory.remove(path)
             continue
         answer = apply_entries({}, first[1], path).get(FRAME_COUNT, "0 0")
         frames = Frames(content)

@@ -248,6 +248,23 @@ def test_append_after_a_kill(tmp_path):
     assert len(left) == 49
 
 
+def test_append_keeps_a_damaged_segment(tmp_path):
+    """What cannot be read is not removed: readers tell of it, and its owner may have a copy."""
+    out = tmp_path / "c"
+    record(out, 45)
+    newest = segments(out)[-1]
+    content = bytearray(newest.read_bytes())
+    content[300:310] = b"0123456789"
+    newest.write_bytes(content)
+
+    record(out, 3, delay=5000.0, append=True)
+
+    assert newest.read_bytes() == content
+    told: list[str] = []
+    assert len(list(CapturedHost(str(out), warn=told.append).ticks(0, None))) == 33
+    assert [newest.name in each for each in told] == [True]
+
+
 def test_append_to_what_began_and_has_no_sample(tmp_path):
     """A recorder that was killed before its first sample does not stop the next one."""
     out = tmp_path / "c"
