@@ -229,6 +229,10 @@ class RecordingHost(InterceptingHost):
             self._retention.end(self._segment)
             self._segment = None
         if self._segment is None:
+            if not self._retention.is_newest(time):  # readers would take it for an earlier one
+                raise CaptureError(
+                    f"{self._path}: the clock is before the samples there; set it, or give a new directory"
+                )
             self._segment = self._new_segment(log.segment_path(time), time)
             passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
             answers = [log.encode_entry(*each) for each in self._later.items()]

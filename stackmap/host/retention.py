@@ -45,6 +45,10 @@ class Retention:
         found = sorted((start, name) for start, name in starts if start is not None)
         self._ended = deque(self._measured(name, start) for start, name in found)
 
+    def is_newest(self, time: float) -> bool:
+        """Whether a segment that begins at *time* is read after all others."""
+        return not self._ended or time > self._ended[-1].start
+
     def is_full(self, segment: SegmentWriter, time: float) -> bool:
         """Whether the next frame, of *time*, belongs to a new segment."""
         limit = self._limits.size

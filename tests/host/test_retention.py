@@ -248,6 +248,16 @@ def test_append_after_a_kill(tmp_path):
     assert len(left) == 49
 
 
+def test_append_with_a_clock_that_went_back_is_refused(tmp_path):
+    """Readers order segments by time: counters and topology of the later ones would come first."""
+    out = tmp_path / "c"
+    record(out, 45, delay=9000.0)
+    before = instants(out)
+    with pytest.raises(CaptureError, match="clock is before"):
+        record(out, 3, append=True)
+    assert instants(out) == before
+
+
 def test_append_keeps_a_damaged_segment(tmp_path):
     """What cannot be read is not removed: readers tell of it, and its owner may have a copy."""
     out = tmp_path / "c"
