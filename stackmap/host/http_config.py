@@ -18,6 +18,7 @@ KEYS = {
     "proxy_url": None,
     "follow_redirects": None,
 }  # by option, those inside it; None: it is a value
+SWITCHES = {"insecure_skip_verify", "follow_redirects"}
 MOST = 1 << 20  # bytes of such a file
 
 
@@ -59,8 +60,12 @@ def read_http_config(path: str) -> HttpConfig:
         raise InputError(f"{path}: tls_config needs both cert_file and key_file")
     verify = os.path.join(folder, ca) if ca else True
     user = _secret(basic, "username", folder), _secret(basic, "password", folder)
+    header = f"{auth.get('type') or 'Bearer'} {token}" if token else ""
+    if not (header.isascii() and header.isprintable()):
+        # An error of the HTTP library would quote it.
+        raise InputError(f"{path}: the token must be one line of printable ASCII")
     return HttpConfig(
-        f"{auth.get('type') or 'Bearer'} {token}" if token else "",
+        header,
         user if basic else None,
         not tls.get("insecure_skip_verify") and verify,
         (os.path.join(folder, cert), os.path.join(folder, key)) if cert and key else None,
@@ -77,19 +82,26 @@ def _check(path: str, given: Any) -> None:
         if key not in KEYS:
             raise InputError(f"{path}: {key} is not supported")
         inside = KEYS[key]
-        if inside is None and isinstance(value, Mapping | list):
-            raise InputError(f"{path}: {key} must be one value")
+        if inside is None and value is not None:
+            _check_value(path, key, key, value)
         if inside is not None and not isinstance(value or {}, Mapping):
             raise InputError(f"{path}: {key} must hold options")
         for option, text in (value or {}).items() if inside is not None else ():
             if option not in (inside or ()):
                 raise InputError(f"{path}: {key}.{option} is not supported")
-            if not isinstance(text, str | bool):
-                raise InputError(f"{path}: {key}.{option} must be text; put it in quotes")
+            _check_value(path, f"{key}.{option}", option, text)
+
+
+def _check_value(path: str, shown: str, option: str, value: Any) -> None:
+    """Refuse a value of another type: the text "false" would turn a switch on."""
+    if option in SWITCHES and not isinstance(value, bool):
+        raise InputError(f"{path}: {shown} must be true or false, without quotes")
+    if option not in SWITCHES and not isinstance(value, str):
+        raise InputError(f"{path}: {shown} must be text; put it in quotes")
 
 
 def _secret(options: Mapping[str, Any], name: str, folder: str) -> str:
-    """Return an option, or the first line of the file that ``NAME_file`` names."""
+    """Return an option, or the text of the file that ``NAME_file`` names."""
     if file := options.get(f"{name}_file"):
         return _text(os.path.join(folder, file)).strip()
     return str(options.get(name) or "")

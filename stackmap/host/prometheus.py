@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from stackmap.errors import (
     ParseError,
@@ -51,19 +51,20 @@ class Prometheus:
             import requests
         except ImportError as error:
             raise SourceMissing(NEEDED) from error
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"--url must be http://HOST:PORT or https://…, not {_shown(url)}")
+        parts = _split(url)
         self._base = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
         basic = config.basic
         if parts.username is not None and basic is None:
-            basic = parts.username, parts.password or ""
+            basic = unquote(parts.username), unquote(parts.password or "")
         self.url = self._base
         self.warnings: dict[str, None] = {}
         self._timeout = timeout
         self._session = requests.Session()
         # With an authentication of its own, requests does not look into ~/.netrc.
-        self._session.auth = basic or _with_header(config.authorization)
+        # It encodes text as Latin-1; servers expect UTF-8, as promtool sends it.
+        self._session.auth = (
+            (basic[0].encode(), basic[1].encode()) if basic else _with_header(config.authorization)
+        )
         self._verify, self._certificate = config.verify, config.certificate
         self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
         self._redirects = config.follow_redirects
@@ -183,9 +184,17 @@ def _pair(pair: Any) -> tuple[float, float]:
         raise ParseError("a value of unknown form in the server's answer") from error
 
 
-def _shown(url: str) -> str:
-    """Return *url* without what may be a password."""
-    return repr(url.rpartition("@")[2])
+def _split(url: str) -> SplitResult:
+    """Return the parts of *url*; ``UsageError`` if it is none, without what may be a password."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket without its pair
+        valid = False
+    if not valid or parts.query or parts.fragment:
+        shown = repr(url.rpartition("@")[2])
+        raise UsageError(f"--url must be http://HOST:PORT or https://…, not {shown}")
+    return parts
 
 
 def _reason(error: Exception) -> str:

@@ -254,14 +254,22 @@ def test_credentials_come_from_promtools_file(text, header, tmp_path):
         "a: [",
         "tls_config: {cert_file: x}",
         "{basic_auth: {username: u}, bearer_token: b}",
+        'tls_config: {insecure_skip_verify: "false"}',
+        'follow_redirects: "false"',
+        "tls_config: {ca_file: true}",
+        "proxy_url: 5",
+        "bearer_token_file: 5",
+        "bearer_token: hünter2",
+        r'bearer_token: "hunter2\nx"',
     ],
 )
 def test_what_the_file_must_not_hold(text, tmp_path):
     """An option that would be ignored is an error."""
     (tmp_path / "http.yml").write_text(text)
-    assert "http.yml: " in failure(
-        "http://127.0.0.1:9", "--http-config", str(tmp_path / "http.yml")
-    )
+    said = failure("http://127.0.0.1:9", "--http-config", str(tmp_path / "http.yml"))
+
+    assert "http.yml: " in said
+    assert "unter2" not in said
 
 
 def test_a_password_in_the_url_is_used_and_never_shown():
@@ -272,6 +280,24 @@ def test_a_password_in_the_url_is_used_and_never_shown():
     assert asked[0][1]["Authorization"] == f"Basic {base64.b64encode(b'u:hunter2').decode()}"
     assert "hunter2" not in failure(with_password)
     assert "hunter2" not in failure("ftp://u:hunter2@host")
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://u:hunter/2@host", "http://host?token=x"])
+def test_an_address_that_is_none(url):
+    """A slash ends a password: what follows is no port, and the password is not shown."""
+    said = failure(url)
+
+    assert "--url must be" in said
+    assert "hunter" not in said
+
+
+def test_credentials_of_any_letters():
+    """Percent-encoded in the URL, sent as UTF-8."""
+    with serving(small_fleet) as (url, asked):
+        result = ask(url.replace("//", "//u:p%40%E2%82%AC@"))
+
+    assert result.exit_code == 0, result.output
+    assert asked[0][1]["Authorization"] == f"Basic {base64.b64encode('u:p@€'.encode()).decode()}"
 
 
 def test_a_missing_ca_file(tmp_path):
