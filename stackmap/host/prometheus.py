@@ -6,7 +6,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from stackmap.errors import (
@@ -22,8 +24,11 @@ from stackmap.host.http_config import NEEDED, HttpConfig
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
+Answer = TypeVar("Answer")
+
 MOST = 1 << 29  # bytes of an answer
 PIECE = 1 << 18
+GRACE = 0.5  # seconds after the timeout, for a better reason than that
 QUOTED = 200  # characters of the server's message
 
 
@@ -90,25 +95,14 @@ class Prometheus:
         """Return the data of an answer."""
         import requests
 
-        deadline = time.monotonic() + self._timeout
         slow = f"{self.url}: no answer in {self._timeout:g} s; try a shorter --window, --host, or --timeout"
         try:
-            with self._session.post(
-                f"{self._base}/api/v1/{path}",
-                data={**form, "timeout": f"{self._timeout:g}s"},
-                timeout=self._timeout,
-                stream=True,
-                verify=self._verify,
-                cert=self._certificate,
-                proxies=self._proxies,
-                allow_redirects=self._redirects,
-            ) as response:
-                return self._data(response, _content(response, deadline, slow))
+            return self._data(*_within(self._timeout + GRACE, lambda: self._post(path, form)))
         except requests.exceptions.SSLError as error:
             raise SourceError(
                 f"{self.url}: TLS failed: {_reason(error)}; see tls_config in stackmap-fleet(8)"
             ) from error
-        except requests.exceptions.Timeout as error:
+        except (requests.exceptions.Timeout, TimeoutError) as error:
             raise SourceTimeout(slow) from error
         except requests.exceptions.ConnectionError as error:
             raise SourceMissing(f"{self.url}: no connection: {_reason(error)}") from error
@@ -117,8 +111,22 @@ class Prometheus:
         except OSError as error:  # a CA file or certificate that cannot be read
             raise SourceMissing(f"{self.url}: {_reason(error)}") from error
 
-    def _data(self, response: Response, content: bytes) -> dict[str, Any]:
-        status = response.status_code
+    def _post(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return the status and the body of an answer."""
+        deadline = time.monotonic() + self._timeout
+        with self._session.post(
+            f"{self._base}/api/v1/{path}",
+            data={**form, "timeout": f"{self._timeout:g}s"},
+            timeout=self._timeout,
+            stream=True,
+            verify=self._verify,
+            cert=self._certificate,
+            proxies=self._proxies,
+            allow_redirects=self._redirects,
+        ) as response:
+            return response.status_code, _content(response, deadline)
+
+    def _data(self, status: int, content: bytes) -> dict[str, Any]:
         if status in (401, 403):
             raise SourceDenied(
                 f"{self.url}: HTTP {status}: wrong or missing credentials; see --http-config"
@@ -133,10 +141,10 @@ class Prometheus:
             )
             raise ParseError(f"{self.url}: HTTP {status} without JSON{hint}") from error
         if not isinstance(answer, dict) or answer.get("status") != "success":
-            said = answer.get("error", "") if isinstance(answer, dict) else ""
-            raise SourceError(
-                f"{self.url}: HTTP {status}: {str(said)[:QUOTED] or 'no reason given'}"
-            )
+            given = answer if isinstance(answer, dict) else {}
+            said = str(given.get("error", ""))[:QUOTED] or "no reason given"
+            late = given.get("errorType") == "timeout"  # its limit is the same as ours
+            raise (SourceTimeout if late else SourceError)(f"{self.url}: HTTP {status}: {said}")
         self.warnings.update(dict.fromkeys(map(str, answer.get("warnings") or ())))
         if answer.get("isPartial"):  # VictoriaMetrics' cluster
             self.warnings["the server's answer is partial"] = None
@@ -155,8 +163,27 @@ def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
     return authorize
 
 
-def _content(response: Response, deadline: float, slow: str) -> bytes:
-    """Return the body, within time and size: a server that trickles is slow too."""
+def _within(seconds: float, work: Callable[[], Answer]) -> Answer:
+    """
+    Return what *work* returns, or raise what it raises; ``TimeoutError`` after *seconds*.
+
+    A socket's timeout starts anew with each byte, so a server that trickles would never be late.
+    Then the thread is left behind; it does not keep the program from ending.
+    """
+    outcome: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - the caller gets it
+            outcome.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return outcome.result(seconds)
+
+
+def _content(response: Response, deadline: float) -> bytes:
+    """Return the body, within time and size."""
     pieces: list[bytes] = []
     size = 0
     for piece in response.iter_content(PIECE):
@@ -165,7 +192,7 @@ def _content(response: Response, deadline: float, slow: str) -> bytes:
         if size > MOST:
             raise SourceError("the server's answer is too large; use --host or --limit")
         if time.monotonic() > deadline:
-            raise SourceTimeout(slow)
+            raise TimeoutError
     return b"".join(pieces)
 
 

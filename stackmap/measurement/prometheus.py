@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.discover import exported as discovering
@@ -81,6 +82,7 @@ class PrometheusHost(Source):
                 each.labels.get("role", ""),
             ): each.value
             for each in found.get(exported.EDGE_BYTES, ())
+            if isfinite(each.value)
         }
         build = next((each.labels for each in found.get(exported.BUILD, ())), {})
         devices, edges = (
@@ -130,6 +132,8 @@ def _samples(
     for each in counters:
         field, unit = units[each.labels["__name__"]]
         for place, value in each.values:
+            if not isfinite(value):
+                continue
             devices = found.setdefault(place, {})
             devices.setdefault(each.labels.get("device", ""), {})[field] = value * unit
     scraped = {place: time for each in instants for place, time in each.values}
@@ -177,11 +181,12 @@ def find_host(server: Prometheus, host: str, job: str, at: float) -> tuple[str, 
 
 def quoted(text: str) -> str:
     r"""
-    Return *text* as a string of PromQL.
+    Return *text* as a string of PromQL; what is no Unicode character matches no label.
 
     >>> quoted('a"b\\')
     '"a\\"b\\\\"'
     """
     import json
+    import re
 
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(re.sub("[\ud800-\udfff]", "\ufffd", text), ensure_ascii=False)

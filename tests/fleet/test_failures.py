@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +43,8 @@ def serving(answer):
             content = (body if isinstance(body, str) else json.dumps(body)).encode()
             with contextlib.suppress(OSError):
                 self.send_response(status)
+                if status == 307:
+                    self.send_header("Location", str(body))
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -97,6 +100,58 @@ def test_a_server_that_is_slow():
 
     with serving(slow) as (url, _):
         assert failure(url, "--timeout", "1").startswith(f"{url}: no answer in 1 s")
+
+
+@pytest.mark.parametrize("start", ["Content-Length: 99999\r\n\r\n", "\r\n", "X-Long: "])
+def test_a_server_that_trickles(start):
+    """A byte now and then, in the body or the header, is no answer either."""
+    done = threading.Event()
+
+    def trickle():
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(f"HTTP/1.1 200 OK\r\n{start}".encode())
+            while not done.wait(0.3):
+                connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        begun = time.monotonic()
+        said = failure(f"http://127.0.0.1:{listener.getsockname()[1]}", "--timeout", "1")
+        seconds = time.monotonic() - begun
+        done.set()
+        thread.join()
+
+    assert "no answer in 1 s" in said
+    assert seconds < 10
+
+
+def test_the_servers_own_time_limit_makes_it_partial():
+    late = {"status": "error", "errorType": "timeout", "error": "query timed out"}
+
+    def answer(query):
+        slow = "disk_requests" in query and query.startswith("max")
+        return (503, late) if slow else small_fleet(query)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J")
+
+    assert result.exit_code == 64
+    assert "HTTP 503: query timed out" in json.loads(result.stdout)["partial"][0]
+
+
+def test_a_redirect_takes_no_credentials_to_another_host(tmp_path):
+    (tmp_path / "http.yml").write_text("bearer_token: b")
+    with serving(small_fleet) as (other, there):
+        elsewhere = other.replace("127.0.0.1", "localhost")
+        with serving(lambda _: (307, f"{elsewhere}/api/v1/query")) as (url, here):
+            result = ask(url, "--http-config", str(tmp_path / "http.yml"))
+
+    assert result.exit_code == 0, result.output
+    assert {headers.get("Authorization") for _, headers in here} == {"Bearer b"}
+    assert {headers.get("Authorization") for _, headers in there} == {None}
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -190,6 +245,7 @@ HOSTILE = [
     "\u202eright to left",
     "<script>",
     "𝒰" * 40,
+    "\udcff",
 ]
 
 
