@@ -68,7 +68,9 @@ class Prometheus:
         # With an authentication of its own, requests does not look into ~/.netrc.
         # It encodes text as Latin-1; servers expect UTF-8, as promtool sends it.
         self._session.auth = (
-            (basic[0].encode(), basic[1].encode()) if basic else _with_header(config.authorization)
+            requests.auth.HTTPBasicAuth(basic[0].encode(), basic[1].encode())
+            if basic
+            else _with_header(config.authorization)
         )
         self._verify, self._certificate = config.verify, config.certificate
         self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None

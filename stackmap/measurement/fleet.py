@@ -151,12 +151,13 @@ class FleetReader:
         """Return the expression of a figure's mean over the window, one per volume."""
         series = (SLOWEST if field == "slowest" else FIGURES[field])[self._long] % selector
         mean = f"avg_over_time({series}[{self._asked.seconds:.0f}s])"
+        labels = ID
         if field == "slowest":  # of the members that were the slowest, the one that was it longest
             longest = f"sum_over_time({series}[{self._asked.seconds:.0f}s])"
-            return f"max by ({ID}, device) ({mean} and topk by ({ID}) (1, {longest}))"
+            mean, labels = f"({mean} and topk by ({ID}) (1, {longest}))", f"{ID}, device"
         if self._asked.level:
             mean = f"({mean} and on ({ID}) {self._info})"
-        return f"max by ({ID}) ({mean})"
+        return f"max by ({labels}) ({mean})"
 
     def _order(self) -> str:
         """Return the expression that volumes are sorted by."""

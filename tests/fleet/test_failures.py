@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 from click.testing import CliRunner
 
+from stackmap.analysis.fleet.volumes import SORTS
 from stackmap.cli import main, stackmap
 from stackmap.errors import StackmapError
 
@@ -214,6 +215,22 @@ def test_a_whole_answer():
     assert volume["host"] == "h1"
     assert volume["level"] == "raid5"
     assert volume["slowest_member"] == {"device": "dm-5", "ratio": 4.0}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_the_worst_are_the_worst_of_the_level(sort):
+    """Otherwise volumes of other levels would take their places in the table."""
+
+    def answer(query):
+        if query.startswith("count by (job, instance) (stackmap_stack_info"):
+            return 200, vector(({"job": "n", "instance": "h1"}, 2))
+        return small_fleet(query)
+
+    with serving(answer) as (url, asked):
+        assert ask(url, "--level", "raid5", "--limit", "1", "--sort", sort).exit_code == 0
+    (worst,) = [query for query, _ in asked if query.startswith("topk")]
+
+    assert 'level="raid5"' in worst
 
 
 def test_warnings_and_timeouts_make_it_partial():
