@@ -28,6 +28,9 @@ in_a_root = pytest.mark.skipif(
 )
 
 
+TEXTFILES = "/var/lib/prometheus/node-exporter"
+
+
 def lines(heading: str) -> list[str]:
     """Return the commands below the comment that begins with *heading*, in README.md's section Install."""
     (block,) = BLOCK.findall(README.split("## Install\n")[1].split("\n## ")[0])
@@ -64,6 +67,9 @@ def used(root: CleanRoot, before: set[str]) -> None:
     ]  # fmt: skip
     assert "STACKMAP-FINDINGS" in root.run("man", "stackmap-findings")
     root.run("stackmap", "record", "--max-size", "1M", "/var/lib/stackmap/1", "0.1", "3")
+    wants = "/etc/systemd/system/timers.target.wants"
+    root.shell(f"mkdir -p {wants} {TEXTFILES} && stackmap export --textfile {TEXTFILES}")
+    root.shell(f"ln -s /usr/lib/systemd/system/stackmap-textfile.timer {wants}/")
     root.run("apt-get", "purge", "-y", "-qq", "stackmap")
     left = {path for path in root.files() - before if "stackmap" in path}
     assert left == set()
@@ -155,15 +161,16 @@ def test_the_spec_uses_fedoras_macros(tmp_path):
     spec.write_text(text.replace("@VERSION@", "1.0").replace("@DATE@", "Sun Nov 22 2026"))
     macros = {
         "fedora": "41", "pyproject_wheel": "WHEEL", "pyproject_install": "INSTALL",
-        "pyproject_buildrequires": "BUILDREQUIRES", "systemd_post()": "POST %1",
-        "systemd_preun()": "PREUN %1", "systemd_postun()": "POSTUN %1",
+        "pyproject_buildrequires": "BUILDREQUIRES", "systemd_post()": "POST %*",
+        "systemd_preun()": "PREUN %*", "systemd_postun()": "POSTUN %*",
     }  # fmt: skip
     defined = [word for name, body in macros.items() for word in ("--define", f"{name} {body}")]
     shown = call(["rpmspec", "-P", *defined, str(spec)])
-    service = r"stackmap-record@.service"
+    service = "stackmap-record@.service stackmap-textfile.timer stackmap-textfile.service"
     assert "BuildRequires:  pyproject-rpm-macros" in shown
     assert {"WHEEL", "INSTALL", "BUILDREQUIRES", f"POST {service}"} <= {*shown.splitlines()}
-    assert r"PREUN stackmap-record@\*.service" in shown
+    for scriptlet in ("PREUN", "POSTUN"):
+        assert f"{scriptlet} {service.replace('@', '@' + chr(92) + '*')}" in shown
     assert "install_wheel.py" not in shown
 
 
