@@ -41,8 +41,9 @@ def write_textfile(session: Session, place: str, names: tuple[str, ...], most: i
         sys.stdout.buffer.write(content)
         return
     path = os.path.join(place, NAME)
+    output = OutputFile(path, force=True, mode=READABLE)  # refuses links and pipes
     _refuse_foreign(path)
-    with OutputFile(path, force=True, mode=READABLE).writing() as file:
+    with output.writing() as file:
         file.write(content)
 
 

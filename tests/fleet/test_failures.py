@@ -267,7 +267,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_label_values(name):
+def test_hostile_label_values(name, tmp_path):
     """They control no terminal, end no line, and are not queries."""
 
     def answer(query):
@@ -279,10 +279,14 @@ def test_hostile_label_values(name):
 
     with serving(answer) as (url, asked):
         table, markdown = ask(url), ask(url, "-m")
+        page = ask(url, "--report", str(tmp_path / "page.html"))
         report = json.loads(ask(url, "-J").stdout)
     pages = [query for query, _ in asked if "instance=~" in query]
 
-    assert table.exit_code == markdown.exit_code == 0
+    assert table.exit_code == markdown.exit_code == page.exit_code == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "\x1b" not in text
+    assert "<script></" not in text  # a cell; the page's own scripts have content
     assert "\x1b" not in table.stdout + markdown.stdout
     assert "\u202e" not in table.stdout
     assert len(table.stdout.splitlines()) <= 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,15 @@ def test_a_link_is_not_followed(tmp_path):
 
     assert export(SAMPLES / "vghdd", str(tmp_path)).exit_code != 0
     assert (tmp_path / "target").read_text() == "precious"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "stackmap.prom")
+    words = ["--from", SAMPLES / "vghdd", "export", "--textfile", tmp_path]
+
+    done = subprocess.run([sys.executable, "-m", "stackmap", *words], timeout=60, check=False)
+
+    assert done.returncode == 3
 
 
 def test_too_many_series_are_refused():
