@@ -96,7 +96,7 @@ class FleetReader:
     def read(self) -> Fleet:
         """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
         asked = self._asked
-        per_host = self._query(f"count by (job, instance) ({self._info})")
+        per_host = self._query(f"count by (job, instance) (group by ({ID}) ({self._info}))")
         if not per_host:
             matching = " matches" if asked.selector or asked.level else ""
             raise InputError(
@@ -220,6 +220,7 @@ class FleetReader:
             (f"group by (job, instance) (node_boot_time_seconds{{{chosen}}}) unless on (job, instance) {read}", "without topology: does stackmap-textfile.timer run there?"),
             (f"time() - {read} > {STALE}", f"with a topology older than {STALE // 60} minutes"),
             (f"{read} - time() > {SKEW}", "with a clock that is ahead of the server's"),
+            (f"count by (job, instance) (count by ({ID}) ({self._info}) > 1)", "whose volumes several series have (replicas, or clusters with the same names): the highest figures are shown"),
             (f"count by (job, instance) (instance_top_layer:stackmap_devices_without_counters:count{{{chosen}}})", "where node_exporter leaves out devices of the stacks"),
         )  # fmt: skip
         for expression, what in questions:

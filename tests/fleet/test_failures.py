@@ -77,13 +77,13 @@ def failure(url, *words):
 
 def small_fleet(query):
     """Answer as a server with one volume on one host."""
-    if query.startswith("count by (job, instance) (stackmap_stack_info"):
+    if query.startswith("count by (job, instance) (group"):
         return 200, vector(({"job": "n", "instance": "h1"}, 1))
     if query.startswith("sum("):
         return 200, vector(({}, 2e6))
     if query.startswith("max by (job, instance, top, name, kind, level)"):
         return 200, vector(({**INFO, "kind": "volume", "level": "raid5"}, 1))
-    if "unless" in query or "time()" in query or "without_counters" in query:
+    if any(word in query for word in ("unless", "time()", "without_counters", "> 1")):
         return 200, vector()
     if "slowest" in query:
         return 200, vector(({**INFO, "device": "dm-5"}, 4))
@@ -217,12 +217,29 @@ def test_a_whole_answer():
     assert volume["slowest_member"] == {"device": "dm-5", "ratio": 4.0}
 
 
+def test_the_same_names_twice_are_said():
+    """Two clusters with the same job and instance are counted once, and the result is partial."""
+
+    def answer(query):
+        if "> 1" in query:
+            return 200, vector(({"job": "n", "instance": "h1"}, 1))
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J")
+    (said,) = json.loads(result.stdout)["partial"]
+
+    assert result.exit_code == 64
+    assert said.startswith("1 hosts whose volumes several series have")
+    assert json.loads(result.stdout)["volumes_total"] == 1
+
+
 @pytest.mark.parametrize("sort", SORTS)
 def test_the_worst_are_the_worst_of_the_level(sort):
     """Otherwise volumes of other levels would take their places in the table."""
 
     def answer(query):
-        if query.startswith("count by (job, instance) (stackmap_stack_info"):
+        if query.startswith("count by (job, instance) (group"):
             return 200, vector(({"job": "n", "instance": "h1"}, 2))
         return small_fleet(query)
 
