@@ -21,6 +21,7 @@ from stackmap.errors import CaptureError, SourceDenied, SourceMissing
 
 T = TypeVar("T")
 
+MANIFEST = "/capture.json"
 FIRST_ANSWERS = "/answers.tar.gz"  # of a recording, those before its first sample
 MAX_MEMORY = 160 << 20  # bytes, for a tar; that of a host with 20,000 devices takes 110 MiB
 ENTRY_BYTES = 300  # what Python needs to keep a path, besides its letters
@@ -281,6 +282,7 @@ def open_tree(path: str) -> FileTree:
     """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
     tree = DirectoryTree(path) if os.path.isdir(path) else ArchiveTree.load(path)
     try:
+        tree.read(MANIFEST)  # it is written after the archive, which without it may be cut short
         packed = tree.read(FIRST_ANSWERS)
     except SourceMissing:
         return tree

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
-from stackmap.host.file_tree import FileTree
+from stackmap.host.file_tree import MANIFEST, FileTree
 from stackmap.host.log import FOLDER
 from stackmap.host.recorded_text import is_instant, parse_json
 from stackmap.host.timeline import NumberedFrames, Warn
@@ -20,7 +20,6 @@ WITH_LOG = (2, FORMAT)  # the formats with a log of later answers
 FORMATS = (1, *WITH_LOG)
 LISTS = ("/proc/diskstats", "/proc/partitions")  # of all devices; a plain tree may lack sysfs
 MAX_NUMBERED_FRAMES = 100_000  # a day of seconds
-MANIFEST = "/capture.json"
 UNFINISHED = MANIFEST + ".new"
 
 

@@ -6,7 +6,8 @@ import os
 
 from stackmap.errors import CaptureError
 from stackmap.host.directory import make_directory
-from stackmap.host.manifest import MANIFEST, UNFINISHED
+from stackmap.host.file_tree import MANIFEST
+from stackmap.host.manifest import UNFINISHED
 
 
 class RecentFiles:

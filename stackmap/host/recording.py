@@ -19,10 +19,10 @@ from stackmap.host.background import BACKGROUND, OUTDATED, PENDING
 from stackmap.host.capture_paths import encoded
 from stackmap.host.continuation import complete_last_segment
 from stackmap.host.directory import Directory, make_directory, open_directory
-from stackmap.host.file_tree import FIRST_ANSWERS
+from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
 from stackmap.host.log import Lines, Refusal
 from stackmap.host.log_writer import SegmentWriter
-from stackmap.host.manifest import FORMAT, MANIFEST, UNFINISHED
+from stackmap.host.manifest import FORMAT, UNFINISHED
 from stackmap.host.recorder import (
     LINK,
     InterceptingHost,

@@ -7,10 +7,9 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.host.directory import Directory
-from stackmap.host.file_tree import FIRST_ANSWERS
+from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
 from stackmap.host.log import FOLDER, SEGMENT_SECONDS, segment_start
 from stackmap.host.log_writer import SegmentWriter
-from stackmap.host.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from stackmap.host.recent import RecentFiles

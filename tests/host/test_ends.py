@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import random
 import re
@@ -102,6 +103,16 @@ def test_killed_at_any_time(tmp_path, recorder):
         assert count >= begun(out) - 1
         kept.append(count)
     assert sum(count > 1 for count in kept) > TIMES / 2
+
+
+def test_killed_while_the_first_archive_is_written(tmp_path):
+    """What is there of it is no tar; the reader says that there is no sample, not that it is damaged."""
+    out = tmp_path / "c"
+    out.mkdir()
+    (out / "capture.json.new").touch()
+    (out / "answers.tar.gz").write_bytes(gzip.compress(b"x" * 700)[:20])
+    with pytest.raises(CaptureError, match=BEFORE_THE_FIRST):
+        CapturedHost(str(out))
 
 
 def test_full_at_any_size(tmp_path, recorder):
