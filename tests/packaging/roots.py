@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+OWN = "/usr/local/share/ca-certificates"
 MIRROR = "http://deb.debian.org/debian"
 ENTER = """
 root=$1; shift
@@ -36,6 +37,8 @@ class CleanRoot:
         if Path(CERTIFICATES).exists():
             (self.path / CERTIFICATES[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(CERTIFICATES, self.path / CERTIFICATES[1:])
+        if Path(OWN).is_dir():  # ca-certificates, once installed, makes the list anew from these
+            shutil.copytree(OWN, self.path / OWN[1:], dirs_exist_ok=True)
         self.run("apt-get", "update", "-qq")
 
     def run(self, *command: str) -> str:
