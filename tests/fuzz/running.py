@@ -161,7 +161,7 @@ def start(
 
 
 def _address_space() -> int:
-    """Return what this process has mapped already: a test runner may have loaded large libraries."""
+    """Return the bytes that this process has mapped already."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
