@@ -22,12 +22,12 @@ from stackmap.cli import main
 try:
     main()
 finally:
-    print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+    print(*{name.partition(".")[0] for name in sys.modules}, *sys.modules, file=sys.stderr)
 """
 
 
 def imported_by(*arguments: str) -> set[str]:
-    """Return the packages that ``stackmap`` with *arguments* had imported when it was done."""
+    """Return the packages and modules that ``stackmap`` with *arguments* had imported when it was done."""
     done = subprocess.run(
         [sys.executable, "-c", MAIN, *arguments],
         stdin=subprocess.DEVNULL,
@@ -59,6 +59,15 @@ def imported_by(*arguments: str) -> set[str]:
 def test_no_heavy_package_for(arguments):
     """Trees and JSON need no tables, no graph algorithms, and captures no library of this machine."""
     assert not HEAVY & imported_by(*arguments)
+
+
+@pytest.mark.parametrize("command", ["iostat", "explain", "blame", "tree"])
+def test_a_capture_without_a_trace_needs_no_tracing(command):
+    """Its readers and probes are for ``trace``, and for captures of ``record --trace``."""
+    modules = imported_by(*FROM_SAMPLE, command)
+    assert not {
+        m for m in modules if m.startswith("stackmap.") and "trac" in m.rpartition(".")[2]
+    } - {"stackmap.measurement.traced_topology"}
 
 
 def test_a_table_needs_tabulate_alone():

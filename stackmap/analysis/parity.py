@@ -34,9 +34,8 @@ DEGRADED = (
     "member"
 )
 SKEW = 0.02  # counters of two layers are read at different instants; g may miss its bounds by this much
-SAME_TIME = (
-    0.25  # an interval this much longer or shorter than a trace is not the one that was traced
-)
+# An interval that differs from a trace by more than this share is not the one that was traced.
+SAME_TIME = 0.25
 
 
 @dataclass(frozen=True, slots=True)

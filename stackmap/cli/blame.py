@@ -10,7 +10,6 @@ import click
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
-from stackmap.analysis.owners import owners
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import (
     columns_option,
@@ -25,10 +24,9 @@ from stackmap.cli.output import as_text
 from stackmap.document.arrangement import Arrangement
 from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
 from stackmap.document.interval import dated
-from stackmap.document.owners import owner_blocks
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import cgroup_loads
-from stackmap.render.blame_json import blame_json, owners_json
+from stackmap.render.blame_json import blame_json
 from stackmap.sources import cgroup
 
 if TYPE_CHECKING:
@@ -83,20 +81,25 @@ def command(
                 chosen = [device.name for device in current if not current.below(device.name)]
             volumes = [name for name in chosen if current.below(name)]
             disks = [name for name in chosen if not current.below(name)]
-            owned = owners(current, chosen, sample.rows, sample.groups) if sample else []
             active = {name for name, load in right.loads.items() if not load.idle}
             blamed = [blame(ledger, name) for name in disks if names or name in active]
             loading = [(top, targets(ledger, top)) for top in volumes]
             if as_json:
                 found = blame_json(current, blamed, loading, groups, right)
-                traced = owners_json(owned, sample.dropped) if sample else {}
-                click.echo(json.dumps(found | traced))
+                if sample:
+                    from stackmap.render.owners_json import owners_json
+
+                    found |= owners_json(sample.owners(current, chosen), sample.dropped)
+                click.echo(json.dumps(found))
                 continue
             blocks = [] if number else headline(current, blamed, loading)
             blocks += [block for each in blamed for block in disk_blocks(current, each, right)]
             blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
             blocks += group_blocks(current, chosen, groups)
-            blocks += owner_blocks(current, owned, sample.dropped) if sample else []
+            if sample:
+                from stackmap.document.owners import owner_blocks
+
+                blocks += owner_blocks(current, sample.owners(current, chosen), sample.dropped)
             shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
             click.echo(as_text(shown, heading=not no_heading))
 

@@ -50,13 +50,7 @@ def command(
     chosen = topology.select(find_all(topology, names)) if names else topology
     session.tell_missing(topology, names)
     tell_unknown(topology)
-    numbers = {device.number: name for name, device in chosen.devices.items()}
-    mounted = {
-        numbers[mount.number]: {"type": mount.kind, **mount.options}
-        for mount in mountinfo.read(session.host)
-        if mount.number in numbers
-    }
-    found = checks(Context(chosen, mounted=mounted))
+    found = checks(Context(chosen, mounted=mountinfo.options(session.host, chosen)))
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]

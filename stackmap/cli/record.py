@@ -13,6 +13,7 @@ from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
 from stackmap.errors import CaptureError, SourceError
+from stackmap.host.capture_paths import TRACE
 from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.retention import Limits
@@ -113,9 +114,7 @@ def _kept(tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
     """Add what *tracer* counted to the capture when the context ends."""
     yield
     if tracer is not None:
-        from stackmap.sources import trace_record
-
-        host.add(trace_record.FILE, tracer.result().to_json())
+        host.add(TRACE, tracer.result().to_json())
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:

@@ -23,8 +23,6 @@ from stackmap.sources import diskstats, mountinfo
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.host import Host
-    from stackmap.model.topology import Topology
 
 NAME = "stackmap.prom"
 READABLE = 0o644
@@ -58,26 +56,16 @@ def _families(session: Session, names: tuple[str, ...]) -> list[Family]:
     chosen = find_existing(topology, names) if names else []
     session.tell_missing(topology, names)
     part = topology.select(chosen) if names else topology
-    mounted = _mounted(host, part)
     return families(
         Exported(
             part,
             tuple(stacks(part)),
-            tuple(checks(Context(part, mounted=mounted))),
+            tuple(checks(Context(part, mounted=mountinfo.options(host, part)))),
             diskstats.parse(sample.lines),
             time,
             __version__,
         )
     )
-
-
-def _mounted(host: Host, topology: Topology) -> dict[str, dict[str, str]]:
-    numbers = {device.number: name for name, device in topology.devices.items()}
-    return {
-        numbers[mount.number]: {"type": mount.kind, **mount.options}
-        for mount in mountinfo.read(host)
-        if mount.number in numbers
-    }
 
 
 def _refuse_foreign(path: str) -> None:

@@ -28,7 +28,8 @@ from stackmap.document.top.state import (
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
 from stackmap.model.load import IDLE
-from stackmap.render.top import Line, Look, Span, TimeLine, pane_lines, screen
+from stackmap.render.top import Look, TimeLine, pane_lines, screen
+from stackmap.render.top_cells import Line, Span
 from stackmap.sources import cgroup, limits
 from stackmap.sources.cgroup_names import owner
 

@@ -11,8 +11,8 @@ from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
 from stackmap.document.units import UNKNOWN, number, rate, size
 from stackmap.model.load import total_of
+from stackmap.model.units import MIB
 
-MIB = 1 << 20
 LEGEND = (
     "cost: bytes read and written at the members for each byte written, parity and data alone; ideal: with full-stripe "
     "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: await ÷ "

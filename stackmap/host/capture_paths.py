@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+TRACE = "/cmd/stackmap-trace.json"  # what ``record --trace`` adds
+
 
 def command_file(command: tuple[str, ...]) -> str:
     """

@@ -282,8 +282,8 @@ def open_tree(path: str) -> FileTree:
     """Return the tree at *path*: a directory or a tar (gzip, bzip2, xz or plain)."""
     tree = DirectoryTree(path) if os.path.isdir(path) else ArchiveTree.load(path)
     try:
-        tree.read(MANIFEST)  # it is written after the archive, which without it may be cut short
         packed = tree.read(FIRST_ANSWERS)
+        tree.read(MANIFEST)  # it is written after the archive, which without it may be cut short
     except SourceMissing:
         return tree
     return RecordingTree(ArchiveTree.of(packed, f"{path}{FIRST_ANSWERS}"), tree)

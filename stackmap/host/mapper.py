@@ -7,12 +7,10 @@ killed. It is left behind then, as a dmsetup would be.
 
 from __future__ import annotations
 
-import os
-import signal
-
 from stackmap.errors import SourceError
 from stackmap.host import dm_ioctl
 from stackmap.host.command import Command
+from stackmap.host.forked import ForkedQuestion
 
 TOGETHER = ("table", "info")  # one request per device answers both
 SEPARATOR = b"\0"
@@ -37,7 +35,7 @@ class Mapper:
         return child.text(question, seconds)
 
 
-class MapperQuestion(Command):
+class MapperQuestion(ForkedQuestion):
     """A child that asks device-mapper."""
 
     def __init__(self, question: str) -> None:
@@ -57,34 +55,13 @@ class MapperQuestion(Command):
         table, info, names = out.split(SEPARATOR)
         return {"table": table + _masked_tables(names.decode().split(), seconds), "info": info}
 
-    def _started(self, out: int, err: int) -> int:  # noqa: ARG002 - the child prints no errors
-        pid = os.fork()
-        if pid == 0:
-            os.setpgid(0, 0)
-            os._exit(_answered(self.words[1], out))
-        os.setpgid(pid, pid)  # the parent too: it may end the child before it has come that far
-        return pid
-
-
-def _answered(question: str, out: int) -> int:
-    """Write the answer to *out*, in the child; return its exit status."""
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_DFL)
-    try:
+    def asked(self) -> bytes:
+        """Return the answer to the question, or to those that are asked together."""
         control = dm_ioctl.opened()
-        if question in TOGETHER:
-            found = dm_ioctl.tables(control)
-            answer = SEPARATOR.join((found.table, found.info, b" ".join(found.left_out)))
-        else:
-            answer = dm_ioctl.statuses(control)
-        with os.fdopen(out, "wb") as pipe:
-            pipe.write(answer)
-    except OSError as error:
-        return error.errno or 1
-    except BaseException:  # noqa: BLE001 - the child must not return into the parent's program
-        return 1
-    return 0
+        if self.words[1] not in TOGETHER:
+            return dm_ioctl.statuses(control)
+        found = dm_ioctl.tables(control)
+        return SEPARATOR.join((found.table, found.info, b" ".join(found.left_out)))
 
 
 def _masked_tables(names: list[str], seconds: float) -> bytes:

@@ -21,7 +21,7 @@ from stackmap.errors import SourceError
 from stackmap.host import Host, dm_ioctl
 from stackmap.host.btf import Btf
 from stackmap.host.capture_paths import decoded, encoded
-from stackmap.host.command import Command
+from stackmap.host.forked import ForkedQuestion
 from stackmap.host.live import BLOCK, LiveHost, refusal
 
 BTF = "/sys/kernel/btf"
@@ -212,7 +212,7 @@ class LiveTracingHost(LiveHost):
         return time.perf_counter() - start
 
 
-class DmMessage(Command):
+class DmMessage(ForkedQuestion):
     """A child that sends a message to a dm device."""
 
     def __init__(self, number: str, text: str) -> None:
@@ -220,29 +220,10 @@ class DmMessage(Command):
         self._text = text
         super().__init__(("dm-message", number))
 
-    def _started(self, out: int, err: int) -> int:  # noqa: ARG002 - the child prints no errors
-        pid = os.fork()
-        if pid == 0:
-            os.setpgid(0, 0)
-            os._exit(self._answered(out))
-        os.setpgid(pid, pid)  # the parent too: it may end the child before it has come that far
-        return pid
-
-    def _answered(self, out: int) -> int:
-        """Send the message, in the child; return its exit status."""
-        try:
-            for number in ENDING:
-                signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, [])
-            major, minor = map(int, self._number.split(":"))
-            answer = dm_ioctl.opened().message(os.makedev(major, minor), self._text.encode())
-            with os.fdopen(out, "wb") as pipe:
-                pipe.write(answer)
-        except OSError as error:
-            return error.errno or 1
-        except BaseException:  # noqa: BLE001 - the child must not return into the parent's program
-            return 1
-        return 0
+    def asked(self) -> bytes:
+        """Return the device's answer."""
+        major, minor = map(int, self._number.split(":"))
+        return dm_ioctl.opened().message(os.makedev(major, minor), self._text.encode())
 
 
 @contextmanager

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from stackmap.analysis.owners import Owner, owners
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names, owner_probes
 from stackmap.sources.tracefs import Tracing, Trigger
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import TracingHost
+    from stackmap.model.topology import Topology
 
 
 class OwnerSample(NamedTuple):
@@ -22,6 +25,10 @@ class OwnerSample(NamedTuple):
     rows: tuple[OwnerIo, ...] = ()
     groups: dict[int, ControlGroup] = {}  # noqa: RUF012 - a default that nothing changes
     dropped: int = 0
+
+    def owners(self, topology: Topology, chosen: Iterable[str]) -> list[Owner]:
+        """Return the owners at *chosen* and at all devices above and below."""
+        return owners(topology, chosen, self.rows, self.groups)
 
 
 class OwnerTrace:

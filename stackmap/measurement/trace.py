@@ -148,7 +148,7 @@ def interval_of(record: TraceRecord) -> Interval:
 
 
 def clean(host: TracingHost) -> list[str]:
-    """Remove what a killed trace left, dm statistics too; return what it was."""
+    """Remove what a killed trace left, dm statistics too, and return its names."""
     refusal: SourceError | None = None
     removed: list[str] = []
     try:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.trace.row_updates import is_sound, row_updates
 from stackmap.discover import discover
 from stackmap.errors import SourceError
+from stackmap.host.capture_paths import TRACE
 from stackmap.model.topology import Topology
-from stackmap.sources import trace_record
 
 if TYPE_CHECKING:
     from stackmap.host import Host
@@ -21,10 +20,14 @@ def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
     """Return the topology; arrays whose rows were traced have their share of full stripes."""
     topology = discover(host, geometry=geometry)
     try:
-        record = trace_record.TraceRecord.from_json(host.read(trace_record.FILE))
+        text = host.read(TRACE)
     except SourceError:
         return topology
-    trace = trace_record.parse(record)
+    # Only a capture with a trace pays for its readers.
+    from stackmap.analysis.trace.row_updates import is_sound, row_updates
+    from stackmap.sources import trace_record
+
+    trace = trace_record.parse(trace_record.TraceRecord.from_json(text))
 
     def devices() -> Iterator[Device]:
         for device in topology.devices.values():

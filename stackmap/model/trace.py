@@ -38,8 +38,6 @@ class Trace:
     sequential: Mapping[Key, int] = field(default_factory=dict)
     rows: Mapping[str, Rows] = field(default_factory=dict)
     member_bytes: Mapping[str, int] = field(default_factory=dict)
-    has_sizes: bool = False
-    has_latency: bool = False
     has_rows: bool = False
     has_sequential: bool = False
     overhead: float | None = None

@@ -6,43 +6,22 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from stackmap.document.interval import instant
-from stackmap.document.top.cells import (
-    SENTENCE,
-    Cell,
-    Column,
-    Shares,
-    Spark,
-    columns_of,
-    tone_of,
-    tones,
-)
+from stackmap.document.top.cells import columns_of, tone_of, tones
 from stackmap.document.top.moment import Moment
 from stackmap.document.top.panes import pane
 from stackmap.document.top.rows import Row, finding_text
 from stackmap.document.top.state import PROMPTS, SORTS, VIEWS, State, place_of
 from stackmap.document.units import rate
+from stackmap.document.wording import plural
+from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
-from stackmap.render.text import padded_to, safe, shortened, width
+from stackmap.render.top_cells import Line, Span, aligned, chosen, filled, fitted, sparkline, widths
 
 SMALLEST = (60, 15)
 HEADER, FOOTER = 5, 1  # lines
 TIMELINE = 2
-NARROWEST_NAME, WIDE_NAME = 16, 36
-SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
-BARS = {False: "█▓▒░", True: "#=-."}
-ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
 DIRECTION_WORDS = {"read": "reads", "write": "writes", "total": "both"}
 HINT = "? help  q quit  / filter  s sort  enter layers  e explain"
-
-
-class Span(NamedTuple):
-    """A text in one style; ``tone``: a severity, "bold", "reverse" or ""."""
-
-    text: str
-    tone: str = ""
-
-
-Line = list[Span]
 
 
 class TimeLine(NamedTuple):
@@ -70,18 +49,22 @@ class Look(NamedTuple):
         below = FOOTER + (TIMELINE if self.timeline else 0)
         return max(1, self.height - HEADER - below)
 
+    def fitted(self, line: Line) -> Line:
+        """Return *line* without what does not fit."""
+        return fitted(line, self.width, ascii_only=self.ascii)
+
 
 def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
     """Return the lines of the screen, at most ``look.height``, none wider than ``look.width``."""
     if state.pane:
         body = pane_lines(moment, state, rows, look)[state.scroll :]
-        middle: list[Line] = [[], *(_fitted([Span(text)], look) for text in body[: look.page])]
+        middle: list[Line] = [[], *(look.fitted([Span(text)]) for text in body[: look.page])]
     else:
         middle = _table(moment, state, rows, look)
-    lines = [_fitted(line, look) for line in _header(moment, state, look)] + middle
+    lines = [look.fitted(line) for line in _header(moment, state, look)] + middle
     lines += [[] for _ in range(HEADER + look.page - len(lines))]
     lines += _timeline(look.timeline, look) if look.timeline else []
-    lines.append(_fitted(_footer(state, look), look))
+    lines.append(look.fitted(_footer(state, look)))
     return lines[-look.height :]
 
 
@@ -119,13 +102,13 @@ def _header(moment: Moment, state: State, look: Look) -> list[Line]:
 def _totals(moment: Moment) -> str:
     counts = ((len(moment.scope.summed_tops), "top"), (len(moment.scope.disks), "disk"))
     return "   ".join(
-        f"{count} {word}{'s' * (count != 1)}: {rate(ios)} IOPS, {_mib(moved)} MiB/s"
+        f"{plural(count, word)}: {rate(ios)} IOPS, {_mib(moved)} MiB/s"
         for (count, word), (ios, moved) in zip(counts, moment.totals, strict=True)
     )
 
 
 def _mib(value: float | None) -> str:
-    return rate(None if value is None else value / (1 << 20))
+    return rate(None if value is None else value / MIB)
 
 
 def _worst(moment: Moment) -> Line:
@@ -151,15 +134,17 @@ def _tabs(moment: Moment, state: State) -> Line:
 
 
 def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
-    columns = _chosen(columns_of(state), look.width)
-    places = [*zip(columns, _widths(columns, look.width), strict=True)]
+    columns = chosen(columns_of(state), look.width)
+    places = [*zip(columns, widths(columns, look.width), strict=True)]
     found = tones(moment)
-    heading = (_aligned(each.heading, room, each, look) + " " for each, room in places)
+    heading = (
+        aligned(each.heading, room, each, ascii_only=look.ascii) + " " for each, room in places
+    )
     lines: list[Line] = [[Span(text, "bold") for text in heading]]
     for row in rows[state.offset : state.offset + look.page]:
         line: Line = []
         for place, (column, room) in enumerate(places):
-            text = _cell(column.fill(moment, state, row), room, column, look)
+            text = filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
             here = "reverse" if row.key == state.cursor and not place else ""
             line += [Span(text, tone_of(column, moment, row, found) or here), Span(" ")]
         lines.append(line)
@@ -168,9 +153,9 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
             f"nothing matches {state.filter!r}" if state.filter else NOTHING[VIEWS[state.view]]
         )
         lines.append([Span(nothing)])
-        return [_fitted(line, look) for line in lines]
+        return [look.fitted(line) for line in lines]
     # Below the smallest size, the columns that cannot be left out do not fit.
-    return lines if look.width >= SMALLEST[0] else [_fitted(line, look) for line in lines]
+    return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
 
 
 NOTHING = {
@@ -180,93 +165,6 @@ NOTHING = {
     "findings": "no finding lasted three intervals",
     "events": "no device came, went or changed",
 }
-
-
-def _chosen(columns: tuple[Column, ...], room: int) -> tuple[Column, ...]:
-    """Return the columns that fit beside a name of ``NARROWEST_NAME``; the highest rank is left out first."""
-    kept = columns
-    while sum((each.width or NARROWEST_NAME) + 1 for each in kept) > room:
-        worst = max(each.rank for each in kept)
-        if not worst:
-            break
-        kept = tuple(each for each in kept if each.rank != worst)
-    return kept
-
-
-def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Return the width of each column: room that is left widens the name, then the sparkline, then the name."""
-    left = room - sum((each.width or NARROWEST_NAME) + 1 for each in columns)
-    name = min(max(0, left), WIDE_NAME - NARROWEST_NAME)
-    spark = min(max(0, left - name), max(each.most - each.width for each in columns))
-    name = left - spark if any(each.most for each in columns) else left
-    return [
-        NARROWEST_NAME + name if not each.width else each.width + spark if each.most else each.width
-        for each in columns
-    ]
-
-
-def _cell(cell: Cell, room: int, column: Column, look: Look) -> str:
-    if isinstance(cell, Spark):
-        return sparkline(cell.values, room, ascii_only=look.ascii)
-    if isinstance(cell, Shares):
-        return _bar(cell, room, look)
-    return _aligned(cell, room, column, look)
-
-
-def _aligned(text: str, room: int, column: Column, look: Look) -> str:
-    """Return *text* in *room* columns: words to the left, names cut in the middle, figures to the right."""
-    text = _plain(text, look)
-    if column.words != SENTENCE:
-        text = shortened(text, room)
-    text = padded_to(room, text, right=not column.words)
-    return text.translate(ASCII) if look.ascii else text  # it may have been cut
-
-
-def _plain(text: str, look: Look) -> str:
-    """Return untrusted *text* with nothing that controls a terminal, and in ASCII if need be."""
-    text = safe(text)
-    if look.ascii:
-        text = text.translate(ASCII).encode("ascii", "backslashreplace").decode()
-    return text
-
-
-def sparkline(values: Sequence[float | None], room: int, *, ascii_only: bool = False) -> str:
-    """
-    Return *values* as bars from 0 to their maximum, the newest at the right; unknown ones are blank.
-
-    >>> sparkline([0, 1, None, 4], 6), sparkline([2, 4, 1, 1], 2)
-    ('  ▁▃ █', '█▃')
-    """
-    steps = SPARKS[ascii_only]
-    each = max(1, -(-len(values) // max(1, room)))
-    groups = [values[max(0, end - each) : end] for end in range(len(values), 0, -each)][::-1]
-    highest = [max((v for v in group if v is not None), default=None) for group in groups]
-    most = max(filter(None, highest), default=0.0)
-    text = "".join(
-        " "
-        if value is None
-        else steps[round(value / most * (len(steps) - 1))]
-        if most
-        else steps[0]
-        for value in highest
-    )
-    return text.rjust(room)
-
-
-def _bar(shares: Shares, room: int, look: Look) -> str:
-    """Return a bar of a third of *room*, then the names of the largest parts with their percentages."""
-    glyphs = BARS[look.ascii]
-    long = min(40, room // 3)
-    bar, end = "", 0.0
-    for place, (_, share) in enumerate(shares.parts):
-        end += share
-        bar += glyphs[min(place, len(glyphs) - 1)] * (round(end * long) - len(bar))
-    names = ", ".join(f"{share:.0%} {name}" for name, share in shares.parts[:3])
-    return (
-        bar.ljust(long)
-        + " "
-        + _plain(padded_to(room - long - 1, _plain(names, look), right=False), look)
-    )
 
 
 def _timeline(timeline: TimeLine, look: Look) -> list[Line]:
@@ -291,16 +189,3 @@ def _footer(state: State, look: Look) -> Line:
         return [Span(state.message, "bold")]
     more = "  t T . B time" if look.timeline else "  z pause"
     return [Span(HINT + more)]
-
-
-def _fitted(line: Line, look: Look) -> Line:
-    """Return *line* without what does not fit; a text is cut at its end."""
-    room, kept = look.width, []
-    for span in line:
-        text = _plain(span.text, look)
-        if width(text) > room:
-            text = _plain(padded_to(room, text, right=False), look)
-        room -= width(text)
-        if text:
-            kept.append(Span(text, span.tone))
-    return kept

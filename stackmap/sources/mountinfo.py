@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackmap.host import Host
+from stackmap.model.topology import Topology
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/self/mountinfo"
@@ -49,6 +50,16 @@ class Mount:
 def read(host: Host) -> list[Mount]:
     """Return the mounts of this process's namespace, [] if they cannot be read."""
     return parse(attribute(host, PATH))
+
+
+def options(host: Host, topology: Topology) -> dict[str, dict[str, str]]:
+    """Return the file-system options of mounted devices, and the "type", by the device's kernel name."""
+    names = {device.number: name for name, device in topology.devices.items()}
+    return {
+        names[mount.number]: {"type": mount.kind, **mount.options}
+        for mount in read(host)
+        if mount.number in names
+    }
 
 
 def parse(text: str) -> list[Mount]:

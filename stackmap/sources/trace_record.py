@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, field
 
 from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
 from stackmap.host import Host
+from stackmap.host.capture_paths import TRACE
 from stackmap.model.trace import BOTH, READ, WRITE, Key, Trace
 from stackmap.model.units import SECTOR
 from stackmap.sources import dm_stats, trace_histogram, trace_probes
 from stackmap.sources.trace_histogram import Entry, Histogram
 
-FILE = "/cmd/stackmap-trace.json"  # in a capture
 FORMAT = 1
 OPERATIONS = {trace_probes.READ_OP: READ, trace_probes.WRITE_OP: WRITE}
 MINOR_BITS = 20
@@ -70,13 +70,13 @@ class TraceRecord:
         try:
             found = json.loads(text)
             if found.pop("format") != FORMAT:
-                raise CaptureError(f"{FILE}: of another version of stackmap")
+                raise CaptureError(f"{TRACE}: of another version of stackmap")
             record = cls(**found)
             record.times = (float(record.times[0]), float(record.times[1]))
             record.counters = (str(record.counters[0]), str(record.counters[1]))
             record._require_types()
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
-            raise CaptureError(f"{FILE}: damaged: {error}") from error
+            raise CaptureError(f"{TRACE}: damaged: {error}") from error
         return record
 
     def _require_types(self) -> None:
@@ -97,7 +97,7 @@ class TraceRecord:
 def from_capture(host: Host) -> TraceRecord:
     """Return the trace in a capture; ``InputError`` if it has none."""
     try:
-        text = host.read(FILE)
+        text = host.read(TRACE)
     except SourceMissing as error:
         raise InputError(
             "the capture has no trace; record one with `stackmap record --trace`"
@@ -135,8 +135,6 @@ def parse(record: TraceRecord) -> Trace:
         sequential={_key(e): e.hits for each in gaps or () for e in each.entries},
         rows=_rows(rows or (), record.dm_major),
         member_bytes=_member_bytes(found.get(trace_probes.SUBMIT_EVENT, ())),
-        has_sizes=trace_probes.QUEUE_EVENT in found,
-        has_latency=latencies is not None or bool(record.dm_stats),
         has_rows=rows is not None,
         has_sequential=gaps is not None,
         overhead=record.overhead,

@@ -48,7 +48,7 @@ class Trigger(NamedTuple):
     """
     A hist trigger of an *event* ("block/block_bio_queue"): "hist:keys=dev if dev != 0".
 
-    ``counts``: what it counts is read; otherwise it only has variables for another one, and is never paused.
+    ``counts``: whether its histogram is read. One without only keeps variables for another, and is never paused.
     """
 
     event: str
@@ -117,7 +117,7 @@ class Tracing:
         self._remove()
 
     def _at_exit(self) -> None:
-        with suppress(SourceError):  # it was said before
+        with suppress(SourceError):  # leaving the context raised it
             self._remove()
 
     def _remove(self) -> None:
@@ -184,7 +184,7 @@ def probe_hits(host: TracingHost) -> dict[str, Hits]:
 
 def remove_all(host: TracingHost) -> list[str]:
     """
-    Remove whatever the instance is for, and the instance last; return what it was.
+    Remove whatever the instance is for, and the instance last; return the names of what was removed.
 
     Signals are ignored until it is done. ``SourceError`` if something cannot be removed.
     """
@@ -197,7 +197,7 @@ def remove_all(host: TracingHost) -> list[str]:
 
 
 def clean(host: TracingHost) -> list[str]:
-    """Remove what a killed trace left; return what it was. ``TraceRefused`` while one is running."""
+    """Remove what a killed trace left, and return its names. ``TraceRefused`` while one is running."""
     require_tracefs(host)
     if _has_instance(host) and not host.lock(INSTANCE):
         raise TraceRefused(RUNNING)

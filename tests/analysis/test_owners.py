@@ -7,7 +7,7 @@ from stackmap.document.owners import GONE, ROOT, owner_blocks, owner_name
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.model.topology import Edge, Topology
-from stackmap.render.blame_json import owners_json
+from stackmap.render.owners_json import owners_json
 from stackmap.render.terminal import Style, render_text
 
 TOPOLOGY = Topology(

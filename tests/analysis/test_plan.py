@@ -371,7 +371,7 @@ def test_a_btrfs_moves_while_it_is_mounted():
 
 
 def test_who_continues_through_online_steps_is_said():
-    """Whom the lab saw continue, and whom not; one sentence each, and none where nobody uses it."""
+    """A sentence names the users that continued in the lab, another the rest; without users there is neither."""
     uses = (Use("mount", "/srv", ""), Use("swap", "[SWAP]", ""), Use("zfs", "[ZFS pool]", ""))
     context = lv_context("raid5", 4, "raid6", uses=uses, mounts=MOUNTED)
     (way, *_) = outcomes(context)

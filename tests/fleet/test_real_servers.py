@@ -80,18 +80,15 @@ def server(request):
     return request.param
 
 
+def fleet_says(fleet, server, *names, status=0):
+    """Return what ``fleet`` answers over the whole time."""
+    part = ("--at", f"@{fleet.end}", "--window", WINDOW)
+    words = ["fleet", *names, "--url", getattr(fleet, server), *part, "-J"]
+    return json.loads(run(*words, status=status).stdout)
+
+
 def in_table(fleet, server):
-    words = [
-        "fleet",
-        "--url",
-        getattr(fleet, server),
-        "--at",
-        f"@{fleet.end}",
-        "--window",
-        WINDOW,
-        "-J",
-    ]
-    return json.loads(run(*words, status=64).stdout)
+    return fleet_says(fleet, server, status=64)
 
 
 NAMES = ("once", "twice", "thin", "md", "zoo")
@@ -134,18 +131,7 @@ def test_a_host_says_what_iostat_says(fleet, server, name, tmp_path):
     """Every figure of every layer, made by the same code from the stored counters."""
     if name not in fleet.hosts:
         pytest.skip("the captures of ../shared are missing")
-    words = [
-        "fleet",
-        name,
-        "--url",
-        getattr(fleet, server),
-        "--at",
-        f"@{fleet.end}",
-        "--window",
-        WINDOW,
-        "-J",
-    ]
-    report = json.loads(run(*words).stdout)
+    report = fleet_says(fleet, server, name)
     end = datetime.fromisoformat(report["layers"]["time"]).timestamp()
     instants = end - report["layers"]["seconds"], end
     expected = iostat(fleet, name, *scraped_at(fleet, server, name, instants), tmp_path)

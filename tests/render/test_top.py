@@ -13,7 +13,7 @@ from stackmap.cli import stackmap
 from stackmap.document.units import number, rate
 from stackmap.model.device import Use
 from stackmap.render.text import width
-from stackmap.render.top import sparkline
+from stackmap.render.top_cells import sparkline
 from tests.watched import SAMPLES, press, watch
 
 README = Path(__file__).parents[2] / "README.md"

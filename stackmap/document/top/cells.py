@@ -12,8 +12,8 @@ from stackmap.document.top.rows import Row, figure
 from stackmap.document.top.state import VIEWS, State
 from stackmap.document.units import number, rate
 from stackmap.model.device import Use
+from stackmap.model.units import MIB
 
-MIB = 1 << 20
 NAME, SENTENCE = "name", "sentence"  # what words are: only a name is cut in the middle
 
 

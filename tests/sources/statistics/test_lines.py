@@ -85,7 +85,7 @@ def test_memory_is_bounded():
 
 @pytest.mark.parametrize("part", [b"\0", b"x", b"\n"])
 def test_an_endless_text_without_statistics_is_refused(part, monkeypatch):
-    """A block of it, again and again, is not read for ever."""
+    """Endless text without statistics is refused."""
     monkeypatch.setattr(text_lines, "MAX_UNUSED", 3 << 20)
     with pytest.raises(InputError, match="3 MiB in a row"):
         list(intervals(repeat(part * (1 << 20)), "endless"))
