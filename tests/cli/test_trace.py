@@ -14,10 +14,11 @@ from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli import stackmap
 from stackmap.errors import CaptureError, InputError, ParseError, UsageError
 from stackmap.host.capture import CapturedHost
+from stackmap.host.capture_paths import TRACE
 from stackmap.measurement.trace import interval_of
 from stackmap.measurement.traced_topology import discover_traced
 from stackmap.sources import trace_probes as probes
-from stackmap.sources.trace_record import FILE, TraceRecord, parse, without_addresses
+from stackmap.sources.trace_record import TraceRecord, parse, without_addresses
 
 SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.tar.gz"))
@@ -92,7 +93,7 @@ def capture(tmp_path):
     def of(text):
         path = tmp_path / "capture"
         shutil.copytree(SAMPLE, path)
-        (path / FILE.lstrip("/")).write_text(text)
+        (path / TRACE.lstrip("/")).write_text(text)
         return str(path)
 
     return of
@@ -302,7 +303,7 @@ def test_an_interval_of_another_length_keeps_the_range_of_its_counters(seconds, 
     """20 full stripes of 16 rows and 120 single pages: the counters alone leave a range."""
     host = CapturedHost(str(TRACES[0]))
     topology = discover_traced(host)
-    interval = interval_of(TraceRecord.from_json(host.read(FILE)))
+    interval = interval_of(TraceRecord.from_json(host.read(TRACE)))
     raid = next(device for device in topology if device.title == "t/r5")
     assert raid.full_stripes == pytest.approx((960 / 1080, 30.0), rel=0.02)
     ledger = Ledger(topology, interval.loads, seconds)

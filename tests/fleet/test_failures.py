@@ -284,8 +284,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_label_values(name, tmp_path):
+def test_hostile_label_values(name, tmp_path, monkeypatch):
     """They control no terminal, end no line, and are not queries."""
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow table may fold its headings
 
     def answer(query):
         status, body = small_fleet(query)

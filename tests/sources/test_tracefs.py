@@ -125,8 +125,9 @@ def test_a_signal_before_the_context_is_entered_leaves_nothing(monkeypatch):
 )
 def test_an_unusual_signal_ends_a_trace_as_others_do(number):
     program = (
-        "import time\nfrom stackmap.host.tracing import LiveTracingHost\nLiveTracingHost()\n"
-        "try:\n print('ready', flush=True)\n time.sleep(60)\nfinally:\n print('removed')\n"
+        "import signal, time\nfrom stackmap.host.tracing import LiveTracingHost\n"
+        f"signal.signal({int(number)}, signal.SIG_DFL)\n"  # a job in the background ignores SIGQUIT
+        "LiveTracingHost()\ntry:\n print('ready', flush=True)\n time.sleep(60)\nfinally:\n print('removed')\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
