@@ -17,6 +17,7 @@ from stackmap.cli.options import exit_code_option, json_option, markdown_option,
 from stackmap.cli.output import as_markdown, as_text, tell
 from stackmap.cli.progress import waiting
 from stackmap.document.findings import explain_document, rules_document
+from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
 from stackmap.measurement.baseline import read_baseline
 from stackmap.model.topology import NO_TOPOLOGY
@@ -88,7 +89,8 @@ def command(
             click.echo(json.dumps(explain_json(context, found, open_questions)))
         else:
             gap = "\n" if number else ""
-            blocks = explain_document(context, found, open_questions, measured.source.doubt)
+            which = "" if _together(options) else _which(context.interval, options, number + 1)
+            blocks = explain_document(context, found, open_questions, measured.source.doubt, which)
             click.echo(gap + write(blocks), nl=False)
         severities += [each.severity for each in found]
         judged = judged and not open_questions
@@ -114,16 +116,28 @@ def _judged(
 
 def _batches(measured: Measurement, options: MeasuringOptions) -> Iterator[list[Interval]]:
     """Yield the intervals that are judged together; an empty list if nothing was measured."""
-    together = options.selection.which in (None, "average")
     try:
         intervals = measured.intervals()
-        batches = [list(intervals)] if together else ([each] for each in intervals)
+        batches = [list(intervals)] if _together(options) else ([each] for each in intervals)
         # Interrupted before the end of the first interval there is none.
         yield from _or_empty(batches)
     except NoInterval:
         if options.text is not None:
             raise
         yield []
+
+
+def _together(options: MeasuringOptions) -> bool:
+    """Whether all intervals are judged together, not each for itself."""
+    return options.selection.which in (None, "average")
+
+
+def _which(interval: Interval, options: MeasuringOptions, number: int) -> str:
+    """Return the end of *interval*; without a time its number; "" if its stamp tells."""
+    if interval.stamp:
+        return ""
+    chosen = options.selection.which
+    return instant(interval.time) or f"report {number if chosen == 'all' else chosen}"
 
 
 def _or_empty(batches: Iterable[list[Interval]]) -> Iterator[list[Interval]]:

@@ -39,11 +39,13 @@ def explain_document(
     found: Sequence[Finding],
     open_questions: Sequence[Unjudged],
     doubt: str = "",
+    which: str = "",
 ) -> list[doc.Block]:
     """
     Return the verdict and what could not be judged, then a card per finding, the worst first.
 
-    *doubt*: why the figures may be those of another machine.
+    *doubt*: why the figures may be those of another machine. *which*: the interval, if it is one
+    of several.
     """
     from stackmap.analysis.findings.disk import slow_transfer  # check has no load
     from stackmap.analysis.findings.peers import slow_member
@@ -64,7 +66,7 @@ def explain_document(
     cards = [finding_card(topology, each, number) for number, each in enumerate(ordered)]
     return [
         *_foreign(context, doubt),
-        doc.Headline((_verdict(found, open_questions), span(interval))),
+        doc.Headline((_verdict(found, open_questions), which, span(interval))),
         *cards[: len(first)],
         *questions,
         *cards[len(first) :],

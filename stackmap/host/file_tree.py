@@ -86,7 +86,7 @@ class DirectoryTree:
             self._require_below(path, os.readlink(opened))
 
     def _require_below(self, path: str, real: str) -> None:
-        if real != self._root and not real.startswith(self._root + "/"):
+        if real != self._root and not real.startswith(self._root.rstrip("/") + "/"):
             raise CaptureError(f"{path}: refused: a link out of the capture, to {real}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,24 @@ def test_a_text_with_names_this_machine_lacks_is_of_another(tmp_path, monkeypatc
     )
 
     assert told.startswith("Could not judge: layout.")
+
+
+@pytest.mark.parametrize(
+    ("report", "named"), [("all", ["report 1", "report 2"]), ("2", ["report 2"]), (None, [])]
+)
+def test_each_report_of_a_text_without_times_is_numbered(tmp_path, report, named):
+    """As ``--report`` numbers them, so that the reader finds it in the text."""
+    words = [] if report is None else ["--report", report]
+    text = tmp_path / "iostat.txt"
+    text.write_text((TABLE + ROW.format("sdb") + "\n") * 2)
+    told = explain(SAMPLES / "laptop-luks-lvm", "--input", str(text), *words).stdout
+
+    assert re.findall(r"report \d", told) == named
+
+
+def test_each_interval_of_a_recording_has_its_time():
+    told = explain(SAMPLES / "vghdd", "--report", "all").stdout
+
+    assert re.findall(r"2026-11-21 10:39:\d\d UTC", told) == [
+        f"2026-11-21 10:39:{second:02} UTC" for second in (4, 6, 8, 10, 12)
+    ]

@@ -153,6 +153,10 @@ def test_a_damaged_tar_says_so(tmp_path):
             open_tree(str(path))
 
 
+def test_the_root_of_this_machine_is_a_tree():
+    assert DirectoryTree("/").read("/proc/version").startswith(b"Linux version")
+
+
 def test_a_link_in_a_directory_is_not_followed_out(tmp_path):
     """A link in a capture on disk may lead out of it; it is not followed."""
     (tmp_path / "secret").write_text("secret")
