@@ -21,6 +21,7 @@ from pathlib import Path
 from tests.fuzz import (
     hostile_captures,
     hostile_texts,
+    hour,
     killed,
     large,
     machines,
@@ -58,7 +59,11 @@ WHOLE: Mapping[str, Whole] = {
 }
 GROWTH = "growth"  # all parts that begin so
 # Parts that take too long for each campaign: they run if they are named.
-LONG: Mapping[str, Whole] = {"steady": steady.steady, "trimmed": steady.trimmed}
+LONG: Mapping[str, Whole] = {
+    "steady": steady.steady,
+    "trimmed": steady.trimmed,
+    "hour": hour.hour,
+}
 KILLS = "kills"
 ONCE = 600.0  # seconds of one processor that the parts of ``WHOLE`` and the kills take together
 PROCESSES = 2  # parts that run at a time

@@ -51,7 +51,7 @@ def _run(
     child = start(arguments, setup=setup, cpu=3600)
     outcome = finish(arguments, child, 3600)
     faults = [fault for fault in outcome.faults() if not fault.endswith(" s")]
-    tally.case(" ".join(arguments[:-1]), faults + _grown(journal, samples), outcome)
+    tally.case(" ".join(arguments[:-1]), faults + grown(journal, samples), outcome)
 
 
 def trimmed(tally: Tally, folder: Path, samples: int = 26 * 3600) -> None:
@@ -74,10 +74,14 @@ def trimmed(tally: Tally, folder: Path, samples: int = 26 * 3600) -> None:
     shutil.rmtree(out, ignore_errors=True)
 
 
-def _grown(journal: Path, samples: int) -> list[str]:
+def looks(journal: Path) -> list[tuple[int, ...]]:
+    """Return the looks at a process: samples or seconds so far, resident bytes, descriptors."""
+    return [tuple(map(int, line.split())) for line in journal.read_text().splitlines()]
+
+
+def grown(journal: Path, samples: int) -> list[str]:
     """Return what grew after the first samples."""
-    lines = [line.split() for line in journal.read_text().splitlines()]
-    rows = [tuple(map(int, line)) for line in lines]
+    rows = looks(journal)
     late = [
         (memory, files) for sample, memory, files in rows if sample >= min(SETTLED, samples // 4)
     ]
