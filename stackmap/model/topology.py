@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -111,7 +111,7 @@ class Topology:
 
         Members follow their volume; a shared device follows the last stack that uses it.
         """
-        names = self._reachable([top.name for top in self.tops], self._below, attrgetter("below"))
+        names = self.with_all_below(*(top.name for top in self.tops))
         depth = dict.fromkeys(names, 0)
         for name in names:
             for edge in self.below(name):
@@ -132,9 +132,9 @@ class Topology:
         """The devices with nothing above them, in natural order of their names."""
         return tuple(device for device in self.devices.values() if device.name not in self._above)
 
-    def with_all_below(self, top: str) -> list[str]:
-        """Return *top* and the names of everything below it, each after everything above it."""
-        return self._reachable([top], self._below, attrgetter("below"))
+    def with_all_below(self, *tops: str) -> list[str]:
+        """Return *tops* and the names of everything below them, each after everything above it."""
+        return self._reachable(tops, self._below, attrgetter("below"))
 
     def with_all_above(self, name: str) -> list[str]:
         """Return *name* and the names of everything above it, each after everything below it."""
@@ -213,7 +213,7 @@ class Topology:
 
     def _reachable(
         self,
-        starts: list[str],
+        starts: Sequence[str],
         edges: Mapping[str, tuple[Edge, ...]],
         other: Callable[[Edge], str],
     ) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
     from stackmap.analysis.amplification import StackFigures
+    from stackmap.analysis.parity import Parity
     from stackmap.analysis.status_changes import StatusChange
     from stackmap.analysis.traffic.ledger import Ledger
     from stackmap.model.io_limit import IoLimit
@@ -112,12 +113,33 @@ class Context:
             edges = self.topology.below(name)
         return True
 
-    @cached_property
-    def stacks(self) -> tuple[StackFigures, ...]:
-        """The figures of each stack with load, and of devices that several stacks share."""
-        from stackmap.analysis.amplification import figures_of, with_shared
+    @property
+    def stacks(self) -> Iterator[StackFigures]:
+        """The figures of each stack with load, and of devices that several stacks share, one at a time."""
+        from stackmap.analysis.amplification import one_by_one
 
-        return tuple(with_shared(figures_of(self.ledger, self.ledger.busy_tops)))
+        return one_by_one(self.ledger, self.ledger.busy_tops)
+
+    @cached_property
+    def tops(self) -> frozenset[str]:
+        """The highest devices with counters."""
+        return frozenset(self.ledger.tops)
+
+    @cached_property
+    def parity_arrays(self) -> tuple[tuple[Device, Parity], ...]:
+        """Each array with parity that no other such array uses, and what parity cost it."""
+        from stackmap.analysis.parity import has_parity, parity_of
+
+        return tuple(
+            (raid, cost)
+            for raid in self.measured
+            if has_parity(raid)
+            and not any(
+                has_parity(self.topology[name])
+                for name in self.topology.with_all_above(raid.name)[1:]
+            )
+            and (cost := parity_of(self.ledger, raid)) is not None
+        )
 
     @cached_property
     def ledger(self) -> Ledger:

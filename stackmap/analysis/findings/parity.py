@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import SHORT, Found, Limits, Rule, Severity, observe
 from stackmap.analysis.findings.saturation import queue_doubt
+from stackmap.analysis.layers import layers
 from stackmap.model.device import Role
 
 NO_OTHERS = "none"
@@ -27,11 +27,8 @@ MERGED = 2.0  # members that get this many times as many requests as they serve 
 )
 def partial_stripe(context: Context, limits: Limits) -> Found:
     """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""
-    stacks = {s.raid.name: s for s in context.stacks if s.raid and s.parity}
-    for name, stack in stacks.items():
-        parity = stack.parity
-        if parity is None or parity.reason:
-            continue
+    for raid, parity in context.parity_arrays:
+        name = raid.name
         cost, ideal = parity.cost_bytes_per_byte, parity.ideal_bytes_per_byte
         written = context.load(name).write.bytes
         if cost is None or not ideal or not written:
@@ -40,11 +37,11 @@ def partial_stripe(context: Context, limits: Limits) -> Found:
             continue
         extra = (cost - ideal) * written
         doubt, others = queue_doubt(context, name), _others_on_disks(context, name)
-        members = _at_members(context, stack, name)
+        members = _at_members(context, name)
         figures = {
             "rate": (context.load(name).total.ios, "requests/s"),
             "member_rate": (members, "requests/s"),
-            "merged_rate": (_if_merged(stack, members, others), "requests/s"),
+            "merged_rate": (_if_merged(context, name, members, others), "requests/s"),
             "cost": (cost, "times"),
             "ideal": (ideal, "times"),
             "written": (written, "bytes/s"),
@@ -57,19 +54,17 @@ def partial_stripe(context: Context, limits: Limits) -> Found:
         yield observe(name, figures, words, weight=extra, severity=severity)
 
 
-def _at_members(context: Context, stack: StackFigures, name: str) -> float | None:
-    """Return the requests per second that reach the members of *name*; None if unknown."""
-    members = set(context.below(name, Role.DATA))
-    for figures in stack.layers:
-        if members <= set(figures.layer.devices):
-            share = figures.share.total
-            return share.ios if share.arrivals is None else share.arrivals
-    return None
+def _at_members(context: Context, name: str) -> float | None:
+    """Return the requests per second that *name* sends to its members; None if unknown."""
+    members = context.below(name, Role.DATA)
+    share = context.ledger.share(name, dict.fromkeys(members)).total
+    context.ledger.forget(name)
+    return share.ios if share.arrivals is None else share.arrivals
 
 
-def _if_merged(stack: StackFigures, members: float | None, others: str) -> float | None:
-    """Return what the disks serve per second if they merge the requests of *members*; None if not or unknown."""
-    served = stack.layers[-1].own["total"].ios
+def _if_merged(context: Context, name: str, members: float | None, others: str) -> float | None:
+    """Return what the disks of *name* serve per second if they merge the requests of *members*; None if not or unknown."""
+    served = context.ledger.flow(layers(context.topology, name)[-1].devices, "total").ios
     if served is None or members is None or others != NO_OTHERS or members < MERGED * served:
         return None
     return served

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from statistics import mean, pstdev
 
+from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import expected_ms, medium
-from stackmap.analysis.findings.rule import Found, Limits, Rule, Severity, observe
+from stackmap.analysis.findings.rule import Found, Limits, PerStack, Rule, Severity, observe
 from stackmap.analysis.findings.saturation import same_kind
 from stackmap.model.load import ratio
 
@@ -164,28 +165,28 @@ def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, fl
         "queue": (0.9, "requests"),
     },
 )
-def coupled(context: Context, limits: Limits) -> Found:
+@PerStack
+def coupled(context: Context, stack: StackFigures, limits: Limits) -> Found:
     """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
-    for stack in context.stacks:
-        name = stack.top.name
-        loads = [part.loads[name] for part in context.series if name in part.loads]
-        mixes = [mix for load in loads if (mix := ratio(load.write.ios, load.read.ios))]
-        load = context.load(name)
-        read, write = load.read.await_ms, load.write.await_ms
-        if len(mixes) < max(len(loads), limits["intervals"]) or not read or not write:
-            continue
-        spread = pstdev(mixes) / mean(mixes)
-        # With no request in flight, nothing waits: the load has its own pace.
-        queue = ((load.read.ios or 0.0) * read + (load.write.ios or 0.0) * write) / 1000
-        if queue < limits["queue"]:
-            continue
-        if spread <= limits["spread"] and write >= limits["slower"] * read:
-            figures = {
-                "mix": (mean(mixes), "times"),
-                "spread": (spread, "share"),
-                "intervals": (len(mixes), "count"),
-                "read_await": (read, "ms"),
-                "write_await": (write, "ms"),
-                "reads": (load.read.ios, "requests/s"),
-            }
-            yield observe(name, figures)
+    name = stack.top.name
+    loads = [part.loads[name] for part in context.series if name in part.loads]
+    mixes = [mix for load in loads if (mix := ratio(load.write.ios, load.read.ios))]
+    load = context.load(name)
+    read, write = load.read.await_ms, load.write.await_ms
+    if len(mixes) < max(len(loads), limits["intervals"]) or not read or not write:
+        return
+    spread = pstdev(mixes) / mean(mixes)
+    # With no request in flight, nothing waits: the load has its own pace.
+    queue = ((load.read.ios or 0.0) * read + (load.write.ios or 0.0) * write) / 1000
+    if queue < limits["queue"]:
+        return
+    if spread <= limits["spread"] and write >= limits["slower"] * read:
+        figures = {
+            "mix": (mean(mixes), "times"),
+            "spread": (spread, "share"),
+            "intervals": (len(mixes), "count"),
+            "read_await": (read, "ms"),
+            "write_await": (write, "ms"),
+            "reads": (load.read.ios, "requests/s"),
+        }
+        yield observe(name, figures)

@@ -33,9 +33,9 @@ def md_bound(context: Context, limits: Limits) -> Found:
     for raid in context.measured:
         threads = _threads(raid, usage)
         queue = context.load(raid.name).aqu
-        disk_queue = _longest_queue(context, raid)
         if not threads or queue is None:
             continue
+        disk_queue = _longest_queue(context, raid)
         busiest = max(threads, key=lambda thread: threads[thread])
         if (
             threads[busiest] >= limits["cpu"]

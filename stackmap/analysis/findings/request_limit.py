@@ -71,8 +71,8 @@ def _is_cut(context: Context, limits: Limits, raid: Device, limit: float) -> boo
     large = (write.size or 0.0) >= limits["size"] * limit
     if not large or not context.enough(write.ios, limits["requests"]):
         return False
-    found = (s.parity for s in context.stacks if s.raid and s.raid.name == raid.name and s.parity)
     return any(
         (each.cost_bytes_per_byte or 0.0) >= limits["cost"] * (each.ideal_bytes_per_byte or 0.0) > 0
-        for each in found
+        for array, each in context.parity_arrays
+        if array is raid
     )

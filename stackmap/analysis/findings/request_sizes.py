@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from stackmap.analysis.amplification import LayerFigures, StackFigures
+from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import (
     Figure,
     Found,
     Limits,
     Observation,
+    PerStack,
     Rule,
     Severity,
     observe,
 )
+from stackmap.analysis.layers import layers
+from stackmap.model.device import Device
+from stackmap.model.load import Flow
 from stackmap.model.raid import RAID_LEVELS
 
 
@@ -30,19 +32,14 @@ from stackmap.model.raid import RAID_LEVELS
 )
 def small_chunk(context: Context, limits: Limits) -> Found:
     """Yield arrays that split requests into pieces of a small chunk."""
-    names: dict[str, StackFigures] = {}
-    for stack in context.stacks:
-        for figures in stack.layers:
-            for name in figures.layer.devices:
-                names.setdefault(name, stack)
-    for name, stack in names.items():
-        observed = _split(context, stack, name, limits)
+    for device in context.measured:
+        observed = _split(context, device, limits)
         if observed is not None:
             yield observed
 
 
-def _split(context: Context, stack: StackFigures, name: str, limits: Limits) -> Observation | None:
-    layout, load = context.topology[name].layout, context.load(name).total
+def _split(context: Context, device: Device, limits: Limits) -> Observation | None:
+    layout, load = device.layout, context.load(device.name).total
     if layout is None or not layout.chunk or not RAID_LEVELS[layout.level].stripes:
         return None
     if layout.chunk > limits["chunk"] or load.size is None or layout.members < 2:
@@ -53,15 +50,15 @@ def _split(context: Context, stack: StackFigures, name: str, limits: Limits) -> 
         return None
     if not context.enough(load.ios, limits["requests"]):
         return None
-    disks = stack.layers[-1]
+    disks = context.ledger.flow(layers(context.topology, device.name)[-1].devices, "total")
     figures: dict[str, Figure] = {
         "chunk": (float(layout.chunk), "bytes"),
         "size": (load.size, "bytes"),
         "rate": (load.ios, "requests/s"),
-        "disk_rate": (disks.own["total"].ios, "requests/s"),
-        "disk_size": (disks.own["total"].size, "bytes"),
+        "disk_rate": (disks.ios, "requests/s"),
+        "disk_size": (disks.size, "bytes"),
     }
-    return observe(name, figures, {"members": str(layout.members)}, weight=load.ios or 0.0)
+    return observe(device.name, figures, {"members": str(layout.members)}, weight=load.ios or 0.0)
 
 
 @Rule(
@@ -80,15 +77,17 @@ def _split(context: Context, stack: StackFigures, name: str, limits: Limits) -> 
         "requests": (200, "count"),
     },
 )
-def not_merged(context: Context, limits: Limits) -> Found:
+@PerStack
+def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
     """Yield tops whose large requests reach the disks as small ones."""
-    for stack, disks in _stacks_with_disks(context, limits["requests"]):
-        top, size = stack.layers[0].share.total, disks.own["total"].size
-        merged = disks.coalescing.get("total")
-        if top.size is None or size is None or merged is None:
-            continue
-        if top.size >= limits["large"] and size <= limits["small"] and merged < limits["merged"]:
-            yield _sizes(stack, disks, merged, weight=top.ios or 0.0)
+    if not _is_loaded(context, stack, limits["requests"]):
+        return
+    disks, top = stack.layers[-1], context.load(stack.top.name).total
+    size, merged = disks.own["total"].size, disks.coalescing.get("total")
+    if top.size is None or size is None or merged is None:
+        return
+    if top.size >= limits["large"] and size <= limits["small"] and merged < limits["merged"]:
+        yield _sizes(top, stack, merged, weight=top.ios or 0.0)
 
 
 @Rule(
@@ -101,33 +100,35 @@ def not_merged(context: Context, limits: Limits) -> Found:
     source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
     thresholds={"merged": (2.0, "times"), "share": (0.5, "share"), "requests": (100, "count")},
 )
-def merged(context: Context, limits: Limits) -> Found:
+@PerStack
+def merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
     """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
-    for stack, disks in _stacks_with_disks(context, limits["requests"]):
-        ratio, top = disks.coalescing.get("total"), stack.layers[0].share.total
-        below, moved = disks.own["total"], disks.share.total.bytes
-        # What the disks merge must be mostly this top's.
-        most = moved is not None and moved >= limits["share"] * (below.bytes or 0.0)
-        # md splits requests to RAID5 into pages, which merge again: the disks gain nothing by that.
-        much = limits["merged"]
-        fewer = (top.ios or 0.0) >= much * (below.ios or 0.0) and (below.size or 0.0) > (
-            top.size or 0.0
-        )
-        if ratio is not None and ratio >= limits["merged"] and most and fewer:
-            yield _sizes(stack, disks, ratio, weight=ratio)
+    if not _is_loaded(context, stack, limits["requests"]):
+        return
+    disks, top = stack.layers[-1], context.load(stack.top.name).total
+    ratio, below = disks.coalescing.get("total"), disks.own["total"]
+    # md splits requests to RAID5 into pages, which merge again: the disks gain nothing by that.
+    much = limits["merged"]
+    fewer = (top.ios or 0.0) >= much * (below.ios or 0.0) and (below.size or 0.0) > (
+        top.size or 0.0
+    )
+    if ratio is None or ratio < much or not fewer:
+        return
+    # What the disks merge must be mostly this top's.
+    moved = disks.share.total.bytes
+    if moved is not None and moved >= limits["share"] * (below.bytes or 0.0):
+        yield _sizes(top, stack, ratio, weight=ratio)
 
 
-def _stacks_with_disks(
-    context: Context, requests: float
-) -> Iterator[tuple[StackFigures, LayerFigures]]:
-    """Yield stacks of several layers with at least *requests* at the top, and their lowest layer."""
-    for stack in context.stacks:
-        if len(stack.layers) > 1 and context.enough(stack.layers[0].share.total.ios, requests):
-            yield stack, stack.layers[-1]
+def _is_loaded(context: Context, stack: StackFigures, requests: float) -> bool:
+    """Whether *stack* has at least *requests* at the top, and several layers."""
+    return (
+        context.enough(context.load(stack.top.name).total.ios, requests) and len(stack.layers) > 1
+    )
 
 
-def _sizes(stack: StackFigures, disks: LayerFigures, ratio: float, weight: float) -> Observation:
-    top, below = stack.layers[0].share.total, disks.own["total"]
+def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Observation:
+    below = stack.layers[-1].own["total"]
     figures: dict[str, Figure] = {
         "size": (top.size, "bytes"),
         "rate": (top.ios, "requests/s"),

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from stackmap.analysis.amplification import StackFigures
     from stackmap.analysis.findings.context import Context
 
 # A value and its unit; the third is the device it belongs to, where that is not the observed one.
@@ -83,6 +84,21 @@ def observe(
     return Observation(device, evidence, words or {}, weight, severity)
 
 
+class PerStack:
+    """A condition that judges one stack at a time, as *judge* does; called without a stack, it judges all."""
+
+    __name__: str
+
+    def __init__(self, judge: Callable[[Context, StackFigures, Limits], Found]) -> None:
+        self.judge = judge
+        update_wrapper(self, judge)
+
+    def __call__(self, context: Context, limits: Limits) -> Found:
+        """Yield what is observed on all stacks."""
+        for stack in context.stacks:
+            yield from self.judge(context, stack, limits)
+
+
 def _never(_: Context, __: Limits) -> Found:
     return iter(())
 
@@ -92,7 +108,7 @@ class Rule:
     """
     A condition on a device and what to report when it holds.
 
-    A rule decorates the function that looks for its condition and has its name
+    A rule decorates the function that looks for its condition, or the ``PerStack`` of it, and has its name
     unless ``name`` is given. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
     templates. Rules of ``check`` (``needs_load`` false) say instead what is
     ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from math import inf
 
 from stackmap.analysis.findings import (
@@ -27,7 +27,7 @@ from stackmap.analysis.findings import (
 )
 from stackmap.analysis.findings.checks import ORDER, SETUP
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import SHORT, Finding, Observation, Rule, Severity
+from stackmap.analysis.findings.rule import SHORT, Finding, Observation, PerStack, Rule, Severity
 from stackmap.model.topology import NO_TOPOLOGY
 
 # Causes before their effects: findings of one severity are reported in this order.
@@ -81,10 +81,62 @@ RULES: tuple[Rule, ...] = (
 
 def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
     """Return what the rules that judge a load find on the devices in *part* (None: all), the worst first."""
-    # A text's totals since boot are no rates, and its averages since boot no present load.
-    no_load = context.interval.since_boot and context.interval.seconds is None
-    rules = (r for r in RULES if r.needs_load and (r.is_state or not (no_load and r.thresholds)))
-    found = [each for rule in rules for each in _heaviest(rule, context)]
+    judging = Judging(context, part)
+    for _ in judging.steps():
+        pass
+    return judging.findings()
+
+
+class Judging:
+    """
+    The rules that judge a load, in ``steps``: a caller may pause after each, and go on later.
+
+    After the last step, ``findings`` has what they found on the devices in *part* (None: all).
+    """
+
+    def __init__(self, context: Context, part: Container[str] | None = None) -> None:
+        # A text's totals since boot are no rates, and its averages since boot no present load.
+        no_load = context.interval.since_boot and context.interval.seconds is None
+        rules = (
+            r for r in RULES if r.needs_load and (r.is_state or not (no_load and r.thresholds))
+        )
+        self._context, self._part = context, part
+        self._heaviest: dict[Rule, dict[str, Observation]] = {rule: {} for rule in rules}
+
+    def steps(self) -> Iterator[None]:
+        """Judge by one rule, or one stack by all rules that judge stacks, at each step."""
+        per_stack: list[tuple[Rule, PerStack]] = []
+        for rule in self._heaviest:
+            if isinstance(rule.find, PerStack):
+                per_stack.append((rule, rule.find))
+            else:
+                self._add(rule, rule.find(self._context, rule.limits))
+                yield
+        for stack in self._context.stacks if per_stack else ():
+            for rule, find in per_stack:
+                self._add(rule, find.judge(self._context, stack, rule.limits))
+            yield
+
+    def _add(self, rule: Rule, found: Iterable[Observation]) -> None:
+        """Keep the heaviest observation per device."""
+        heaviest = self._heaviest[rule]
+        for each in found:
+            if each.device not in heaviest or each.weight > heaviest[each.device].weight:
+                heaviest[each.device] = each
+
+    def findings(self) -> list[Finding]:
+        """Return what was found, the worst first."""
+        context = self._context
+        found = [
+            Finding(rule, _lighter(rule, context, each))
+            for rule, heaviest in self._heaviest.items()
+            for each in sorted(heaviest.values(), key=lambda each: -each.weight)
+        ]
+        return _reported(context, found, self._part)
+
+
+def _reported(context: Context, found: list[Finding], part: Container[str] | None) -> list[Finding]:
+    """Return those of *found* on the devices in *part* that no other explains better, the worst first."""
     reported = {(each.rule.id, each.device) for each in found}
     # The load that overloads one disk also fills the queues of its peers.
     overload = saturation.overloaded.id
@@ -117,16 +169,6 @@ def _joined(context: Context, found: Iterable[Finding]) -> list[Finding]:
         if first is not each:
             joined[key] = first.joined_by(each, context.topology[each.device].title)
     return list(joined.values())
-
-
-def _heaviest(rule: Rule, context: Context) -> list[Finding]:
-    """Return what *rule* finds, the heaviest observation per device, by falling weight."""
-    heaviest: dict[str, Observation] = {}
-    for each in rule.find(context, rule.limits):
-        if each.device not in heaviest or each.weight > heaviest[each.device].weight:
-            heaviest[each.device] = each
-    ordered = sorted(heaviest.values(), key=lambda each: -each.weight)
-    return [Finding(rule, _lighter(rule, context, each)) for each in ordered]
 
 
 def _lighter(rule: Rule, context: Context, observed: Observation) -> Observation:

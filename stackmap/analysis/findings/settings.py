@@ -20,9 +20,8 @@ from stackmap.model.units import KIB
 )
 def stripe_cache(context: Context, limits: Limits) -> Found:
     """Yield md arrays with the default stripe cache or a smaller one that read old data for their writes."""
-    for stack in context.stacks:
-        raid, parity = stack.raid, stack.parity
-        if raid is None or parity is None or raid.kind is not Kind.ARRAY:
+    for raid, parity in context.parity_arrays:
+        if raid.kind is not Kind.ARRAY:
             continue
         rows, extra = raid.fact_number("stripe cache"), parity.extra_read_bytes_per_byte
         if rows is not None and rows <= limits["rows"] and (extra or 0.0) >= limits["read"]:

@@ -6,6 +6,7 @@ from statistics import mean
 
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Found, Limits, Observation, Rule, Severity, observe
+from stackmap.analysis.layers import layers
 from stackmap.model.io_limit import IoLimit
 
 UNITS = {"ios": "requests/s", "bytes": "bytes/s"}
@@ -41,13 +42,19 @@ def _at_cap(
     done = mean(rates) if rates else 0.0
     if done < near * cap:
         return None
-    stack = next((s for s in context.stacks if s.top.name == limit.device), None)
-    disks = None if stack is None or len(stack.layers) < 2 else stack.layers[-1].own["total"].ios
     figures = {
         "done": (done, UNITS[unit]),
         "cap": (cap, UNITS[unit]),
-        "disks": (disks, "requests/s"),
+        "disks": (_at_disks(context, limit.device), "requests/s"),
     }
     what = DIRECTIONS.get(direction, "")
     words = {"user": limit.owner, "file": limit.source, "what": what}
     return observe(limit.device, figures, words, weight=done / cap)
+
+
+def _at_disks(context: Context, top: str) -> float | None:
+    """Return the requests per second that the disks below *top* complete; None if it is no top, or a disk."""
+    if top not in context.tops:
+        return None
+    found = layers(context.topology, top)
+    return context.ledger.flow(found[-1].devices, "total").ios if len(found) > 1 else None

@@ -109,13 +109,13 @@ def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
     """Yield the disks below a load whose await or queue depth is unknown; all names if no disk is known."""
     topology = context.topology
     judged = {
-        below
+        device.name
         for device in context.disks
         if None not in (context.load(device.name).total.await_ms, context.load(device.name).aqu)
-        for below in topology.with_all_below(device.name)
     }
+    judged.update(topology.with_all_below(*judged))
     loaded = {name for name, load in context.loads.items() if name in part and not load.idle}
-    used = {below for name in loaded for below in topology.with_all_below(name)} - judged
+    used = {*topology.with_all_below(*loaded)} - judged
     blind = [
         device.title
         for device in topology

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import (
     LIGHT,
@@ -11,6 +12,7 @@ from stackmap.analysis.findings.rule import (
     Figure,
     Found,
     Limits,
+    PerStack,
     Rule,
     Severity,
     observe,
@@ -51,8 +53,8 @@ REMEDIES = {
 )
 def write_cost(context: Context, limits: Limits) -> Found:
     """Yield parity arrays whose writes cost much for reasons that the counters do not tell apart."""
-    parities = {s.raid.name: (s.raid, s.parity) for s in context.stacks if s.raid and s.parity}
-    for name, (raid, parity) in parities.items():
+    for raid, parity in context.parity_arrays:
+        name = raid.name
         ideal, written = parity.ideal_bytes_per_byte, context.load(name).write.bytes
         done = _caused_by_writes(context, raid)
         if not parity.reason or not ideal or not written or done is None:
@@ -92,34 +94,36 @@ def _caused_by_writes(context: Context, raid: Device) -> float | None:
     thresholds={"ratio": (1.0, "times"), "requests": (50, "count"), **LIGHT},
     superseded_by=("SM501",),
 )
-def metadata_cost(context: Context, limits: Limits) -> Found:
+@PerStack
+def metadata_cost(context: Context, stack: StackFigures, limits: Limits) -> Found:
     """Yield tops for whose writes the disks write more metadata than data, in bytes or requests."""
-    ledger = context.ledger
-    for top in ledger.tops:
-        if not context.enough(ledger.load(top).write.ios, limits["requests"]):
-            continue
-        by_cause = {
-            cause: traffic
-            for (cause, direction), traffic in ledger.disk_traffic_by_cause(top).items()
-            if direction == "write"
+    top = stack.top.name
+    if top not in context.tops or stack.is_passthrough:
+        return
+    if not context.enough(context.ledger.load(top).write.ios, limits["requests"]):
+        return
+    by_cause = {
+        cause: traffic
+        for (cause, direction), traffic in context.ledger.disk_traffic_by_cause(top).items()
+        if direction == "write"
+    }
+    data = sum((by_cause[cause] for cause in DATA if cause in by_cause), start=Traffic(0, 0, 0))
+    metadata = _largest(by_cause)
+    if metadata is None or data.bytes is None or not data.arrivals:
+        return
+    cause, cost = metadata
+    low, _ = cost.bounds
+    ratio = max((low.bytes or 0.0) / (data.bytes or 1.0), (low.arrivals or 0.0) / data.arrivals)
+    if ratio > limits["ratio"]:
+        figures: dict[str, Figure] = {
+            "metadata": (low.bytes, "bytes/s"),
+            "metadata_rate": (low.arrivals, "requests/s"),
+            "data": (data.bytes, "bytes/s"),
+            "data_rate": (data.arrivals, "requests/s"),
+            "ratio": (ratio, "times"),
         }
-        data = sum((by_cause[cause] for cause in DATA if cause in by_cause), start=Traffic(0, 0, 0))
-        metadata = _largest(by_cause)
-        if metadata is None or data.bytes is None or not data.arrivals:
-            continue
-        cause, cost = metadata
-        low, _ = cost.bounds
-        ratio = max((low.bytes or 0.0) / (data.bytes or 1.0), (low.arrivals or 0.0) / data.arrivals)
-        if ratio > limits["ratio"]:
-            figures: dict[str, Figure] = {
-                "metadata": (low.bytes, "bytes/s"),
-                "metadata_rate": (low.arrivals, "requests/s"),
-                "data": (data.bytes, "bytes/s"),
-                "data_rate": (data.arrivals, "requests/s"),
-                "ratio": (ratio, "times"),
-            }
-            words = {"what": METADATA[cause], "remedy": REMEDIES[cause]}
-            yield observe(top, figures, words, weight=ratio)
+        words = {"what": METADATA[cause], "remedy": REMEDIES[cause]}
+        yield observe(top, figures, words, weight=ratio)
 
 
 def _largest(by_cause: Mapping[Cause, Traffic]) -> tuple[Cause, Traffic] | None:
