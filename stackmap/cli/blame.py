@@ -15,12 +15,13 @@ from stackmap.cli.options import (
     columns_option,
     json_option,
     legend_option,
+    max_overhead_option,
     measuring,
     no_heading_option,
     sort_option,
     why_option,
 )
-from stackmap.cli.output import as_text
+from stackmap.cli.output import as_text, tell
 from stackmap.document.arrangement import Arrangement
 from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
 from stackmap.document.interval import dated
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @legend_option
 @why_option
 @click.option("--trace", "tracing", is_flag=True, help="Trace services and processes too.")
+@max_overhead_option
 @click.pass_obj
 def command(
     session: Session,
@@ -55,6 +57,7 @@ def command(
     sort: str,
     why: bool,
     tracing: bool,
+    max_overhead: float,
 ) -> None:
     """
     Show which volumes load a disk.
@@ -67,7 +70,7 @@ def command(
     measured = session.measure(options)
     host = None if options.no_machine else measured.source.host
     with ExitStack() as stack:
-        trace = stack.enter_context(_traced(session, options)) if tracing else None
+        trace = stack.enter_context(_traced(session, options, max_overhead)) if tracing else None
         before = cgroup.read(host) if host else {}
         for number, (current, interval) in enumerate(measured.reports()):
             sample = trace.read() if trace else None
@@ -90,6 +93,7 @@ def command(
                     from stackmap.render.owners_json import owners_json
 
                     found |= owners_json(sample.owners(current, chosen), sample.dropped)
+                    found |= {"overhead": sample.overhead, "stopped": sample.stopped or None}
                 click.echo(json.dumps(found))
                 continue
             blocks = [] if number else headline(current, blamed, loading)
@@ -99,14 +103,17 @@ def command(
             if sample:
                 from stackmap.document.owners import owner_blocks
 
-                blocks += owner_blocks(current, sample.owners(current, chosen), sample.dropped)
+                owners = sample.owners(current, chosen)
+                blocks += owner_blocks(current, owners, sample.dropped, sample.overhead)
+                if sample.stopped:
+                    tell(sample.stopped)
             shown = Arrangement(columns, sort).of(dated(blocks, right, why=why))
             click.echo(as_text(shown, heading=not no_heading))
 
 
-def _traced(session: Session, options: MeasuringOptions) -> OwnerTrace:
+def _traced(session: Session, options: MeasuringOptions, max_overhead: float) -> OwnerTrace:
     if options.no_machine:
         raise click.UsageError("--trace needs this machine: leave out --input and --since-boot")
     from stackmap.measurement.owners import OwnerTrace  # only a trace pays for it
 
-    return OwnerTrace(session.tracing_host)
+    return OwnerTrace(session.tracing_host, max_overhead / 100)

@@ -144,6 +144,14 @@ legend_option = click.option(
 )
 force_option = click.option("--force", is_flag=True, help="Overwrite an existing file.")
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
+max_overhead_option = click.option(
+    "--max-overhead",
+    type=click.FloatRange(min=0, min_open=True, max=100),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Stop the trace above this share of CPU time.",
+)
 exit_code_option = click.option(
     "--exit-code", is_flag=True, help="Exit with 10 (warning), 11 (critical), 12 (not judged)."
 )

@@ -87,7 +87,7 @@ def command(
             for time in samples(host, interval, count):
                 times = [*times[:1], time]
                 _progress(out, times, host.frames)
-                if tracer is not None and tracer.stop_above(time, MAX_OVERHEAD):
+                if tracer is not None and tracer.stop_above(MAX_OVERHEAD):
                     tell(tracer.record.notes[-1])
     except CaptureError as error:
         _clear()

@@ -12,7 +12,13 @@ import click
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.trace.stacks import traced_stacks
 from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.cli.options import json_option, legend_option, no_heading_option, split_words
+from stackmap.cli.options import (
+    json_option,
+    legend_option,
+    max_overhead_option,
+    no_heading_option,
+    split_words,
+)
 from stackmap.cli.output import print_text, tell
 from stackmap.cli.session import tell_unknown
 from stackmap.cli.trace_events import event_options, print_events
@@ -36,14 +42,7 @@ COLUMNS = 60  # of a heat map at most
 @click.command()
 @click.argument("words", nargs=-1, metavar="[NAME...] [SECONDS]")
 @click.option("--clean", "is_cleaning", is_flag=True, help="Remove the probes of a killed trace.")
-@click.option(
-    "--max-overhead",
-    type=click.FloatRange(min=0, min_open=True, max=100),
-    default=5.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="Stop above this share of CPU time.",
-)
+@max_overhead_option
 @click.option("--heatmap", is_flag=True, help="Add latency over time.")
 @event_options
 @json_option

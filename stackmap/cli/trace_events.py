@@ -110,6 +110,6 @@ def print_events(
     if trace.stopped:
         tell(trace.stopped)
     if as_json:
-        click.echo(json.dumps(summary_json(count, trace.totals, trace.lost)))
+        click.echo(json.dumps(summary_json(count, trace.totals, trace.lost, trace.overhead.share)))
     else:
-        print_text(totals_blocks(topology, count, trace.totals, trace.lost))
+        print_text(totals_blocks(topology, count, trace.totals, trace.lost, trace.overhead.share))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stackmap.analysis.owners import Owner
 from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
-from stackmap.document.units import kib, number
+from stackmap.document.units import kib, number, percent
 from stackmap.document.wording import plural
 from stackmap.model.topology import Topology
 
@@ -20,8 +20,10 @@ LEGEND = (
 )
 
 
-def owner_blocks(topology: Topology, found: Sequence[Owner], dropped: int) -> list[Block]:
-    """Return the I/O of control groups and of processes per device."""
+def owner_blocks(
+    topology: Topology, found: Sequence[Owner], dropped: int, overhead: float
+) -> list[Block]:
+    """Return the I/O of control groups and of processes per device; *overhead*: a share of all CPU time."""
     blocks: list[Block] = []
     for key, heading, is_group in (
         ("groups", "control groups and services, traced", True),
@@ -38,6 +40,7 @@ def owner_blocks(topology: Topology, found: Sequence[Owner], dropped: int) -> li
             blocks += [Headline((heading,)), table]
     if not blocks:
         blocks.append(Paragraph("No request was traced on these devices."))
+    blocks.append(Paragraph(f"overhead of the trace about {percent(overhead, 2)} of all CPU time"))
     if dropped:
         blocks.append(
             Paragraph(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from stackmap.analysis.requests.request import Request
 from stackmap.analysis.requests.totals import Totals, part
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
-from stackmap.document.units import kib, number
+from stackmap.document.units import kib, number, percent
 from stackmap.document.wording import listed, plural
 from stackmap.model.topology import Topology
 from stackmap.model.units import KIB, SECTOR
@@ -79,7 +79,9 @@ def title(topology: Topology, request: Request) -> str:
     return topology[request.name].title if request.name in topology else request.name
 
 
-def totals_blocks(topology: Topology, listed_count: int, totals: Totals, lost: int) -> list[Block]:
+def totals_blocks(
+    topology: Topology, listed_count: int, totals: Totals, lost: int, overhead: float
+) -> list[Block]:
     """Return how much of what the disks did has a cause, what was derived, and what was lost."""
     said: list[Block] = []
     if totals.sent:
@@ -93,6 +95,7 @@ def totals_blocks(topology: Topology, listed_count: int, totals: Totals, lost: i
                 "note:",
             )
         )
+    said.append(Paragraph(f"overhead of the trace about {percent(overhead, 2)} of all CPU time"))
     if lost:
         said.append(
             Paragraph(

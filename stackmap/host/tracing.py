@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
@@ -55,7 +55,7 @@ class TracingHost(Host, Protocol):
         """Return and consume what is in the pipe at *path*, about *most* bytes of it, without waiting."""
 
     def lock(self, path: str) -> bool:
-        """Lock the directory *path* until this process ends; return False if another process has it locked."""
+        """Lock the directory *path* until it is removed or this process ends; return False if another process has it locked."""
 
     def message(self, number: str, text: str) -> str:
         """Send *text* to the dm device *number* ("253:8"); return its answer."""
@@ -69,7 +69,10 @@ class TracingHost(Host, Protocol):
         """Return the value of an enumerator of the kernel, None if it has none; ``SourceMissing`` without BTF."""
 
     def seconds_of_calls(self, count: int) -> float:
-        """Return how long *count* calls of ``getppid`` take."""
+        """Return how long *count* calls of ``getppid`` and as many of ``getuid`` take."""
+
+    def clock(self) -> float:
+        """Return seconds since some instant; the time of day may be set meanwhile."""
 
     def cpu_seconds(self) -> float:
         """Return the CPU time that this process took so far."""
@@ -91,9 +94,13 @@ class LiveTracingHost(LiveHost):
     def __init__(self) -> None:
         super().__init__()
         self._kernel: Btf | None = None
+        self._locks: dict[str, int] = {}
         for number in ENDING:  # SIGQUIT too must leave nothing behind
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _end)
+        # A stopped process would leave its probes in place beyond the time limit.
+        signal.signal(signal.SIGTSTP, _interrupt)
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
     def write(self, path: str, text: str) -> None:
         """Append the line to the file."""
@@ -127,11 +134,13 @@ class LiveTracingHost(LiveHost):
             raise refusal(path, error) from error
 
     def remove_directory(self, path: str) -> None:
-        """Remove the directory."""
+        """Remove the directory, and its lock."""
         try:
             os.rmdir(path)
         except OSError as error:
             raise refusal(path, error) from error
+        if path in self._locks:
+            os.close(self._locks.pop(path))
 
     def drain(self, path: str, most: int) -> str:
         """Return what can be read now."""
@@ -164,6 +173,7 @@ class LiveTracingHost(LiveHost):
         except BlockingIOError:
             os.close(descriptor)
             return False
+        self._locks[path] = descriptor
         return True
 
     def message(self, number: str, text: str) -> str:
@@ -188,6 +198,10 @@ class LiveTracingHost(LiveHost):
         """Return the enumerator's value."""
         return self._types().constant(name)
 
+    def clock(self) -> float:
+        """Return the monotonic time."""
+        return time.monotonic()
+
     def cpu_seconds(self) -> float:
         """Return the CPU time, in user and kernel mode."""
         return time.process_time()
@@ -209,6 +223,7 @@ class LiveTracingHost(LiveHost):
         start = time.perf_counter()
         for _ in range(count):
             os.getppid()
+            os.getuid()
         return time.perf_counter() - start
 
 
@@ -245,6 +260,22 @@ def delayed() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
+    """Call *action* if the context lasts longer, even while a write waits for a reader."""
+    before = signal.signal(signal.SIGALRM, lambda *_: action())
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _interrupt(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 def _end(number: int, _: FrameType | None) -> None:

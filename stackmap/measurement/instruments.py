@@ -8,44 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, delayed, uninterrupted
 from stackmap.model.device import Device, Kind
-from stackmap.sources import dm_stats, kallsyms, trace_probes, tracefs
+from stackmap.sources import diskstats, dm_stats, kallsyms, trace_cost, trace_probes, tracefs
+from stackmap.sources.trace_probes import MAX_FILTERED
 from stackmap.sources.trace_record import device_of, without_addresses
-from stackmap.sources.tracefs import Hits, Probe, Tracing, Trigger
+from stackmap.sources.tracefs import Hits, Tracing, Trigger
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import TracingHost
     from stackmap.model.topology import Topology
 
-CALLS, ROUNDS = 2000, 3  # of the calibration
 SYMBOLS = (
     trace_probes.SUBMIT_SYMBOL,
     trace_probes.END_SYMBOL,
     trace_probes.ROW_SYMBOL,
     trace_probes.MEMBER_END,
 )
-CALIBRATION = ("__x64_sys_getppid", "__arm64_sys_getppid", "__s390x_sys_getppid", "sys_getppid")
-COST = 3e-6  # seconds of a hit where it cannot be measured; more than any CPU of today needs
-LEAST_COST = (
-    1e-7  # no kprobe is cheaper; on a busy machine the difference of two short times may be 0
-)
-# A request has two hits, and counts in about eight histograms: of its probes, a tracepoint and synthetic events.
-COUNTS_PER_HIT = 4
-DISARMED = (
-    "the kernel registers kprobes but does not run them (see /sys/kernel/debug/kprobes/enabled)"
-)
+NONE = Hits(0, 0)
+
+
+class Spent(NamedTuple):
+    """``hits`` of probes, or requests without probes; ``taken``: seconds of CPU time; ``missed``: hits that the kernel skipped."""
+
+    hits: int
+    taken: float
+    missed: int
 
 
 class Instruments:
     """
     The probes for *names*, all devices without one, of *topology*.
 
-    ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: seconds per
-    hit of a probe; None without probes.
+    ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: of a request;
+    None before ``install``. ``has_probes``: else sizes and dm's statistics are all there is.
     """
 
     def __init__(self, host: TracingHost, topology: Topology, names: frozenset[str]) -> None:
@@ -59,12 +58,15 @@ class Instruments:
             if topology[edge.above].kind is Kind.PARTITION
         )
         counted = [*self._devices, *partitions] if names else []
+        self._names = {device.name for device in self._devices} if names else set()
         self._numbers = tuple(sorted({device_of(device.number) for device in counted}))
         self._tracing: Tracing | None = None
         self._triggers: list[Trigger] = []
         self._stats: dict[str, str] = {}
-        self._earlier = Hits(0, 0)
-        self.cost: float | None = None
+        self._earlier: dict[str, Hits] = {}
+        self._arrived = 0
+        self.cost = trace_cost.ASSUMED
+        self.has_probes = False
         self.sources: list[str] = []
         self.notes: list[str] = []
 
@@ -78,7 +80,7 @@ class Instruments:
             self.notes.append(str(error))
         else:
             refusal = self._try_triggers(tracing)
-        if self.cost is None and self._add_dm_stats(stack):
+        if not self.has_probes and self._add_dm_stats(stack):
             self.sources.append("dm-stats")
         if refusal is not None and not self.sources:
             raise refusal
@@ -90,19 +92,42 @@ class Instruments:
                 self._tracing.trigger(trigger.in_state(state))
         if state == "cont":
             self._earlier = self._all_hits()
+            self._arrived = self._arrivals()
 
-    def hits(self) -> tuple[int, int]:
-        """Return how many counts the probes caused since "cont", and how many hits the kernel skipped."""
-        found, earlier = self._all_hits(), self._earlier
-        return (found.fired - earlier.fired) * COUNTS_PER_HIT, found.missed - earlier.missed
+    def spent(self) -> Spent:
+        """Return what was counted since "cont", and the CPU time that it took."""
+        arrived = self._arrivals() - self._arrived
+        if not self.has_probes:
+            return Spent(arrived, arrived * self.cost.request, 0)
+        found = self._all_hits()
+        fired = {
+            name: each.fired - self._earlier.get(name, NONE).fired for name, each in found.items()
+        }
+        missed = sum(each.missed for each in found.values()) - sum(
+            each.missed for each in self._earlier.values()
+        )
+        requests = max(fired.get(trace_probes.SUBMIT, 0), fired.get(trace_probes.END, 0))
+        # All devices are counted if none is named or a filter would be too long.
+        counted = min(requests, arrived) if 0 < len(self._numbers) <= MAX_FILTERED else requests
+        rows = fired.get(trace_probes.ROW, 0)
+        taken = (counted + rows / 2) * self.cost.request + (requests - counted) * self.cost.other
+        return Spent(sum(fired.values()), taken, missed)
 
-    def _all_hits(self) -> Hits:
+    def _arrivals(self) -> int:
+        """Return how many requests arrived at the devices so far, by the kernel's counters."""
+        counters = diskstats.parse(self._host.read(diskstats.PATH).splitlines())
+        return sum(
+            each.reads + each.read_merges + each.writes + each.write_merges
+            for name, each in counters.items()
+            if name in self._names or not self._names
+        )
+
+    def _all_hits(self) -> dict[str, Hits]:
         """Return the hits of our probes since they exist; others may have probes too."""
-        if self.cost is None:
-            return Hits(0, 0)
+        if not self.has_probes:
+            return {}
         found = tracefs.probe_hits(self._host)
-        ours = [found[name] for name in trace_probes.NAMES if name in found]
-        return Hits(sum(each.fired for each in ours), sum(each.missed for each in ours))
+        return {name: found[name] for name in trace_probes.NAMES if name in found}
 
     def texts(self) -> dict[str, str]:
         """Return the histograms by event."""
@@ -137,10 +162,11 @@ class Instruments:
     def _try_probes(self, tracing: Tracing) -> None:
         try:
             self._add_probes(tracing)
+            self.has_probes = True
             self.sources.append("kprobes")
         except (SourceError, ParseError) as error:
-            self.cost = None  # so nothing of them may stay: their cost would have no limit
-            self._remove(tracing)
+            self.cost = trace_cost.ASSUMED
+            self._remove(tracing)  # nobody would count their hits
             self._add(tracing, trace_probes.size_triggers(self._numbers))
             self.notes.append(f"no kprobes: {error}")
 
@@ -152,13 +178,22 @@ class Instruments:
         """Add what needs kprobes; the calibration shows whether they run."""
         offsets = self._host.offsets(KERNEL, (*trace_probes.BIO, trace_probes.FLAGS))
         trace_probes.require(offsets, trace_probes.BIO)
-        symbols = kallsyms.read(self._host, (*SYMBOLS, *CALIBRATION))
+        symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
         _require_symbols(symbols, SYMBOLS[:2])
-        self.cost = self._calibrated(tracing, symbols)
-        tracing.probe(trace_probes.submit_probe(offsets))
-        tracing.probe(trace_probes.end_probe(offsets))
-        tracing.synthetic(trace_probes.LATENCY, "u32 dev; u8 op; u64 lat")
-        tracing.synthetic(trace_probes.GAP, "u32 dev; u8 op; u64 gap")
+        again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
+        probes = (trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets))
+        every = (
+            *trace_probes.size_triggers(()),
+            *trace_probes.sequence_triggers((), again),
+            *trace_probes.latency_triggers((), again),
+        )
+        self.cost = trace_cost.measured(
+            self._host, tracing, symbols.keys(), probes, trace_probes.SYNTHETIC, every
+        )
+        for probe in probes:
+            tracing.probe(probe)
+        for event in trace_probes.SYNTHETIC:
+            tracing.synthetic(event)
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
         if arrays:
             before = list(self._triggers)
@@ -167,7 +202,6 @@ class Instruments:
             except (SourceError, ParseError) as error:
                 self._triggers = before  # half of them would be a wrong figure
                 self.notes.append(f"no figures of row updates: {error}")
-        again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
         self._add(tracing, trace_probes.sequence_triggers(self._numbers, again))
         self._add(tracing, trace_probes.latency_triggers(self._numbers, again))
 
@@ -189,20 +223,6 @@ class Instruments:
         tracing.probe(trace_probes.row_probe(offsets))
         end = symbols[trace_probes.MEMBER_END]
         self._add(tracing, trace_probes.row_triggers(end, has_dm=has_dm))
-
-    def _calibrated(self, tracing: Tracing, symbols: dict[str, int]) -> float:
-        """Return the seconds that a hit takes, measured on a system call of this process."""
-        symbol = next((name for name in CALIBRATION if name in symbols), None)
-        if symbol is None:
-            return COST
-        probe = Probe("calibration", symbol, ("value=$arg1:x64",))
-        before = min(self._host.seconds_of_calls(CALLS) for _ in range(ROUNDS))
-        with tracing.temporary(probe, "hist:keys=common_pid:size=128"):
-            after = min(self._host.seconds_of_calls(CALLS) for _ in range(ROUNDS))
-            found = tracefs.probe_hits(self._host).get(probe.name)
-        if found is None or found.fired < CALLS:
-            raise SourceError(DISARMED)
-        return max(after - before, LEAST_COST * CALLS) / CALLS
 
     def _add_dm_stats(self, stack: ExitStack) -> bool:
         for device in filter(_is_dm, self._devices):

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from stackmap.analysis.owners import Owner, owners
+from stackmap.measurement.overhead import Overhead
+from stackmap.measurement.trace import online_cpus
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names, owner_probes
-from stackmap.sources.tracefs import Tracing, Trigger
+from stackmap.sources.tracefs import Tracing
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import TracingHost
     from stackmap.model.topology import Topology
 
 
+TICK = 1.0  # seconds between two looks at the overhead
+LONGEST = 3600.0  # seconds
+
+
 class OwnerSample(NamedTuple):
     """
     What was counted since the previous sample.
 
-    ``groups``: control groups by number. ``dropped``: hits without room.
+    ``groups``: control groups by number. ``dropped``: hits without room. ``overhead``: the share of all CPU time
+    so far. ``stopped``: why nothing is counted any more, said once; else "".
     """
 
     rows: tuple[OwnerIo, ...] = ()
     groups: dict[int, ControlGroup] = {}  # noqa: RUF012 - a default that nothing changes
     dropped: int = 0
+    overhead: float = 0.0
+    stopped: str = ""
 
     def owners(self, topology: Topology, chosen: Iterable[str]) -> list[Owner]:
         """Return the owners at *chosen* and at all devices above and below."""
@@ -32,32 +42,79 @@ class OwnerSample(NamedTuple):
 
 
 class OwnerTrace:
-    """Counts while the context is entered; raises what ``Tracing`` and ``owner_probes.install`` raise."""
+    """
+    Counts while the context is entered; raises what ``Tracing`` and ``owner_probes.install`` raise.
 
-    def __init__(self, host: TracingHost) -> None:
+    A thread looks at the overhead and ends the trace above the share *max_overhead* of CPU time, or after an hour.
+    """
+
+    def __init__(self, host: TracingHost, max_overhead: float) -> None:
         self._host = host
+        self._limit = max_overhead
         self._tracing = Tracing(host)
         self._groups: dict[int, ControlGroup] = {}
-        self._counting: list[Trigger] = []
+        self._installed: owner_probes.Installed | None = None
+        self._overhead = Overhead(online_cpus(host), host.clock())
+        self._last = OwnerSample()
+        self._lock = Lock()
+        self._ended = Event()
+        self._watch = Thread(target=self._watched, daemon=True)
 
     def __enter__(self) -> Self:
         self._tracing.__enter__()
         try:
             self._groups = self._named()
-            self._counting = owner_probes.install(self._host, self._tracing)
+            self._installed = owner_probes.install(self._host, self._tracing)
+            self._overhead = Overhead(online_cpus(self._host), self._host.clock())
+            self._watch.start()
         except BaseException:
-            self._tracing.__exit__()
+            self._end()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._tracing.__exit__()
+        self._end()
 
     def read(self) -> OwnerSample:
         """Return what was counted since the previous call; a service that ended keeps its name."""
-        rows, dropped = owner_probes.read(self._tracing, self._counting)
+        with self._lock:
+            self._look()
+            sample, self._last = self._last, OwnerSample()
+            return sample if self._installed is None else self._sample()
+
+    def look(self) -> None:
+        """End the trace if it takes too much, or too long; what was counted is in the next sample."""
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
+        if self._installed is None:
+            return
+        spent = owner_probes.spent(self._host, self._installed)
+        stopped = self._overhead.look(self._host.clock(), spent, self._limit)
+        if not stopped and self._overhead.seconds > LONGEST:
+            stopped = f"stopped after {LONGEST:g} s: a trace takes at most that long"
+        if stopped:
+            self._last = self._sample()._replace(stopped=stopped)
+            self._installed = None
+            self._tracing.clear()
+
+    def _sample(self) -> OwnerSample:
+        if self._installed is None:
+            return OwnerSample()
+        rows, dropped = owner_probes.read(self._tracing, self._installed)
         self._groups |= self._named()
-        return OwnerSample(tuple(rows), self._groups, dropped)
+        return OwnerSample(tuple(rows), self._groups, dropped, self._overhead.share)
+
+    def _watched(self) -> None:
+        while not self._ended.wait(TICK):
+            self.look()
+
+    def _end(self) -> None:
+        self._ended.set()
+        with self._lock:  # not while a look is under way
+            self._installed = None
+            self._tracing.__exit__()
 
     def _named(self) -> dict[int, ControlGroup]:
         return {

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator
+from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING
 
 from stackmap.analysis.requests.follow import Follower
 from stackmap.analysis.requests.totals import Totals
+from stackmap.errors import SourceError
+from stackmap.host.tracing import after
+from stackmap.measurement.overhead import Overhead
 from stackmap.measurement.trace import online_cpus
 from stackmap.model.device import Kind
+from stackmap.sources import trace_cost
 from stackmap.sources.event_stream import EventStream
 from stackmap.sources.tracefs import Tracing
 
@@ -19,9 +24,10 @@ if TYPE_CHECKING:
     from stackmap.model.block_event import BlockEvent
     from stackmap.model.topology import Topology
 
+GRACE = 2.0  # seconds beyond the time limit
 TICK = 0.25  # seconds between readings: a buffer of 4 MiB holds 40,000 events
 SHOWN_EVERY = 4  # ticks
-SETTLED = 1.0  # seconds; a shorter time is judged as if it were as long
+EVENT = 1e-6  # seconds that the kernel takes for an event, where it cannot be measured
 
 
 class RequestTrace:
@@ -30,7 +36,7 @@ class RequestTrace:
 
     *follow*: also those below them; without *chosen*, all that no other request caused, metadata
     too. ``totals``: of what the disks were sent so far. ``lost``: events that the kernel had no room for; known when all was read.
-    ``stopped``: why the trace ended early, "" if it did not.
+    ``stopped``: why the trace ended early, "" if it did not. ``overhead``: what it took. ``cost``: seconds per event.
     """
 
     def __init__(
@@ -43,45 +49,56 @@ class RequestTrace:
         self._watched = watched(topology, names, follow=follow)
         self.totals = Totals()
         self.lost = 0
+        self._events = 0
+        self._is_over = False
         self.stopped = ""
-        self._cpus = online_cpus(host)
+        self.overhead = Overhead(online_cpus(host), host.clock())
+        self.cost = EVENT
 
     def requests(self, seconds: float, max_overhead: float) -> Generator[list[Request]]:
         """
         Trace for *seconds*; yield requests when they completed, at the end also those that did not.
 
-        Ends early when this process takes more than the share *max_overhead* of all CPU time.
+        Ends early when the trace takes more than the share *max_overhead* of all CPU time. A consumer that is slow
+        does not make it longer.
         """
-        with Tracing(self._host):
+        with Tracing(self._host) as tracing:
+            with suppress(SourceError):  # a kernel without kprobes has block events all the same
+                self.cost = trace_cost.of_event(self._host, tracing)
             numbers = [self._topology[name].number for name in self._watched]
             stream = EventStream(self._host, numbers)
             stream.start()
-            ready: list[Request] = []
-            ticks = self._host.ticks(TICK, ceil(seconds / TICK) + 1)
-            begin, taken = next(ticks), self._host.cpu_seconds()
-            for place, now in enumerate(ticks):
-                ready += self._joined(stream.read())
-                if self._stops(now - begin, self._host.cpu_seconds() - taken, max_overhead):
-                    break
-                if place % SHOWN_EVERY == SHOWN_EVERY - 1:
-                    yield ready
-                    ready = []
-            ready += self._joined(stream.stop())
+            with after(seconds + GRACE, lambda: self._end(tracing)):
+                yield from self._read(stream, seconds, max_overhead)
+            rest = self._joined(stream.stop())
             self.lost = stream.lost()
-        yield ready + self._follower.rest()
+        yield rest + self._follower.rest()
 
-    def _stops(self, spent: float, taken: float, max_overhead: float) -> bool:
-        """Whether *taken* seconds of CPU time in *spent* seconds are too many."""
-        if taken <= max_overhead * self._cpus * max(spent, SETTLED):
-            return False
-        share = taken / spent / self._cpus
-        self.stopped = (
-            f"stopped after {spent:.1f} s: the trace took {share * 100:.3g} % of all CPU time, "
-            f"more than the limit of {max_overhead * 100:.3g} %"
-        )
-        return True
+    def _read(
+        self, stream: EventStream, seconds: float, max_overhead: float
+    ) -> Generator[list[Request]]:
+        ready: list[Request] = []
+        ticks = self._host.ticks(TICK, ceil(seconds / TICK) + 1)
+        next(ticks)
+        self.overhead = Overhead(online_cpus(self._host), self._host.clock())
+        before = self._host.cpu_seconds()
+        for place, _ in enumerate(ticks):
+            ready += self._joined(stream.read())
+            taken = self._host.cpu_seconds() - before + self._events * self.cost
+            self.stopped = self.overhead.look(self._host.clock(), taken, max_overhead)
+            if self.stopped or self._is_over:
+                break
+            if place % SHOWN_EVERY == SHOWN_EVERY - 1:
+                yield ready
+                ready = []
+        yield ready
+
+    def _end(self, tracing: Tracing) -> None:
+        self._is_over = True
+        tracing.clear()
 
     def _joined(self, events: list[BlockEvent]) -> list[Request]:
+        self._events += len(events)
         ready = self._follower.feed(events)
         self.totals.add(self._follower.dispatched())
         return ready

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.measurement.instruments import Instruments
+from stackmap.measurement.overhead import Overhead
 from stackmap.sources import diskstats, dm_stats, trace_probes, tracefs
 from stackmap.sources.trace_record import TraceRecord
 
@@ -44,6 +45,8 @@ class Tracer:
         self._names = names or topology.devices.keys()
         self._instruments = Instruments(host, topology, names)
         self._before = (0.0, "")
+        self._start = 0.0
+        self._overhead = Overhead(1, 0.0)
         dm = [d.number for d in topology.devices.values() if d.name.startswith("dm-")]
         self.record = TraceRecord(
             cpus=online_cpus(host), dm_major=int(dm[0].partition(":")[0]) if dm else 0
@@ -59,11 +62,12 @@ class Tracer:
         """
         with ExitStack() as stack:
             self._instruments.install(stack)
-            self.record.cost = self._instruments.cost
             self.record.sources = tuple(self._instruments.sources)
             self.record.notes = tuple(self._instruments.notes)
             self._instruments.set_state("cont")
-            self._before = self._counters()
+            self._before = next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
+            self._start = self._host.clock()
+            self._overhead = Overhead(self.record.cpus, self._start)
             try:
                 yield
             finally:
@@ -76,35 +80,39 @@ class Tracer:
             interval, count, per_slice = _rhythm(options)
             ticks = self._host.ticks(interval, count)
             next(ticks)
-            for place, now in enumerate(ticks, 1):
-                if self.stop_above(now, options.max_overhead):
+            for place, _ in enumerate(ticks, 1):
+                if self.stop_above(options.max_overhead):
                     break
                 has_slice = options.slices and place % per_slice == 0
-                if has_slice and self.record.cost is not None:
+                if has_slice and self._instruments.has_probes:
                     text = self._instruments.text(trace_probes.LATENCY_EVENT)
                     self.record.slices.append(text)
         return self.record
 
-    def stop_above(self, now: float, max_overhead: float) -> bool:
-        """End the trace if the probes took more than that share of CPU time, or too long; return whether it ends now."""
-        record = self.record
-        if record.cost is None or self.is_complete:
+    def stop_above(self, max_overhead: float) -> bool:
+        """End the trace if it took more than that share of CPU time, or too long; return whether it ends now."""
+        if self.is_complete:
             return False
-        record.hits, record.missed = self._instruments.hits()
-        spent = max(now - self._before[0], 0.001)
-        share = record.hits * record.cost / spent / record.cpus
-        if share > max_overhead:
-            took = (
-                f"stopped after {spent:.1f} s: the probes took {share * 100:.3g} % of all CPU time"
-            )
-            note = f"{took}, more than the limit of {max_overhead * 100:.3g} %"
-        elif spent > LONGEST + TICK:
+        spent = self._host.clock() - self._start
+        note = self._look(max_overhead)
+        if not note and spent > LONGEST + TICK:
             note = f"stopped after {spent:.0f} s: a trace takes at most {LONGEST:g} s"
-        else:
+        if not note:
             return False
         self.finish()
-        record.notes += (note,)
+        self.record.notes += (note,)
         return True
+
+    def _look(self, max_overhead: float = 1.0) -> str:
+        """Note what the trace took until now; return why it must end, "" if it need not."""
+        found = self._instruments.spent()
+        note = self._overhead.look(self._host.clock(), found.taken, max_overhead)
+        record = self.record
+        record.hits, record.missed = found.hits, found.missed
+        record.cost = found.taken / found.hits if found.hits else 0.0
+        record.added = self._instruments.cost.request
+        record.peak = self._overhead.peak
+        return note
 
     def finish(self) -> None:
         """Stop counting, and read what was counted; the end of ``running`` does so too."""
@@ -112,10 +120,11 @@ class Tracer:
             return
         record = self.record
         self._instruments.set_state("pause")
-        after = self._counters()
-        record.times = self._before[0], after[0]
-        record.counters = self._before[1], after[1]
-        record.hits, record.missed = self._instruments.hits()
+        after = self._host.read(diskstats.PATH)
+        self._look()
+        # The time of day may have been set meanwhile.
+        record.times = self._before[0], self._before[0] + self._host.clock() - self._start
+        record.counters = self._before[1], after
         record.texts = self._instruments.texts()
         record.dm_stats = self._instruments.statistics()
         self.is_complete = True
@@ -126,12 +135,9 @@ class Tracer:
         self._require_hits()
         return self.record
 
-    def _counters(self) -> tuple[float, str]:
-        return next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
-
     def _require_hits(self) -> None:
         """Raise ``SourceError`` if the probes saw nothing of the I/O that there was: that is no result."""
-        if self.record.cost is None or self.record.hits:
+        if not self._instruments.has_probes or self.record.hits:
             return
         for name, load in interval_of(self.record).loads.items():
             if name in self._names and load.total.ios:

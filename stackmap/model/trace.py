@@ -26,7 +26,8 @@ class Trace:
     ``latency`` in nanoseconds. ``sizes`` of requests on arrival, ``dispatched`` those that a
     disk's queue dispatched after merging, in bytes. ``sequential``: requests that began where
     the previous one of the device ended. ``rows`` by parity array; ``member_bytes``: data and parity
-    that md wrote, by member. ``overhead``: share of all CPU time. ``missed``: probe hits that the
+    that md wrote, by member. ``overhead``: share of all CPU time, ``peak``: the highest in any second;
+    ``added``: seconds to a request at each device. ``missed``: probe hits that the
     kernel skipped; ``dropped``: hits without room in a map. ``notes``: what is missing, and why.
     ``slices``: the latencies of each part of the time, for a heat map.
     """
@@ -41,6 +42,8 @@ class Trace:
     has_rows: bool = False
     has_sequential: bool = False
     overhead: float | None = None
+    peak: float | None = None
+    added: float | None = None
     missed: int = 0
     dropped: int = 0
     sources: tuple[str, ...] = ()

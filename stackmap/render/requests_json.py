@@ -28,7 +28,7 @@ def _first_cause(below: Request, request: Request) -> bool:
     return below.because_of()[:1] in ((request,), request.causes[:1])
 
 
-def summary_json(listed: int, totals: Totals, lost: int) -> dict[str, object]:
+def summary_json(listed: int, totals: Totals, lost: int, overhead: float) -> dict[str, object]:
     """Return the totals of the trace."""
     return {
         "schema": SCHEMA,
@@ -37,6 +37,7 @@ def summary_json(listed: int, totals: Totals, lost: int) -> dict[str, object]:
         "metadata": totals.metadata,
         "unknown": totals.unknown,
         "lost": {"events": lost},
+        "overhead": overhead,
     }
 
 

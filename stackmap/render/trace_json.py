@@ -19,6 +19,8 @@ def trace_json(stacks: Iterable[TracedStack], trace: Trace) -> dict[str, object]
         "schema": SCHEMA,
         "seconds": trace.seconds,
         "overhead": trace.overhead,
+        "overhead_peak": trace.peak,
+        "overhead_us": None if trace.added is None else trace.added * 1e6,
         "lost": {"hits": trace.missed, "events": trace.dropped},
         "sources": list(trace.sources),
         "notes": list(trace.notes),

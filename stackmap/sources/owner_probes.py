@@ -9,15 +9,17 @@ The remainder of a bio that was split is submitted once more: what was traced al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, TracingHost
 from stackmap.model.owner_io import OwnerIo
-from stackmap.sources import cgroup, trace_histogram, trace_probes
+from stackmap.sources import cgroup, kallsyms, trace_cost, trace_histogram, trace_probes, tracefs
+from stackmap.sources.trace_cost import Cost
 from stackmap.sources.trace_histogram import START
-from stackmap.sources.trace_record import device_of, number_of
-from stackmap.sources.tracefs import GROUP, Probe, Tracing, Trigger
+from stackmap.sources.trace_record import PER_BIO, device_of, number_of
+from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Tracing, Trigger
 
 GROUP_OF_BIO = (
     ("bio", "bi_blkg"),
@@ -33,6 +35,7 @@ SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
     trace_probes.END_EVENT,
     f"synthetic/{LATENCY}",
 )
+LATENCY_SYNTHETIC = Synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
 ENTRIES = 16384
 DIRECTIONS = {0: "read", 1: "write"}
 
@@ -46,20 +49,45 @@ _DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
 _OPS = {name: op for op, name in DIRECTIONS.items()}
 
 
-def install(host: TracingHost, tracing: Tracing) -> list[Trigger]:
-    """Install probes and triggers; return those that count. ``SourceError`` names what this kernel lacks."""
+@dataclass(slots=True)
+class Installed:
+    """Triggers that count, what a request costs, and what the kernel counted before; ``dropped``: by maps that are never cleared."""
+
+    counting: tuple[Trigger, ...]
+    cost: Cost
+    fired: int = 0
+    dropped: int = 0
+
+
+def install(host: TracingHost, tracing: Tracing) -> Installed:
+    """Install probes and triggers. ``SourceError`` names what this kernel lacks."""
     offsets = host.offsets(KERNEL, OFFSETS)
     trace_probes.require(offsets, OFFSETS)
     again = host.constant(trace_probes.AGAIN)
     if again is None:
         raise SourceMissing(f"BTF: this kernel has no {trace_probes.AGAIN}")
-    tracing.probe(submit_probe(offsets))
-    tracing.probe(trace_probes.end_probe(offsets))
-    tracing.synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
-    installed = list(triggers(again))
+    probes = submit_probe(offsets), trace_probes.end_probe(offsets)
+    installed = tuple(triggers(again))
+    known = kallsyms.read(host, trace_cost.SYMBOLS)
+    cost = trace_cost.measured(host, tracing, known, probes, (LATENCY_SYNTHETIC,), installed)
+    for probe in probes:
+        tracing.probe(probe)
+    tracing.synthetic(LATENCY_SYNTHETIC)
     for trigger in installed:
         tracing.trigger(trigger)
-    return [trigger for trigger in installed if trigger.counts]
+    counting = tuple(trigger for trigger in installed if trigger.counts)
+    return Installed(counting, cost, _fired(host))
+
+
+def spent(host: TracingHost, installed: Installed) -> float:
+    """Return the seconds of CPU time that the probes took so far."""
+    return (_fired(host) - installed.fired) * installed.cost.request
+
+
+def _fired(host: TracingHost) -> int:
+    """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
+    hits = tracefs.probe_hits(host)
+    return max(hits[name].fired if name in hits else 0 for name in (SUBMIT, trace_probes.END))
 
 
 def submit_probe(offsets: trace_probes.Offsets) -> Probe:
@@ -94,12 +122,21 @@ def groups(host: TracingHost) -> dict[int, str]:
     return found
 
 
-def read(tracing: Tracing, counting: Iterable[Trigger]) -> tuple[list[OwnerIo], int]:
-    """Return and clear what was counted by device, owner and direction, and how many hits had no room."""
+def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
+    """Return and clear what was counted by device, owner and direction, and how many hits had no room since the last call."""
     texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
-    for trigger in counting:
+    for trigger in installed.counting:
         tracing.trigger(trigger.in_state("clear"))
-    return parse(*texts), sum(int(count) for text in texts for count in _DROPPED.findall(text))
+    blocks = [block for text in texts for block in text.split(START)[1:]]
+    # Requests in flight are never cleared, so their drops are counted from the start.
+    kept = sum(_dropped(block) for block in blocks if PER_BIO in block)
+    cleared = sum(_dropped(block) for block in blocks if PER_BIO not in block)
+    since, installed.dropped = kept - installed.dropped, kept
+    return parse(*texts), cleared + since
+
+
+def _dropped(block: str) -> int:
+    return sum(int(count) for count in _DROPPED.findall(block))
 
 
 def parse(counted: str, latencies: str) -> list[OwnerIo]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing
 from stackmap.host.tracing import LOW_BYTE
-from stackmap.sources.tracefs import GROUP, Probe, Trigger
+from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Trigger
 
 Offsets = Mapping[tuple[str, str], int]
 
@@ -39,6 +39,10 @@ DM_MOD = (("dm_table", "md"), ("mapped_device", "disk"))
 
 NAMES = SUBMIT, END, ROW = "submit", "end", "row"  # of the probes
 LATENCY, GAP = f"{GROUP}_latency", f"{GROUP}_gap"  # synthetic events
+SYNTHETIC = (
+    Synthetic(LATENCY, "u32 dev; u8 op; u64 lat"),
+    Synthetic(GAP, "u32 dev; u8 op; u64 gap"),
+)
 SUBMIT_SYMBOL, END_SYMBOL = "submit_bio_noacct", "bio_endio"
 ROW_SYMBOL, MEMBER_END = "schedule_reconstruction", "raid5_end_write_request"
 QUEUE_EVENT, ISSUE_EVENT = "block/block_bio_queue", "block/block_rq_issue"

@@ -32,7 +32,8 @@ class TraceRecord:
 
     ``texts``: of the histograms by event; ``slices``: of the latency's at earlier instants.
     ``dm_stats`` by device number. ``counters``: /proc/diskstats before and after, ``times``: when.
-    ``hits``: of probes; ``cost``: seconds per hit. ``dm_major``: of dm devices.
+    ``hits``: of probes, requests without probes; ``cost``: mean seconds per hit. ``peak``: the highest share of
+    all CPU time in any second; ``added``: seconds to a request at each device. ``dm_major``: of dm devices.
     """
 
     times: tuple[float, float] = (0.0, 0.0)
@@ -40,6 +41,8 @@ class TraceRecord:
     cost: float | None = None
     hits: int = 0
     missed: int = 0
+    peak: float | None = None
+    added: float | None = None
     dm_major: int = 0
     texts: dict[str, str] = field(default_factory=dict)
     slices: list[str] = field(default_factory=list)
@@ -83,7 +86,10 @@ class TraceRecord:
         """Raise ``ValueError`` for a value that no trace has."""
         whole = (self.cpus, self.hits, self.missed, self.dm_major)
         texts = (*self.texts.items(), *self.dm_stats.items(), self.slices, self.sources, self.notes)
-        shares = (*self.times, 0.0 if self.cost is None else self.cost)
+        shares = (
+            *self.times,
+            *(0.0 if each is None else each for each in (self.cost, self.peak, self.added)),
+        )
         if not (
             all(type(number) is int and 0 <= number < trace_histogram.LIMIT for number in whole)
             and self.cpus
@@ -138,6 +144,8 @@ def parse(record: TraceRecord) -> Trace:
         has_rows=rows is not None,
         has_sequential=gaps is not None,
         overhead=record.overhead,
+        peak=record.peak,
+        added=record.added,
         missed=record.missed,
         dropped=sum(each.dropped for group in found.values() for each in group),
         sources=tuple(record.sources),

@@ -9,7 +9,7 @@ Documentation/trace/kprobetrace.rst and histogram.rst describe the texts.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self
 
@@ -42,6 +42,13 @@ class Probe(NamedTuple):
     def line(self) -> str:
         """The line that defines it."""
         return " ".join((f"p:{GROUP}/{self.name}", self.symbol, *self.fields))
+
+
+class Synthetic(NamedTuple):
+    """A synthetic event; its name begins with the group's name; ``fields``: "u32 dev; u64 lat"."""
+
+    name: str
+    fields: str
 
 
 class Trigger(NamedTuple):
@@ -131,23 +138,39 @@ class Tracing:
         """Define a probe."""
         self._host.write(PROBES, probe.line)
 
-    def synthetic(self, name: str, fields: str) -> None:
-        """Define a synthetic event; *name* begins with the group's name, *fields*: "u32 dev; u64 lat"."""
-        self._host.write(SYNTHETIC, f"{name} {fields}")
+    def synthetic(self, event: Synthetic) -> None:
+        """Define a synthetic event."""
+        self._host.write(SYNTHETIC, f"{event.name} {event.fields}")
 
     def trigger(self, trigger: Trigger) -> None:
         """Add *trigger* to its event of the instance, or change the state of the one that is there."""
         self._host.write(f"{EVENTS}/{trigger.event}/trigger", trigger.text)
 
+    def enable(self, event: str, *, is_on: bool) -> None:
+        """Let *event* write into the instance's buffer, or no longer."""
+        self._host.write(f"{EVENTS}/{event}/enable", str(int(is_on)))
+
     @contextmanager
-    def temporary(self, probe: Probe, histogram: str) -> Iterator[None]:
-        """Have *probe* with one trigger while the context is entered; an exception leaves it to the end."""
-        trigger = Trigger(f"{GROUP}/{probe.name}", histogram)
-        self.probe(probe)
-        self.trigger(trigger)
+    def temporary(
+        self,
+        probes: Collection[Probe],
+        synthetic: Collection[Synthetic],
+        triggers: Collection[Trigger],
+    ) -> Iterator[None]:
+        """Have these while the context is entered; an exception leaves them to the end."""
+        for probe in probes:
+            self.probe(probe)
+        for event in synthetic:
+            self.synthetic(event)
+        for trigger in triggers:
+            self.trigger(trigger)
         yield
-        self.trigger(trigger._replace(text=f"!{histogram}"))
-        self._host.write(PROBES, f"-:{GROUP}/{probe.name}")
+        for trigger in reversed(tuple(triggers)):
+            self.trigger(trigger._replace(text=f"!{trigger.text}"))
+        for event in synthetic:
+            self._host.write(SYNTHETIC, f"!{event.name} {event.fields}")
+        for probe in probes:
+            self._host.write(PROBES, f"-:{GROUP}/{probe.name}")
 
     def clear(self) -> None:
         """Remove all probes, events and triggers; the instance stays."""

@@ -60,7 +60,7 @@ def test_names():
 
 def test_the_table_and_its_json():
     found = owners(TOPOLOGY, ["dm-0"], [row("253:0", 7, 8192, took=1500)], GROUPS)
-    text = render_text(owner_blocks(TOPOLOGY, found, 3), Style(100))
+    text = render_text(owner_blocks(TOPOLOGY, found, 3, 0.012), Style(100))
     assert "service mariadb  vg/data  write         2  8.0      4.0  1.50" in text
     assert "3 requests could not be counted" in text
     assert owners_json(found, 3) == {
@@ -79,4 +79,4 @@ def test_the_table_and_its_json():
 
 
 def test_nothing_traced_is_said():
-    assert "No request was traced" in render_text(owner_blocks(TOPOLOGY, [], 0), Style(100))
+    assert "No request was traced" in render_text(owner_blocks(TOPOLOGY, [], 0, 0.0), Style(100))

@@ -20,7 +20,12 @@ BOOT = HERE / "boot"
 SCENARIOS = HERE / "scenarios"
 ROOT = HERE.parents[1]
 EACH = ("boot", "init", "guest", "loaded/sitecustomize.py")  # programs of every boot
-IN_GUEST = ("follow.py", "convert_all.py", "make_all.py")  # programs that scenarios run
+IN_GUEST = (
+    "follow.py",
+    "convert_all.py",
+    "make_all.py",
+    "trace_runs.py",
+)  # programs that scenarios run
 # What plans say of what the lab saw: no command depends on it, and the tests read it as it is today.
 ABOUT_THE_LAB = frozenset(
     {"stackmap/analysis/plan/followed.py", "stackmap/analysis/plan/announced.py"}

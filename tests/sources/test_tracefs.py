@@ -12,7 +12,16 @@ import pytest
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
 from stackmap.host.tracing import InstanceExists
 from stackmap.sources import tracefs
-from stackmap.sources.tracefs import INSTANCE, PROBES, SYNTHETIC, Probe, Tracing, Trigger, clean
+from stackmap.sources.tracefs import (
+    INSTANCE,
+    PROBES,
+    SYNTHETIC,
+    Probe,
+    Synthetic,
+    Tracing,
+    Trigger,
+    clean,
+)
 
 
 class Kernel:
@@ -75,7 +84,7 @@ PROBE = Probe("start", "submit_bio_noacct", ("bio=$arg1:x64",))
 
 def install(tracing):
     tracing.probe(PROBE)
-    tracing.synthetic("stackmap_latency", "u32 dev; u64 lat")
+    tracing.synthetic(Synthetic("stackmap_latency", "u32 dev; u64 lat"))
     tracing.trigger(Trigger("stackmap/start", "hist:keys=bio:ts1=common_timestamp"))
     tracing.trigger(
         Trigger("stackmap/end", "hist:keys=bio:lat=x-$ts1:onmatch(stackmap.start).stackmap_latency")

@@ -73,14 +73,14 @@ def test_without_follow_there_is_one_line_per_request(joined):
 
 def test_what_is_derived_is_said(joined):
     topology, requests, totals = joined
-    text = render_text(totals_blocks(topology, len(requests), totals, 0), Style(200))
+    text = render_text(totals_blocks(topology, len(requests), totals, 0, 0.012), Style(200))
     assert "40 of data and parity, 32 of metadata" in text
     assert "t/r5: the kernel does not report which request caused which member's request" in text
     assert "lost" not in text
 
 
 def test_lost_events_are_said():
-    text = render_text(totals_blocks(None, 0, Totals(), 7), Style(200))
+    text = render_text(totals_blocks(None, 0, Totals(), 7, 0.0), Style(200))
     assert "7 events were lost" in text
 
 
@@ -93,7 +93,7 @@ def test_json_has_every_request_once_with_its_cause(joined):
         assert set(each["caused_by"]) <= set(ids)
         assert each["derived"] == ("rimage" in each["label"])
     assert sum(each["dispatched"] for each in found) == 40
-    assert summary_json(10, totals, 0)["unknown"] == 0
+    assert summary_json(10, totals, 0, 0.0)["unknown"] == 0
 
 
 @pytest.mark.parametrize(

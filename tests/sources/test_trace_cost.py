@@ -1,0 +1,84 @@
+"""The probes and histograms of a trace, copied onto two system calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.errors import SourceError
+from stackmap.sources import owner_probes, trace_cost, trace_probes, tracefs
+from stackmap.sources.tracefs import Tracing
+from tests.measurement.test_trace import EVERY, Machine, is_clean
+
+SYMBOLS = ("__x64_sys_getppid", "__x64_sys_getuid")
+PROBES = (trace_probes.submit_probe(EVERY), trace_probes.end_probe(EVERY))
+TRIGGERS = (
+    *trace_probes.size_triggers(()),
+    *trace_probes.sequence_triggers((), 7),
+    *trace_probes.latency_triggers((), 7),
+)
+
+
+class Watched(Machine):
+    """A machine that keeps each line that was written."""
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.written = []
+
+    def write(self, path, text):
+        self.written.append((path, text))
+        super().write(path, text)
+
+
+def measured(machine, symbols=SYMBOLS):
+    with Tracing(machine) as tracing:
+        found = trace_cost.measured(
+            machine, tracing, symbols, PROBES, trace_probes.SYNTHETIC, TRIGGERS
+        )
+        assert machine.files[tracefs.PROBES] == machine.files[tracefs.SYNTHETIC] == []
+    assert is_clean(machine)
+    return found
+
+
+def test_a_request_costs_its_probes_and_its_histograms():
+    """The machine takes 0.5 µs for a probe without, and 1 µs for each histogram."""
+    found = measured(Watched())
+    assert found.other == pytest.approx(4 * 0.5e-6)
+    assert found.request == pytest.approx(found.other + len(TRIGGERS) * 1e-6)
+    assert found.measured
+
+
+def test_each_trigger_is_copied_and_none_is_on_a_block_event():
+    machine = Watched()
+    measured(machine)
+    added = [(path, text) for path, text in machine.written if path.endswith("trigger")]
+    added = [each for each in added if not each[1].startswith("!")]
+    copies = [each for each in added if not each[1].endswith(":pause")]
+    assert len(copies) == len(TRIGGERS)
+    assert all("/cost_" in path or "_cost_" in path for path, _ in added)
+    text = "\n".join(text for _, text in copies)
+    assert "onmatch(stackmap.cost_submit).stackmap_cost_latency(dev,op,$took)" in text
+    assert "onmatch(stackmap.cost_block_bio_queue).stackmap_cost_gap(dev,op,$gap)" in text
+    assert "size=32768" not in text
+    at_end = [text for path, text in machine.written if text.startswith("p:") and "getuid" in text]
+    assert [line.split()[0] for line in at_end] == [
+        "p:stackmap/cost_end",
+        "p:stackmap/cost_block_rq_issue",
+    ]
+
+
+def test_every_field_of_a_probe_has_a_value_in_its_copy():
+    """Without one a histogram of the copy would be refused."""
+    owner = (owner_probes.submit_probe(dict.fromkeys(owner_probes.OFFSETS, 8)),)
+    for probe, copy in zip(owner, trace_cost._copies(owner, dict.fromkeys(("getppid", "getuid"), "x")), strict=True):  # fmt: skip
+        names = [field.partition("=")[0] for field in probe.fields]
+        assert [field.partition("=")[0] for field in copy.fields] == names
+
+
+def test_probes_that_do_not_run_are_an_error():
+    with pytest.raises(SourceError, match="does not run them"):
+        measured(Watched(calls=0))
+
+
+def test_other_names_of_system_calls():
+    assert measured(Watched(), ()) == trace_cost.ASSUMED
