@@ -80,6 +80,8 @@ def command(
         if not removed:
             click.echo("nothing to remove")
         return
+    if not session.live:
+        _refuse_limits(seconds)
     topology = discover(session.host)
     chosen = find_all(topology, list(names))
     session.tell_missing(topology, names)
@@ -103,6 +105,17 @@ def command(
         click.echo(json.dumps(trace_json(stacks, trace)))
         return
     print_text(trace_document(stacks, trace), heading=not no_heading)
+
+
+def _refuse_limits(seconds: float | None) -> None:
+    """Raise ``UsageError`` for what only a new trace can have."""
+    if seconds is not None:
+        raise click.UsageError("the trace in a capture has its own length: leave out SECONDS")
+    for name in ("max_overhead", "heatmap"):
+        source = click.get_current_context().get_parameter_source(name)
+        if source is click.core.ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for a new trace: leave it out with --from")
 
 
 def _record(

@@ -15,7 +15,7 @@ from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.measurement.instruments import Instruments
 from stackmap.measurement.overhead import Overhead
 from stackmap.sources import diskstats, dm_stats, trace_probes, tracefs
-from stackmap.sources.trace_record import TraceRecord
+from stackmap.sources.trace_record import TraceRecord, without_lines
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import TracingHost
@@ -80,13 +80,15 @@ class Tracer:
             interval, count, per_slice = _rhythm(options)
             ticks = self._host.ticks(interval, count)
             next(ticks)
+            before: frozenset[str] = frozenset()
             for place, _ in enumerate(ticks, 1):
                 if self.stop_above(options.max_overhead):
                     break
                 has_slice = options.slices and place % per_slice == 0
                 if has_slice and self._instruments.has_probes:
                     text = self._instruments.text(trace_probes.LATENCY_EVENT)
-                    self.record.slices.append(text)
+                    self.record.slices.append(without_lines(text, before))
+                    before = frozenset(text.splitlines())
         return self.record
 
     def stop_above(self, max_overhead: float) -> bool:

@@ -29,7 +29,7 @@ class Trace:
     that md wrote, by member. ``overhead``: share of all CPU time, ``peak``: the highest in any second;
     ``added``: seconds to a request at each device. ``missed``: probe hits that the
     kernel skipped; ``dropped``: hits without room in a map. ``notes``: what is missing, and why.
-    ``slices``: the latencies of each part of the time, for a heat map.
+    ``slices``: the latencies until the end of each part of the time, where they changed in it.
     """
 
     seconds: float

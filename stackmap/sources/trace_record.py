@@ -30,7 +30,8 @@ class TraceRecord:
     """
     What a trace read.
 
-    ``texts``: of the histograms by event; ``slices``: of the latency's at earlier instants.
+    ``texts``: of the histograms by event; ``slices``: of the latency's at earlier instants, without the entries
+    that did not change since the one before.
     ``dm_stats`` by device number. ``counters``: /proc/diskstats before and after, ``times``: when.
     ``hits``: of probes, requests without probes; ``cost``: mean seconds per hit. ``peak``: the highest share of
     all CPU time in any second; ``added``: seconds to a request at each device. ``dm_major``: of dm devices.
@@ -120,6 +121,20 @@ def without_addresses(text: str) -> str:
         if not (per_bio and line.startswith("{")):
             kept.append(line)
     return "".join(kept)
+
+
+def without_lines(text: str, known: frozenset[str]) -> str:
+    r"""
+    Return the text of histograms without the entries among the lines *known*: their counts are unchanged.
+
+    >>> without_lines("# event histogram\n{ lat: 1 } hitcount: 2\n{ lat: 2 } hitcount: 7\n", frozenset({"{ lat: 1 } hitcount: 2"}))
+    '# event histogram\n{ lat: 2 } hitcount: 7\n'
+    """
+    return "".join(
+        line
+        for line in text.splitlines(keepends=True)
+        if not line.startswith("{") or line.rstrip("\n") not in known
+    )
 
 
 def parse(record: TraceRecord) -> Trace:

@@ -18,7 +18,12 @@ from stackmap.host.capture_paths import TRACE
 from stackmap.measurement.trace import interval_of
 from stackmap.measurement.traced_topology import discover_traced
 from stackmap.sources import trace_probes as probes
-from stackmap.sources.trace_record import TraceRecord, parse, without_addresses
+from stackmap.sources.trace_record import (
+    TraceRecord,
+    parse,
+    without_addresses,
+    without_lines,
+)
 
 SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.tar.gz"))
@@ -191,6 +196,33 @@ def test_a_heat_map(capture):
     found = json.loads(run(path, "trace", "-J", "vm-disk1"))
     parts = found["stacks"][0]["over_time"]["write"]
     assert [part and sum(n for _, _, n in part["histogram"]) for part in parts] == [10, None, 100]
+
+
+def test_a_slice_needs_only_what_changed(capture):
+    """The same heat map; a device that is idle takes no memory."""
+    whole = [
+        histogram("hist:keys=dev,op,lat.buckets=204800", [
+            latency(LV, 1, 20_000_000, first), latency(LV, 1, 5_000_000, second),
+        ])
+        for first, second in ((10, 3), (10, 8), (110, 8))
+    ]  # fmt: skip
+    known, slices = frozenset(), []
+    for text in whole:
+        slices.append(without_lines(text, known))
+        known = frozenset(text.splitlines())
+    assert [text.count("{") for text in slices] == [2, 1, 1]
+    path = capture(record(slices=slices).to_json())
+    (stack,) = json.loads(run(path, "trace", "-J", "vm-disk1"))["stacks"]
+    parts = [sorted(n for _, _, n in part["histogram"]) for part in stack["over_time"]["write"]]
+    assert parts == [[3, 10], [5], [100]]
+
+
+@pytest.mark.parametrize("words", [["vm-disk1", "5"], ["--max-overhead", "1"], ["--heatmap"]])
+def test_options_of_a_new_trace_are_refused_for_a_capture(capture, words):
+    path = capture(record().to_json())
+    done = CliRunner().invoke(stackmap, ["--from", path, "trace", *words])
+    assert done.exit_code == 2
+    assert "leave" in done.output
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)

@@ -99,14 +99,16 @@ def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]
     """Return the latencies of each slice: those counted until its end less those until its begin."""
     found: dict[str, list[Distribution]] = {}
     for direction in (READ, WRITE):
+        # A slice has the entries that changed, with their counts from the start of the trace.
+        until: dict[str, dict[tuple[int, int], int]] = {number: {} for number in numbers}
         before: Counter[tuple[int, int]] = Counter()
         parts = []
         for each in trace.slices:
-            until = Counter(
-                Distribution.merged(each.get((n, direction), {}) for n in numbers).counts
-            )
-            parts.append(Distribution(until - before))
-            before = until
+            for number, counts in until.items():
+                counts.update(each.get((number, direction), {}))
+            total = Counter(Distribution.merged(until.values()).counts)
+            parts.append(Distribution(total - before))
+            before = total
         if any(part.count for part in parts):
             found[direction] = parts
     return found
