@@ -110,6 +110,10 @@ def print_events(
     if trace.stopped:
         tell(trace.stopped)
     if as_json:
-        click.echo(json.dumps(summary_json(count, trace.totals, trace.lost, trace.overhead.share)))
+        click.echo(
+            json.dumps(
+                summary_json(count, trace.totals, trace.events, trace.lost, trace.overhead.share)
+            )
+        )
     else:
         print_text(totals_blocks(topology, count, trace.totals, trace.lost, trace.overhead.share))

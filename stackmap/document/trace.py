@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stackmap.analysis.trace.distribution import PERCENTILES, Range
+from stackmap.analysis.trace.distribution import PERCENTILES, Distribution, Range
 from stackmap.analysis.trace.row_updates import SOUND, RowUpdates
 from stackmap.analysis.trace.stacks import Requests, TracedLayer, TracedStack
 from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
@@ -21,6 +21,8 @@ LEGEND = (
     "sequential: requests that begin where the device's previous one ended; a range: no finer "
     "figure exists; - unknown"
 )
+QUEUED, SERVED = " queue to dispatch", " dispatch to end"
+NO_SIZES = ("", "", "")
 MILLION = 10**6
 IDLE = "No requests arrived in this time."
 
@@ -65,7 +67,11 @@ def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
     if direction not in layer.requests:
         return
     named = counted(len(layer.layer.devices), layer.layer.word)
-    yield (named, *_cells(layer.requests[direction]))
+    requests = layer.requests[direction]
+    yield (named, *_cells(requests))
+    for words, part in ((QUEUED, requests.queued), (SERVED, requests.served)):
+        if part.count:
+            yield (words, str(part.count), *_times(part), *NO_SIZES)
     if len(layer.devices) > 1:
         for name, requests in layer.devices.items():
             if direction in requests:
@@ -76,11 +82,17 @@ def _cells(requests: Requests) -> tuple[str, ...]:
     sizes = requests.size
     return (
         str(requests.arrived),
-        *(_ms(requests.latency.percentile(share)) for share in PERCENTILES.values()),
-        _ms(requests.latency.max),
+        *_times(requests.latency),
         *(kib(each and each.low) for each in (sizes.percentile(0.5), sizes.max)),
         UNKNOWN if requests.sequential is None else f"{requests.sequential * 100:.0f}",
     )
+
+
+def _times(found: Distribution) -> Iterator[str]:
+    """Yield the cells of the percentiles and the maximum."""
+    for share in PERCENTILES.values():
+        yield _ms(found.percentile(share))
+    yield _ms(found.max)
 
 
 def _ms(found: Range | None) -> str:

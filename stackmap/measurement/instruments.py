@@ -6,7 +6,7 @@ Everything is removed when the ``ExitStack`` that it was installed on ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,7 @@ SYMBOLS = (
     trace_probes.END_SYMBOL,
     trace_probes.ROW_SYMBOL,
     trace_probes.MEMBER_END,
+    trace_probes.DISPATCH_SYMBOL,
 )
 NONE = Hits(0, 0)
 
@@ -176,23 +177,35 @@ class Instruments:
 
     def _add_probes(self, tracing: Tracing) -> None:
         """Add what needs kprobes; the calibration shows whether they run."""
-        offsets = self._host.offsets(KERNEL, (*trace_probes.BIO, trace_probes.FLAGS))
+        members = (*trace_probes.BIO, trace_probes.FLAGS, *trace_probes.REQUEST)
+        offsets = self._host.offsets(KERNEL, members)
         trace_probes.require(offsets, trace_probes.BIO)
         symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
         _require_symbols(symbols, SYMBOLS[:2])
         again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
-        probes = (trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets))
-        every = (
-            *trace_probes.size_triggers(()),
-            *trace_probes.sequence_triggers((), again),
-            *trace_probes.latency_triggers((), again),
+        probes = [trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets)]
+        synthetic = list(trace_probes.SYNTHETIC)
+        disks = [each for each in self._devices if each.kind is Kind.DISK]
+        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols and all(
+            member in offsets for member in trace_probes.REQUEST
         )
+        if has_dispatch:
+            probes.append(trace_probes.dispatch_probe(offsets))
+            synthetic += trace_probes.DISPATCH_SYNTHETIC
+
+        def triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
+            yield from trace_probes.sequence_triggers(numbers, again)
+            yield from trace_probes.latency_triggers(numbers, again)
+            if has_dispatch:
+                yield from trace_probes.dispatch_triggers(numbers, max(1, len(disks)))
+
+        every = (*trace_probes.size_triggers(()), *triggers(()))
         self.cost = trace_cost.measured(
-            self._host, tracing, symbols.keys(), probes, trace_probes.SYNTHETIC, every
+            self._host, tracing, symbols.keys(), probes, synthetic, every
         )
         for probe in probes:
             tracing.probe(probe)
-        for event in trace_probes.SYNTHETIC:
+        for event in synthetic:
             tracing.synthetic(event)
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
         if arrays:
@@ -202,8 +215,7 @@ class Instruments:
             except (SourceError, ParseError) as error:
                 self._triggers = before  # half of them would be a wrong figure
                 self.notes.append(f"no figures of row updates: {error}")
-        self._add(tracing, trace_probes.sequence_triggers(self._numbers, again))
-        self._add(tracing, trace_probes.latency_triggers(self._numbers, again))
+        self._add(tracing, triggers(self._numbers))
 
     def _add_rows(
         self,
@@ -212,7 +224,7 @@ class Instruments:
         symbols: dict[str, int],
         arrays: Iterable[Device],
     ) -> None:
-        _require_symbols(symbols, SYMBOLS)
+        _require_symbols(symbols, SYMBOLS[:4])
         offsets = {**bio, **self._host.offsets("raid456", trace_probes.RAID456)}
         trace_probes.require(offsets, trace_probes.RAID456)
         has_dm = any(_is_dm(device) for device in arrays)

@@ -35,7 +35,7 @@ class RequestTrace:
     Requests of the devices *chosen*, of all volumes if empty.
 
     *follow*: also those below them; without *chosen*, all that no other request caused, metadata
-    too. ``totals``: of what the disks were sent so far. ``lost``: events that the kernel had no room for; known when all was read.
+    too. ``totals``: of what the disks were sent so far. ``events``: how many were read. ``lost``: events that the kernel had no room for; known when all was read.
     ``stopped``: why the trace ended early, "" if it did not. ``overhead``: what it took. ``cost``: seconds per event.
     """
 
@@ -49,7 +49,7 @@ class RequestTrace:
         self._watched = watched(topology, names, follow=follow)
         self.totals = Totals()
         self.lost = 0
-        self._events = 0
+        self.events = 0
         self._is_over = False
         self.stopped = ""
         self.overhead = Overhead(online_cpus(host), host.clock())
@@ -84,7 +84,7 @@ class RequestTrace:
         before = self._host.cpu_seconds()
         for place, _ in enumerate(ticks):
             ready += self._joined(stream.read())
-            taken = self._host.cpu_seconds() - before + self._events * self.cost
+            taken = self._host.cpu_seconds() - before + self.events * self.cost
             self.stopped = self.overhead.look(self._host.clock(), taken, max_overhead)
             if self.stopped or self._is_over:
                 break
@@ -98,7 +98,7 @@ class RequestTrace:
         tracing.clear()
 
     def _joined(self, events: list[BlockEvent]) -> list[Request]:
-        self._events += len(events)
+        self.events += len(events)
         ready = self._follower.feed(events)
         self.totals.add(self._follower.dispatched())
         return ready

@@ -23,7 +23,8 @@ class Trace:
     """
     What was counted in ``seconds``; a device or direction that is absent was not counted.
 
-    ``latency`` in nanoseconds. ``sizes`` of requests on arrival, ``dispatched`` those that a
+    ``latency`` in nanoseconds; ``queued``: the part of a disk until the dispatch to its driver, ``served``: the
+    part after it. ``sizes`` of requests on arrival, ``dispatched`` those that a
     disk's queue dispatched after merging, in bytes. ``sequential``: requests that began where
     the previous one of the device ended. ``rows`` by parity array; ``member_bytes``: data and parity
     that md wrote, by member. ``overhead``: share of all CPU time, ``peak``: the highest in any second;
@@ -34,6 +35,8 @@ class Trace:
 
     seconds: float
     latency: Mapping[Key, Counts] = field(default_factory=dict)
+    queued: Mapping[Key, Counts] = field(default_factory=dict)
+    served: Mapping[Key, Counts] = field(default_factory=dict)
     sizes: Mapping[Key, Counts] = field(default_factory=dict)
     dispatched: Mapping[Key, Counts] = field(default_factory=dict)
     sequential: Mapping[Key, int] = field(default_factory=dict)

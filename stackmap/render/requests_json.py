@@ -28,7 +28,9 @@ def _first_cause(below: Request, request: Request) -> bool:
     return below.because_of()[:1] in ((request,), request.causes[:1])
 
 
-def summary_json(listed: int, totals: Totals, lost: int, overhead: float) -> dict[str, object]:
+def summary_json(
+    listed: int, totals: Totals, events: int, lost: int, overhead: float
+) -> dict[str, object]:
     """Return the totals of the trace."""
     return {
         "schema": SCHEMA,
@@ -36,6 +38,7 @@ def summary_json(listed: int, totals: Totals, lost: int, overhead: float) -> dic
         "disk_requests": totals.sent,
         "metadata": totals.metadata,
         "unknown": totals.unknown,
+        "events": events,
         "lost": {"events": lost},
         "overhead": overhead,
     }

@@ -67,6 +67,8 @@ def _requests(requests: Requests | None) -> dict[str, object] | None:
     return {
         "count": requests.arrived,
         "latency_us": distribution_json(requests.latency, MICROSECOND),
+        "queue_to_dispatch_us": distribution_json(requests.queued, MICROSECOND),
+        "dispatch_to_complete_us": distribution_json(requests.served, MICROSECOND),
         "size_bytes": distribution_json(requests.size, 1),
         "dispatched_bytes": distribution_json(requests.dispatched, 1),
         "sequential": requests.sequential,

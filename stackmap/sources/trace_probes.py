@@ -37,17 +37,25 @@ RAID456 = (
 DM_RAID = (("raid_set", "md"), ("raid_set", "ti"), ("dm_target", "table"))
 DM_MOD = (("dm_table", "md"), ("mapped_device", "disk"))
 
-NAMES = SUBMIT, END, ROW = "submit", "end", "row"  # of the probes
-LATENCY, GAP = f"{GROUP}_latency", f"{GROUP}_gap"  # synthetic events
+REQUEST = (("request", "bio"), ("request", "cmd_flags"))
+
+NAMES = SUBMIT, END, ROW, DISPATCH = "submit", "end", "row", "dispatch"  # of the probes
+# Synthetic events.
+LATENCY, GAP = f"{GROUP}_latency", f"{GROUP}_gap"
+QUEUED, SERVED = f"{GROUP}_queued", f"{GROUP}_served"
 SYNTHETIC = (
     Synthetic(LATENCY, "u32 dev; u8 op; u64 lat"),
     Synthetic(GAP, "u32 dev; u8 op; u64 gap"),
 )
+DISPATCH_SYNTHETIC = tuple(Synthetic(name, "u32 dev; u8 op; u64 lat") for name in (QUEUED, SERVED))
 SUBMIT_SYMBOL, END_SYMBOL = "submit_bio_noacct", "bio_endio"
+DISPATCH_SYMBOL = "blk_mq_start_request"
 ROW_SYMBOL, MEMBER_END = "schedule_reconstruction", "raid5_end_write_request"
 QUEUE_EVENT, ISSUE_EVENT = "block/block_bio_queue", "block/block_rq_issue"
 SUBMIT_EVENT, END_EVENT = f"{GROUP}/{SUBMIT}", f"{GROUP}/{END}"
+DISPATCH_EVENT = f"{GROUP}/{DISPATCH}"
 LATENCY_EVENT, GAP_EVENT = f"synthetic/{LATENCY}", f"synthetic/{GAP}"
+QUEUED_EVENT, SERVED_EVENT = f"synthetic/{QUEUED}", f"synthetic/{SERVED}"
 ROW_EVENT = f"{GROUP}/{ROW}"
 
 LEAST, FACTOR, RANGES = 8000, 8, 8  # ns: below 8 µs, below 64 µs … above 2.1 s
@@ -55,6 +63,7 @@ STEPS = 160  # buckets below the end of a range; 20 at its beginning, so each is
 BIOS = 32768  # bios that were in memory at once; a map has at most 131,072 entries
 MAX_FILTERED = 48  # devices in the filter of a trigger, which must fit a page
 LARGEST_MAP = 131072
+ALL = 51  # devices for which maps have room where none is named
 
 READ_OP, WRITE_OP = 0, 1
 
@@ -86,6 +95,21 @@ def end_probe(offsets: Offsets) -> Probe:
     """Return the probe of a bio's end; ``left`` is 1 at the last end of a bio that was split."""
     left = dereferenced("$arg1", offsets["bio", "__bi_remaining"])
     return Probe(END, END_SYMBOL, (*_bio_fields(offsets), f"left={left}:s32"))
+
+
+def dispatch_probe(offsets: Offsets) -> Probe:
+    """Return the probe of a request that a disk's queue gives to the driver, with its first bio."""
+    bio = offsets["request", "bio"]
+    device = dereferenced(
+        "$arg1", bio, offsets["bio", "bi_bdev"], offsets["block_device", "bd_dev"]
+    )
+    low = offsets["request", "cmd_flags"] + LOW_BYTE
+    fields = (
+        f"bio={dereferenced('$arg1', bio)}:x64",
+        f"dev={device}:u32",
+        f"op={dereferenced('$arg1', low)}:u8",
+    )
+    return Probe(DISPATCH, DISPATCH_SYMBOL, fields)
 
 
 def row_probe(offsets: Offsets) -> Probe:
@@ -122,20 +146,42 @@ def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Tr
     """Yield the triggers that count latencies by device and operation."""
     chosen = _only(numbers, " && ")
     first = is_first(again)
-    start = (
-        f"hist:keys=bio:started=common_timestamp:size={BIOS} if size > 0 && op < 2{first}{chosen}"
-    )
-    yield Trigger(SUBMIT_EVENT, start, counts=False)
+    # A variable can be read once.
+    start = "hist:keys=bio:started=common_timestamp,queued=common_timestamp"
+    condition = f"size > 0 && op < 2{first}{chosen}"
+    yield Trigger(SUBMIT_EVENT, f"{start}:size={BIOS} if {condition}", counts=False)
     action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$took)"
     end = f"hist:keys=bio:took=common_timestamp-$started:{action}:size={BIOS}"
     yield Trigger(END_EVENT, f"{end} if left == 1 && op < 2{chosen}", counts=False)
-    size = min(LARGEST_MAP, max(2048, _power(2 * STEPS * len(numbers)))) if numbers else 16384
+    yield from _histograms(LATENCY_EVENT, len(numbers) or ALL)
+
+
+def dispatch_triggers(numbers: tuple[int, ...], disks: int) -> Iterator[Trigger]:
+    """
+    Yield the triggers that divide the latency of *disks* disks: until the dispatch to the driver, and from then on.
+
+    A request has the time of its first bio; one that was merged into it later has none of its own.
+    """
+    chosen = _only(numbers, " && ")
+    action = f"onmatch({GROUP}.{SUBMIT}).{QUEUED}(dev,op,$waited)"
+    text = "hist:keys=bio:waited=common_timestamp-$queued,dispatched=common_timestamp"
+    yield Trigger(DISPATCH_EVENT, f"{text}:{action}:size={BIOS} if op < 2{chosen}", counts=False)
+    action = f"onmatch({GROUP}.{DISPATCH}).{SERVED}(dev,op,$ran)"
+    end = f"hist:keys=bio:ran=common_timestamp-$dispatched:{action}:size={BIOS}"
+    yield Trigger(END_EVENT, f"{end} if left == 1 && op < 2{chosen}", counts=False)
+    for event in (QUEUED_EVENT, SERVED_EVENT):
+        yield from _histograms(event, disks)
+
+
+def _histograms(event: str, devices: int) -> Iterator[Trigger]:
+    """Yield the histograms of a latency, one for each range of a factor."""
+    size = min(LARGEST_MAP, max(2048, _power(2 * STEPS * devices)))
     low = 0
     for place in range(RANGES):
         high = LEAST * FACTOR**place
         above = f" && lat < {high}" if place < RANGES - 1 else ""
         keys = f"dev,op,lat.buckets={high // STEPS}"
-        yield Trigger(LATENCY_EVENT, f"hist:keys={keys}:size={size} if lat >= {low}{above}")
+        yield Trigger(event, f"hist:keys={keys}:size={size} if lat >= {low}{above}")
         low = high
 
 

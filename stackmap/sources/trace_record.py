@@ -151,6 +151,8 @@ def parse(record: TraceRecord) -> Trace:
     return Trace(
         record.seconds,
         latency=latency,
+        queued=_latency(found.get(trace_probes.QUEUED_EVENT, ())),
+        served=_latency(found.get(trace_probes.SERVED_EVENT, ())),
         sizes=_sizes(found.get(trace_probes.QUEUE_EVENT, ())),
         dispatched=_sizes(found.get(trace_probes.ISSUE_EVENT, ())),
         sequential={_key(e): e.hits for each in gaps or () for e in each.entries},

@@ -161,6 +161,23 @@ def test_rows_that_do_not_add_up_are_not_to_be_relied_on(capture):
     assert "do not rely on these rows" in " ".join(text.split())
 
 
+def test_the_latency_of_disks_is_divided_at_the_dispatch(capture):
+    texts = {**record().texts}
+    for event, low in ((probes.QUEUED_EVENT, 20_480_000), (probes.SERVED_EVENT, 4_096_000)):
+        parts = [latency(DISKS[0], 1, low, 90)]
+        texts[event] = histogram("hist:keys=dev,op,lat.buckets=204800", parts)
+    path = capture(record(texts=texts).to_json())
+    (stack,) = json.loads(run(path, "trace", "-J", "vm-disk1"))["stacks"]
+    *above, disks = stack["layers"]
+    assert all(layer["write"]["queue_to_dispatch_us"] is None for layer in above)
+    assert disks["write"]["queue_to_dispatch_us"]["p50"] == pytest.approx(20_582.4)
+    assert disks["write"]["dispatch_to_complete_us"]["p50"] == pytest.approx(4_198.4)
+    lines = run(path, "trace", "vm-disk1").splitlines()
+    words = [line.split() for line in lines if " dispatch" in line]
+    assert ["queue", "to", "dispatch", "90", *["20.6"] * 5] in words
+    assert ["dispatch", "to", "end", "90", *["4.20"] * 5] in words
+
+
 def test_lost_hits_are_said(capture):
     texts = {**record().texts}
     texts[probes.QUEUE_EVENT] = histogram("hist:keys=dev,rwbs,nr_sector", ARRIVED, dropped=3)

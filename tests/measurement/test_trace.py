@@ -19,8 +19,14 @@ TOPOLOGY = Topology(
     [Edge("dm-0", "sda", Role.DATA)],
 )
 OPTIONS = TraceOptions(3.0, 0.05)
-EVERY = dict.fromkeys((*trace_probes.BIO, trace_probes.FLAGS), 8)
-SYMBOLS = ("submit_bio_noacct", "bio_endio", "__x64_sys_getppid", "__x64_sys_getuid")
+EVERY = dict.fromkeys((*trace_probes.BIO, trace_probes.FLAGS, *trace_probes.REQUEST), 8)
+SYMBOLS = (
+    "submit_bio_noacct",
+    "bio_endio",
+    "blk_mq_start_request",
+    "__x64_sys_getppid",
+    "__x64_sys_getuid",
+)
 
 
 class Machine(Kernel):

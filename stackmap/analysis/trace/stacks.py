@@ -23,12 +23,15 @@ class Requests(NamedTuple):
     """
     The requests of some devices in one direction.
 
+    ``queued`` and ``served``: latency until the dispatch to a disk's driver and from then on, where it is known.
     ``sequential``: the share that began where the previous request of the device ended; None if unknown.
     """
 
     latency: Distribution
     size: Distribution
     dispatched: Distribution
+    queued: Distribution
+    served: Distribution
     sequential: float | None
 
     @property
@@ -131,12 +134,11 @@ def _by_direction(trace: Trace, devices: list[list[str]]) -> dict[str, Requests]
     found = {}
     for direction in (READ, WRITE, BOTH):
         keys = [(number, direction) for number in numbers]
-        requests = Requests(
-            Distribution.merged(trace.latency.get(key, {}) for key in keys),
-            Distribution.merged(trace.sizes.get(key, {}) for key in keys),
-            Distribution.merged(trace.dispatched.get(key, {}) for key in keys),
-            None,
+        latency, sizes, dispatched, queued, served = (
+            Distribution.merged(part.get(key, {}) for key in keys)
+            for part in (trace.latency, trace.sizes, trace.dispatched, trace.queued, trace.served)
         )
+        requests = Requests(latency, sizes, dispatched, queued, served, None)
         if not requests.arrived:
             continue
         if trace.has_sequential and requests.size.count:

@@ -93,7 +93,7 @@ def test_json_has_every_request_once_with_its_cause(joined):
         assert set(each["caused_by"]) <= set(ids)
         assert each["derived"] == ("rimage" in each["label"])
     assert sum(each["dispatched"] for each in found) == 40
-    assert summary_json(10, totals, 0, 0.0)["unknown"] == 0
+    assert summary_json(10, totals, 30, 0, 0.0)["unknown"] == 0
 
 
 @pytest.mark.parametrize(

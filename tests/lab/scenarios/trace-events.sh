@@ -1,8 +1,8 @@
 # `trace --events --follow` and `blame --trace` on a linear LV, LVM RAID5 and RAID10, a thin volume and md's
-# own RAID5, beside the disks' counters. For test_trace_events.py.
+# own RAID5 and LUKS on an LV, beside the disks' counters. For test_trace_events.py.
 . /lab/guest.sh
 set -e
-modprobe -a raid456 raid10 dm-raid dm-thin-pool
+modprobe -a raid456 raid10 dm-raid dm-thin-pool dm-crypt
 rm -f traced.txt
 unwatched
 in_memory fio dd lvm mdadm dmsetup udevadm
@@ -12,6 +12,9 @@ lvcreate -q -y --nosync --type raid10 -i 2 -m 1 -I 64k -L 128M -n r10 t
 lvcreate -q -y -L 96M -n lin t /dev/sda
 lvcreate -q -y --type thin-pool -L 128M --poolmetadatasize 4M -c 64k -Zn -n pool t /dev/sdb
 lvcreate -q -y -V 256M -T t/pool -n thin
+lvcreate -q -y -L 48M -n safe t /dev/sdc
+echo -n word | cryptsetup luksFormat -q --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 /dev/t/safe -
+echo -n word | cryptsetup open --type luks /dev/t/safe secret
 yes | mdadm --create /dev/md/m5 --run --assume-clean --level 5 --chunk 64 --bitmap none -n 4 /dev/sd{e,f,g,h}
 udevadm settle
 
@@ -49,6 +52,7 @@ traced r5 $fio --filename=/dev/t/r5 --io_size=4000k --iodepth=8
 traced lin $fio --filename=/dev/t/lin --io_size=400k --iodepth=4
 traced r10 $fio --filename=/dev/t/r10 --io_size=400k --iodepth=4
 traced thin $fio --filename=/dev/t/thin --io_size=400k --iodepth=4
+traced crypt $fio --filename=/dev/mapper/secret --io_size=400k --iodepth=4
 traced m5 $fio --filename=/dev/md/m5 --io_size=400k --iodepth=4
 traced buffered dd if=/dev/zero of=/dev/t/r5 bs=1M count=2 conv=fsync
 dump trace-events
@@ -77,14 +81,24 @@ kill -INT $pid
 wait $pid
 cat traced.err
 
+# What each layer of LUKS on an LV has.
+stackmap trace -J --max-overhead 100 /dev/mapper/secret 900 > crypt.json 2> traced.err & pid=$!
+until_counting synthetic/stackmap_latency/trigger "lat >= [0-9]* .active" $pid
+$fio --filename=/dev/mapper/secret --io_size=400k --iodepth=1
+$fio --filename=/dev/mapper/secret --io_size=800k --iodepth=1 --rw=randread --bs=8k
+kill -INT $pid
+wait $pid
+
 # More events than small buffers hold while stackmap does not run: reads of what a thin volume has not mapped.
-stackmap trace --slower 1s --max-overhead 100 t/thin 900 > lost.txt 2> traced.err & pid=$!
+stackmap trace --events --max-overhead 100 -J t/thin 900 > lost.events 2> traced.err & pid=$!
 until_counting block/block_rq_remap/enable 1 $pid
 kill -STOP $pid
 echo 64 > $instance/buffer_size_kb
+sample > lost.diskstats
 dd if=/dev/t/thin of=/dev/null bs=4K skip=32768 count=3000 iflag=direct & first=$!
 dd if=/dev/t/thin of=/dev/null bs=4K skip=32768 count=3000 iflag=direct
 wait $first
+sample >> lost.diskstats
 kill -CONT $pid
 kill -INT $pid
 wait $pid
