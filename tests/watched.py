@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from stackmap.cli.watcher import Watcher
+from stackmap.document.units import number, rate
 from stackmap.host.capture import CapturedHost
 from stackmap.measurement.follow import RecordedIntervals
 from stackmap.render.top import as_text
 
 SAMPLES = Path(__file__).parents[1] / "sample_topologies"
+MIB = 1 << 20
 
 
 class PaperDisplay:
@@ -52,3 +54,37 @@ def watch(path, *, size=(80, 24), ascii_only=False, names=(), count=None, live=F
 def press(watcher, *keys):
     """Press *keys* and return the last request."""
     return [watcher.press(key) for key in keys][-1]
+
+
+def rows_as_iostat(text, stacks, part="total"):
+    """
+    Return how many rows of the screen *text* have the figures of *stacks*, of ``iostat -l -J``.
+
+    A busy unfolded stack whose rows have others fails the test. *part*: read, write or total.
+    """
+    lines, checked = text.splitlines(), 0
+    for stack in stacks:
+        begin = f"- {stack['top']} "
+        start = next((n for n, line in enumerate(lines) if line.startswith(begin)), None)
+        if start is None or not stack["layers"][0]["total"]["iops"]:
+            continue
+        for place, layer in enumerate(stack["layers"]):
+            words, wanted = lines[start + place].split(), _figures(stack, place, part)
+            found = any(
+                words[n : n + len(wanted)] == wanted for n in range(len(words) - len(wanted) + 1)
+            )
+            assert found, (stack["top"], layer["role"], wanted, lines[start + place])
+            checked += 1
+    return checked
+
+
+def _figures(stack, place, part):
+    """Return the cells of a layer of *stack*; those of the stack itself have the ratios of its disks."""
+    layer, ratios = stack["layers"][place], stack["layers"][place or -1]["amplification"]
+    flow, moved = layer[part], layer[part]["bytes"]
+    cells = [
+        rate(flow["iops"]), rate(None if moved is None else moved / MIB), rate(flow["await"]),
+        rate(layer["aqu"]), number(ratios["iops"][part], 2), number(ratios["bytes"][part], 2),
+    ]  # fmt: skip
+    cost = "~" * stack["estimated"] + number(stack["disk_bytes_per_byte"], 2)
+    return cells if place else [*cells, cost]

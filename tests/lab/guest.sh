@@ -161,3 +161,18 @@ over_memory() {
     tar -C "$folder" --exclude=test --exclude='config-*' -chf - "$@" | tar -C "/tmp/memory$folder" -xf -
     mount --bind "/tmp/memory$folder" "$folder"
 }
+
+# one_lvm: start the lvm that lvm_does asks; it makes nodes itself. Each new process is seconds here.
+one_lvm() {
+    echo 'activation { udev_sync=0 udev_rules=0 verify_udev_operations=0 }' > /etc/lvm/lvmlocal.conf
+    coproc LVM { lvm 2>&1; }
+}
+
+# lvm_does COMMAND...: run a command of LVM, and print what failed
+lvm_does() {
+    local said
+    printf '%s\n' "$*" version >&"${LVM[1]}"
+    while read -r said <&"${LVM[0]}"; do
+        case $said in *"Driver version"*) return;; *[Ee]rror* | *[Ff]ail*) echo "lvm: $said";; esac
+    done
+}

@@ -10,11 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
-from stackmap.document.units import number, rate
 from stackmap.model.device import Use
 from stackmap.render.text import width
 from stackmap.render.top_cells import sparkline
-from tests.watched import SAMPLES, press, watch
+from tests.watched import SAMPLES, press, rows_as_iostat, watch
 
 README = Path(__file__).parents[2] / "README.md"
 SCREENS = Path(__file__).parents[1] / "screens"
@@ -22,7 +21,6 @@ VGHDD = SAMPLES / "vghdd"
 CAPTURES = Path(__file__).parents[3] / "shared/captures"
 RECORDED = [path for path in sorted([*SAMPLES.iterdir(), *CAPTURES.glob("*/**/record*")])
             if (path / "frames").is_dir() or (path / "log").is_dir()]  # fmt: skip
-MIB = 1 << 20
 
 # The keys that lead to each screen, and its size.
 SCREENSHOTS = {
@@ -79,29 +77,7 @@ def test_figures_equal_those_of_iostat(path, direction):
         stackmap, ["--from", str(path), "iostat", "-l", "-J", "--report", "last"]
     )
     stacks = json.loads(told.output)["stacks"]
-    lines = display.text.splitlines()
-    checked = 0
-    for stack in stacks:
-        start = next(
-            (n for n, line in enumerate(lines) if line.startswith(f"- {stack['top']} ")), None
-        )
-        if start is None or not stack["layers"][0]["total"]["iops"]:
-            continue
-        for place, layer in enumerate(stack["layers"]):
-            here = layer if place else stack["layers"][-1]
-            flow = layer[part]
-            moved = None if flow["bytes"] is None else flow["bytes"] / MIB
-            wanted = [
-                rate(flow["iops"]), rate(moved), rate(flow["await"]), rate(layer["aqu"]),
-                number(here["amplification"]["iops"][part], 2),
-                number(here["amplification"]["bytes"][part], 2),
-            ]  # fmt: skip
-            if not place:
-                wanted.append("~" * stack["estimated"] + number(stack["disk_bytes_per_byte"], 2))
-            words = lines[start + place].split()
-            found = next(n for n in range(len(words)) if words[n : n + len(wanted)] == wanted)
-            assert found, (stack["top"], place, wanted, lines[start + place])
-            checked += 1
+    checked = rows_as_iostat(display.text, stacks, part)
     assert checked or all(not s["layers"][0]["total"]["iops"] for s in stacks)
 
 

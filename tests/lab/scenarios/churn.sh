@@ -18,16 +18,7 @@ stackmap iostat -J 1 > iostat.jsonl 2> iostat.err & devices=$!
 stackmap iostat -J --per-layer vg/steady 1 > layers.jsonl 2> layers.err & layers=$!
 stackmap record recorded 1 2> record.err & record=$!
 while [ ! -s iostat.jsonl ] || [ ! -s layers.jsonl ] || [ ! -d recorded/log ]; do sleep 1; done
-# One lvm for all, that makes the nodes itself: each new process is seconds here.
-echo 'activation { udev_sync=0 udev_rules=0 verify_udev_operations=0 }' > /etc/lvm/lvmlocal.conf
-coproc LVM { lvm 2>&1; }
-lvm_does() {
-    local said
-    printf '%s\n' "$*" version >&"${LVM[1]}"
-    while read -r said <&"${LVM[0]}"; do
-        case $said in *"Driver version"*) return;; *[Ee]rror* | *[Ff]ail*) echo "lvm: $said";; esac
-    done
-}
+one_lvm
 for ((i = 1; i <= LVS; i++)); do
     began=$EPOCHREALTIME
     lvm_does lvcreate -q -y -Wn -Zn -L 8M -n "t$i" vg
