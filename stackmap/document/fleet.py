@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from stackmap import __version__
-from stackmap.analysis.fleet.volumes import Fleet, Volume
+from stackmap.analysis.fleet.volumes import Fleet, LevelSum, Volume
 from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
 from stackmap.document.units import UNKNOWN, number, rate, size
-from stackmap.model.load import total_of
+from stackmap.document.wording import plural
 from stackmap.model.units import MIB
 
 LEGEND = (
@@ -72,16 +72,9 @@ def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
 
 def fleet_page(fleet: Fleet) -> doc.Page:
     """Return the page: sums, sums by level, the ranking, and what is missing."""
-    tiles = doc.Tiles((
-        doc.Tile("Hosts", str(fleet.hosts)),
-        doc.Tile("Volumes and arrays", str(fleet.total)),
-        doc.Tile("Written", f"{size(fleet.write_bytes)}/s"),
-        doc.Tile("Wasted at the disks", f"{size(fleet.wasted_bytes)}/s", f"{rate(fleet.wasted_requests)} IOPS"),
-        doc.Tile("RAID10 saves", *_savings(fleet.volumes)),
-    ))  # fmt: skip
     sections = (
-        doc.Section("sums", "Totals", (tiles, *_remarks(fleet)), folded=False),
-        doc.Section("levels", "By level", (_levels(fleet.volumes),), folded=False),
+        doc.Section("sums", "Totals", (*_totals(fleet), *_remarks(fleet)), folded=False),
+        doc.Section("levels", "By level", (_levels(fleet.levels),), folded=False),
         doc.Section("ranking", "Ranking, worst first", (_table(fleet.volumes, [c.key for c in COLUMNS]),), folded=False),
     )  # fmt: skip
     about = (
@@ -92,10 +85,32 @@ def fleet_page(fleet: Fleet) -> doc.Page:
 
 
 def _sums(fleet: Fleet) -> str:
+    wasted, requests = map(fleet.sum_of, ("wasted_bytes", "wasted_requests"))
     return (
-        f"{fleet.total} volumes on {fleet.hosts} hosts waste {size(fleet.wasted_bytes)}/s "
-        f"and {rate(fleet.wasted_requests)} IOPS at the disks"
+        f"{plural(fleet.total, 'volume')} on {plural(fleet.hosts, 'host')} waste {size(wasted)}/s "
+        f"and {rate(requests)} IOPS at the disks"
     )
+
+
+def _totals(fleet: Fleet) -> Iterable[doc.Block]:
+    written, wasted, requests, saved = map(
+        fleet.sum_of, ("write_bytes", "wasted_bytes", "wasted_requests", "raid10_saves")
+    )
+    gaining = sum(each.gaining for each in fleet.levels)
+    yield doc.Paragraph(f"{_sums(fleet)}.")
+    if saved:
+        yield doc.Paragraph(
+            f"RAID10 would move {size(saved)}/s less at the members of {plural(gaining, 'volume')}. "
+            "It stores each byte twice, so check the capacity first: run `stackmap whatif VOLUME "
+            "--to raid10` on the host."
+        )
+    yield doc.Tiles((
+        doc.Tile("Hosts", str(fleet.hosts)),
+        doc.Tile("Volumes and arrays", str(fleet.total)),
+        doc.Tile("Written", f"{size(written)}/s"),
+        doc.Tile("Wasted at the disks", f"{size(wasted)}/s", f"{rate(requests)} IOPS"),
+        doc.Tile("RAID10 saves", f"{size(saved)}/s", f"on {plural(gaining, 'volume')}"),
+    ))  # fmt: skip
 
 
 def _table(volumes: Iterable[Volume], columns: Sequence[str]) -> doc.Table:
@@ -115,21 +130,19 @@ def _leading_words(chosen: Sequence[Column]) -> int:
     return next((n for n, column in enumerate(chosen) if column.key not in words), len(chosen))
 
 
-def _levels(volumes: Sequence[Volume]) -> doc.Table:
-    """Return the sums of the volumes of each level; those whose figure is unknown are not in the sum."""
-    groups: dict[str, list[Volume]] = {}
-    for volume in volumes:
-        groups.setdefault(volume.level, []).append(volume)
+def _levels(levels: Iterable[LevelSum]) -> doc.Table:
+    """Return the sums of each level; volumes whose figure is unknown are not in the sum."""
     rows = tuple(
         (
-            level,
-            str(len(each)),
-            _mib(_known(v.write_bytes for v in each)),
-            _mib(_known(v.wasted_bytes for v in each)),
-            rate(_known(v.wasted_requests for v in each)),
-            _mib(_known(_positive(v.raid10_saves) for v in each)),
+            each.level,
+            f"{each.volumes:.0f}",
+            _mib(each.write_bytes),
+            _mib(each.wasted_bytes),
+            rate(each.wasted_requests),
+            _mib(each.raid10_saves),
+            f"{each.gaining:.0f}" if each.raid10_saves is not None else UNKNOWN,
         )
-        for level, each in sorted(groups.items())
+        for each in levels
     )
     headings = (
         "level",
@@ -138,15 +151,9 @@ def _levels(volumes: Sequence[Volume]) -> doc.Table:
         "wasted\nMiB/s",
         "wasted\nIOPS",
         "RAID10 saves\nMiB/s",
+        "on volumes",
     )
     return doc.Table("levels", headings, (doc.Rows(rows),))
-
-
-def _savings(volumes: Sequence[Volume]) -> tuple[str, str]:
-    """Return what RAID10 would save where it saves anything, and on how many volumes."""
-    gaining = [v for v in volumes if (v.raid10_saves or 0.0) > 0]
-    saved = total_of(v.raid10_saves for v in gaining)
-    return f"{size(saved)}/s", f"on {len(gaining)} of the {len(volumes)} volumes below"
 
 
 def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
@@ -157,12 +164,3 @@ def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
     if fleet.partial:
         yield doc.Paragraph("The results are partial.", "Caution:")
         yield doc.Listing(fleet.partial)
-
-
-def _known(figures: Iterable[float | None]) -> float | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if known else None
-
-
-def _positive(figure: float | None) -> float | None:
-    return None if figure is None else max(0.0, figure)

@@ -199,10 +199,13 @@ def _content(response: Response, deadline: float) -> bytes:
 
 
 def _labels(series: Any) -> dict[str, str]:
+    """Return the labels as they came; ``ParseError`` unless all are text."""
     try:
-        return {str(key): str(value) for key, value in series["metric"].items()}
+        labels: dict[str, str] = series["metric"]
+        "".join(labels.values())  # raises unless all are text; there are 100,000s
     except (KeyError, TypeError, AttributeError) as error:
         raise ParseError("a series of unknown form in the server's answer") from error
+    return labels
 
 
 def _pair(pair: Any) -> tuple[float, float]:

@@ -1,22 +1,28 @@
 """
 The volumes of all hosts, from the series that ``packaging/prometheus/stackmap.rules.yml`` records.
 
-The server averages, sorts and cuts; only the figures of the wanted volumes travel,
+The server averages, sums, sorts and cuts; only the figures of the wanted volumes travel,
 a page of hosts at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from re import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from stackmap.analysis.fleet.volumes import Fleet, Key, SlowestMember, Volume, worst_first
+from stackmap.analysis.fleet.volumes import (
+    Fleet,
+    Key,
+    LevelSum,
+    SlowestMember,
+    Volume,
+    worst_first,
+)
 from stackmap.errors import InputError, SourceError, SourceTimeout
-from stackmap.measurement.prometheus import quoted
-from stackmap.model import exported
+from stackmap.measurement.fleet_expressions import LEVEL_FIGURES, PARTS, Expressions
 
 if TYPE_CHECKING:
     from stackmap.host.prometheus import Prometheus, Series
@@ -24,46 +30,20 @@ if TYPE_CHECKING:
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
-ID = "job, instance, top, name"
 LONG = 6 * 3600  # seconds: longer windows use means of an hour
 PAGE = 250  # hosts per query
 AT_ONCE = 4  # queries
-STALE = 900  # seconds without a new textfile
-SKEW = 60  # seconds by which a clock may be ahead
 NAMED = 5  # hosts in a sentence
-
-# By field of Volume: the series of a rate, and that of its hourly mean.
-FIGURES = {
-    "read_bytes": ('instance_top_layer:stackmap_read_bytes:rate5m{layer="volume",%s}', "instance_top:stackmap_read_bytes:avg1h{%s}"),
-    "write_bytes": ('instance_top_layer:stackmap_written_bytes:rate5m{layer="volume",%s}', "instance_top:stackmap_written_bytes:avg1h{%s}"),
-    "reads": ('instance_top_layer:stackmap_reads:rate5m{layer="volume",%s}', "instance_top:stackmap_reads:avg1h{%s}"),
-    "writes": ('instance_top_layer:stackmap_writes:rate5m{layer="volume",%s}', "instance_top:stackmap_writes:avg1h{%s}"),
-    **{
-        field: (f"instance_top:stackmap_{name}:rate5m{{%s}}", f"instance_top:stackmap_{name}:avg1h{{%s}}")
-        for field, name in (
-            ("parity_bytes", "parity_cost_bytes"), ("disk_bytes", "disk_bytes"), ("disk_requests", "disk_requests"),
-            ("wasted_bytes", "wasted_bytes"), ("wasted_requests", "wasted_requests"),
-        )
-    },
-}  # fmt: skip
-SLOWEST = (
-    "instance_top_device:stackmap_slowest_member:ratio_rate5m{%s}",
-    "instance_top_device:stackmap_slowest_member:avg1h{%s}",
-)
-STATES = {
-    "members": "stackmap_stack_members{%s}",
-    "ideal": "stackmap_stack_ideal_write_ratio{%s}",
-    "degraded": "stackmap_stack_degraded{%s}",
-    "sync": "stackmap_stack_sync_active{%s}",
-}
 NO_RULES = "no recorded series of stackmap in this window: load stackmap.rules.yml into Prometheus; see stackmap-fleet(7)"
+NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 
 
 class Question(NamedTuple):
     """
-    What is asked: the volumes of *hosts* (a regular expression) and *level*, at *time*, over *seconds*.
+    What is asked: the volumes of *host* (a regular expression) and *level*, at *time*, over *seconds*.
 
-    ``limit``: the worst so many by ``sort``; 0 for all.
+    ``limit``: the worst so many by ``sort``; 0 for all. ``savings``: also what RAID10 would save,
+    by level.
     """
 
     window: str
@@ -74,12 +54,7 @@ class Question(NamedTuple):
     host: str = ""
     job: str = ""
     level: str = ""
-
-    @property
-    def selector(self) -> str:
-        """The matchers of hosts."""
-        given = (("instance", "=~", self.host), ("job", "=", self.job))
-        return ",".join(f"{label}{how}{quoted(text)}" for label, how, text in given if text)
+    savings: bool = False
 
 
 class FleetReader:
@@ -88,176 +63,166 @@ class FleetReader:
     def __init__(self, server: Prometheus, question: Question) -> None:
         self._server = server
         self._asked = question
-        self._long = question.seconds > LONG
+        self._all = Expressions(
+            question.seconds,
+            question.host,
+            question.job,
+            question.level,
+            hourly=question.seconds > LONG,
+        )
         self._partial: list[str] = []
-        level = f",level={quoted(question.level)}" if question.level else ""
-        self._info = f"stackmap_stack_info{{{question.selector}{level}}}"
 
     def read(self) -> Fleet:
         """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
         asked = self._asked
-        per_host = self._query(f"count by (job, instance) (group by ({ID}) ({self._info}))")
+        per_host = self._query(self._all.hosts)
         if not per_host:
-            matching = " matches" if asked.selector or asked.level else ""
-            raise InputError(
-                f"no volume with a topology at {self._server.url}{matching}; see stackmap-fleet(7)"
-            )
-        total = int(sum(each.value for each in per_host))
-        written = self._written()
-        chosen = None if not asked.limit or total <= asked.limit else self._worst()
+            self._explain_nothing()
+        levels = self._levels()
         hosts = [each.labels.get("instance", "") for each in per_host]
+        limited = 0 < asked.limit < sum(each.volumes for each in levels)
+        chosen = self._worst() if limited else None
         found = self._volumes(hosts if chosen is None else [key.host for key in chosen], chosen)
-        wasted, requests = self._together(self._sum, ("wasted_bytes", "wasted_requests"))
         self._tell_missing()
         self._partial += [f"the server warns: {each}" for each in self._server.warnings]
         return Fleet(
             asked.window,
             asked.time,
             len(per_host),
-            total,
             tuple(worst_first(found, asked.sort)),
-            wasted,
-            requests,
-            written,
+            levels,
             tuple(self._partial),
         )
 
     def _query(self, expression: str) -> list[Series]:
         return [s for s in self._server.query(expression, self._asked.time) if isfinite(s.value)]
 
-    def _together(self, ask: Callable[[Asked], Answer], several: Iterable[Asked]) -> list[Answer]:
-        """Return the answers to *several*, asked a few at a time."""
+    def _together(
+        self, ask: Callable[[Asked], Answer], several: Iterable[Asked]
+    ) -> Iterator[Answer]:
+        """Yield the answers to *several*, asked a few at a time."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(ask, several))
+            yield from pool.map(ask, several)
 
-    def _written(self) -> float:
-        """
-        Return what all volumes wrote; from rates where no hourly means exist yet.
+    def _explain_nothing(self) -> None:
+        """Raise what is missing: volumes, or the rules."""
+        if self._query(f"count({self._all.info})"):
+            raise InputError(NO_RULES)
+        matching = " matches" if self._all.levels else ""
+        raise InputError(
+            f"no volume with a topology at {self._server.url}{matching}; see stackmap-fleet(7)"
+        )
 
-        ``InputError`` if nothing is recorded.
-        """
-        for long in (True, False) if self._long else (False,):
-            self._long = long
-            written = self._sum("write_bytes")
-            if written is not None:
-                if not long and self._asked.seconds > LONG:
-                    self._partial.append(
-                        "there are no hourly means yet; the window has less than an hour of data"
-                    )
-                return written
-        raise InputError(NO_RULES)
+    def _levels(self) -> tuple[LevelSum, ...]:
+        """Return the sums by level; from rates where no hourly means exist yet. ``InputError`` if nothing is recorded."""
+        sums = self._sums_by_level()
+        if self._all.hourly and all(each.write_bytes is None for each in sums):
+            self._all = self._all._replace(hourly=False)
+            sums = self._sums_by_level()
+            self._partial.append(NO_HOURS)
+        if all(each.write_bytes is None for each in sums):
+            raise InputError(NO_RULES)
+        return sums
 
-    def _mean(self, field: str, selector: str) -> str:
-        """Return the expression of a figure's mean over the window, one per volume."""
-        series = (SLOWEST if field == "slowest" else FIGURES[field])[self._long] % selector
-        mean = f"avg_over_time({series}[{self._asked.seconds:.0f}s])"
-        labels = ID
-        if field == "slowest":  # of the members that were the slowest, the one that was it longest
-            longest = f"sum_over_time({series}[{self._asked.seconds:.0f}s])"
-            mean, labels = f"({mean} and topk by ({ID}) (1, {longest}))", f"{ID}, device"
-        if self._asked.level:
-            mean = f"({mean} and on ({ID}) {self._info})"
-        return f"max by ({labels}) ({mean})"
-
-    def _order(self) -> str:
-        """Return the expression that volumes are sorted by."""
-        mean = {field: self._mean(field, self._asked.selector) for field in FIGURES}
-        return {
-            "wasted": mean["wasted_bytes"],
-            "wasted-iops": mean["wasted_requests"],
-            "cost": f"{mean['parity_bytes']} / ({mean['write_bytes']} > 0)",
-            "iops": f"{mean['reads']} + {mean['writes']}",
-            "written": mean["write_bytes"],
-            "slowest": f"max by ({ID}) ({self._mean('slowest', self._asked.selector)})",
-            "raid10": f"{mean['parity_bytes']} - 2 * {mean['write_bytes']}",
-        }[self._asked.sort]
+    def _sums_by_level(self) -> tuple[LevelSum, ...]:
+        fields = ["volumes", *LEVEL_FIGURES]
+        if self._asked.savings:
+            fields += ["raid10_saves", "gaining"]
+        sums: dict[str, dict[str, float]] = {}
+        answers = self._together(lambda field: self._query(self._all.by_level(field)), fields)
+        for field, found in zip(fields, answers, strict=True):
+            for each in found:
+                figures = sums.setdefault(_level(each.labels), {})
+                figures[field] = figures.get(field, 0) + each.value
+        return tuple(LevelSum(level, **sums[level]) for level in sorted(sums))
 
     def _worst(self) -> set[Key]:
         """Return the volumes with the highest figures."""
-        return {_key(each) for each in self._query(f"topk({self._asked.limit}, {self._order()})")}
+        asked = self._asked
+        return {_key(each.labels) for each in self._query(self._all.worst(asked.sort, asked.limit))}
 
     def _volumes(self, hosts: Iterable[str], chosen: set[Key] | None) -> list[Volume]:
         """Return the volumes of *hosts*; *chosen*: only these."""
         names = sorted(dict.fromkeys(hosts))
         pages = [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
-        tasks = [(page, part) for page in pages for part in ("info", *FIGURES, "slowest", *STATES)]
-        fields: dict[Key, dict[str, Any]] = {}
-        answers = self._together(lambda task: self._page(*task), tasks)
-        for (_, part), found in zip(tasks, answers, strict=True):
-            for each in found:
-                fields.setdefault(_key(each), {})[part] = each
-        known = (key for key, each in fields.items() if "info" in each)
-        return [_volume(key, fields[key]) for key in known if chosen is None or key in chosen]
+        tops = any_of({key.top for key in chosen}) if chosen else ""
+        asked = [self._all._replace(host=any_of(page), top=tops) for page in pages]
+        tasks = [(page, part) for page in asked for part in PARTS]
+        found: dict[Key, dict[str, Any]] = {}
+        for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
+            for each in answer:
+                figures = found.setdefault(_key(each.labels), {})
+                if part == "info":
+                    figures["level"] = _level(each.labels)
+                else:
+                    figures[part] = each.value
+                if part == "slowest":
+                    figures["device"] = each.labels.get("device", "")
+        return [
+            _volume(key, figures)
+            for key, figures in found.items()
+            if "level" in figures and (chosen is None or key in chosen)
+        ]
 
-    def _page(self, hosts: Sequence[str], part: str) -> list[Series]:
-        """Return one figure of the volumes of *hosts*; nothing, and a remark, if the server cannot answer in time."""
-        given = quoted("|".join(map(escape, hosts)))
-        selector = f"instance=~{given}" + (
-            f",job={quoted(self._asked.job)}" if self._asked.job else ""
-        )
-        if part == "info":
-            level = f",level={quoted(self._asked.level)}" if self._asked.level else ""
-            expression = f"max by ({ID}, kind, level) (stackmap_stack_info{{{selector}{level}}})"
-        elif part in STATES:
-            expression = f"max by ({ID}) ({STATES[part] % selector})"
-        else:
-            expression = self._mean(part, selector)
+    def _page(self, task: tuple[Expressions, str]) -> list[Series]:
+        """Return one figure of the volumes of a page; nothing, and a remark, if the server cannot answer in time."""
+        asked, part = task
         try:
-            return self._query(expression)
+            return self._query(asked.part(part))
         except SourceTimeout as error:
-            self._partial.append(f"{part} of {len(hosts)} hosts: {error}")
+            self._partial.append(f"{part} of {_hosts(asked.host.count('|') + 1)}: {error}")
             return []
-
-    def _sum(self, field: str) -> float | None:
-        found = self._query(f"sum({self._mean(field, self._asked.selector)})")
-        return found[0].value if found else None
 
     def _tell_missing(self) -> None:
         """Add what is missing or doubtful to ``partial``."""
-        chosen = self._asked.selector
-        read = f"{exported.TIMESTAMP}{{{chosen}}}"
-        questions = (
-            (f"group by (job, instance) (node_boot_time_seconds{{{chosen}}}) unless on (job, instance) {read}", "without topology: does stackmap-textfile.timer run there?"),
-            (f"time() - {read} > {STALE}", f"with a topology older than {STALE // 60} minutes"),
-            (f"{read} - time() > {SKEW}", "with a clock that is ahead of the server's"),
-            (f"count by (job, instance) (count by ({ID}) ({self._info}) > 1)", "whose volumes several series have (replicas, or clusters with the same names): the highest figures are shown"),
-            (f"count by (job, instance) (instance_top_layer:stackmap_devices_without_counters:count{{{chosen}}})", "where node_exporter leaves out devices of the stacks"),
-        )  # fmt: skip
-        for expression, what in questions:
-            try:
-                names = sorted(
-                    {each.labels.get("instance", "") for each in self._query(expression)}
-                )
-            except SourceError as error:
-                self._partial.append(f"hosts {what}: not known: {error}")
-                continue
-            if names:
-                more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-                self._partial.append(
-                    f"{len(names)} hosts {what} ({', '.join(names[:NAMED])}{more})"
-                )
+        for remark in self._together(lambda doubt: self._doubt(*doubt), self._all.doubts):
+            self._partial += remark
+
+    def _doubt(self, expression: str, what: str) -> list[str]:
+        try:
+            found = self._query(expression)
+        except SourceError as error:
+            return [f"hosts {what}: not known: {error}"]
+        names = sorted({each.labels.get("instance", "") for each in found})
+        if not names:
+            return []
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return [f"{_hosts(len(names))} {what} ({', '.join(names[:NAMED])}{more})"]
 
 
-def _key(series: Series) -> Key:
-    job, host, top, name = (series.labels.get(n, "") for n in ("job", "instance", "top", "name"))
-    return Key(job, host, top, name)
+def any_of(names: Iterable[str]) -> str:
+    """Return a regular expression that matches *names* alone."""
+    return "|".join(map(escape, sorted(names)))
 
 
-def _volume(key: Key, found: dict[str, Series]) -> Volume:
-    figures = {field: found[field].value for field in (*FIGURES, "ideal") if field in found}
-    members, slowest = found.get("members"), found.get("slowest")
+def _hosts(count: int) -> str:
+    return "1 host" if count == 1 else f"{count} hosts"
+
+
+def _key(labels: Mapping[str, str]) -> Key:
+    get = labels.get
+    return Key(get("job", ""), get("instance", ""), get("top", ""), get("name", ""))
+
+
+def _level(labels: Mapping[str, str]) -> str:
+    """Return the RAID level, or the kind of what has none."""
+    return labels.get("level") or labels.get("kind", "")
+
+
+def _volume(key: Key, figures: dict[str, Any]) -> Volume:
+    """Return the volume with *figures* by part, its ``level``, and the ``device`` of its slowest member."""
+    members, slowest = figures.pop("members", None), figures.pop("slowest", None)
     return Volume(
         key,
-        level=found["info"].labels.get("level") or found["info"].labels.get("kind", ""),
-        members=None if members is None else int(members.value),
-        state=_state(found),
-        slowest=None if slowest is None else SlowestMember(slowest.labels.get("device", ""), slowest.value),
+        level=figures.pop("level"),
+        members=None if members is None else int(members),
+        slowest=None if slowest is None else SlowestMember(figures.pop("device"), slowest),
+        state=_state(figures),
         **figures,
-    )  # fmt: skip
+    )
 
 
-def _state(found: dict[str, Series]) -> str | None:
-    words: Iterable[tuple[str, str]] = (("degraded", "degraded"), ("sync", "sync"))
-    known: Iterator[str] = (word for part, word in words if part in found and found[part].value)
-    present = any(part in found for part, _ in words)
-    return " ".join(known) or ("active" if present else None)
+def _state(figures: dict[str, Any]) -> str | None:
+    """Remove what is known of a state from *figures* and return it in words; None if nothing is."""
+    known = {word: figures.pop(word) for word in ("degraded", "sync") if word in figures}
+    return " ".join(word for word, is_so in known.items() if is_so) or ("active" if known else None)

@@ -15,9 +15,9 @@ def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:
         "time": time,
         "hosts": fleet.hosts,
         "volumes_total": fleet.total,
-        "write_bytes": fleet.write_bytes,
-        "wasted_bytes": fleet.wasted_bytes,
-        "wasted_requests": fleet.wasted_requests,
+        "write_bytes": fleet.sum_of("write_bytes"),
+        "wasted_bytes": fleet.sum_of("wasted_bytes"),
+        "wasted_requests": fleet.sum_of("wasted_requests"),
         "partial": list(fleet.partial),
         "volumes": [_volume(volume) for volume in fleet.volumes],
     }

@@ -36,6 +36,11 @@ COUNTERS = {
 }  # fmt: skip
 
 
+def host(number: int) -> str:
+    """Return an instance: names with dashes and dots are what servers really have."""
+    return f"db-{number:05}.dc1.example:9100"
+
+
 def devices(volume: int) -> tuple[str, list[str], list[str]]:
     """Return the volume's own name, its data and its metadata members."""
     first = volume * 9
@@ -57,6 +62,13 @@ RECORDED = {
     "stackmap_stack_degraded{": 0, "stackmap_stack_sync_active{": 0,
 }  # fmt: skip
 
+LEVEL = ',kind="volume",level="raid5"'
+PER_HOST = (
+    ("node_boot_time_seconds", "", 1.7e9), ("stackmap_topology_timestamp_seconds", "", None),
+    ("instance_level:stackmap_volumes:count", LEVEL, 20), ("instance_level:stackmap_written_bytes:rate5m", LEVEL, 6e6),
+    ("instance_level:stackmap_wasted_bytes:rate5m", LEVEL, 1.5e7), ("instance_level:stackmap_wasted_requests:rate5m", LEVEL, 2400),
+)  # fmt: skip
+
 
 def recorded(hosts: int, volumes: int) -> Families:
     """Yield the series that ``stackmap fleet`` reads."""
@@ -66,7 +78,7 @@ def recorded(hosts: int, volumes: int) -> Families:
             metric,
             (
                 (
-                    f'{labels}job="node",instance="h{h:05}",top="{devices(v)[0]}",name="vg/lv{v}"',
+                    f'{labels}job="node",instance="{host(h)}",top="{devices(v)[0]}",name="vg/lv{v}"',
                     value * (1 + (h * 7 + v) % 97 / 97),
                     False,
                 )
@@ -74,13 +86,24 @@ def recorded(hosts: int, volumes: int) -> Families:
                 for v in range(volumes)
             ),
         )
-    for metric in ("node_boot_time_seconds", "stackmap_topology_timestamp_seconds"):
-        yield metric, ((f'job="node",instance="h{h:05}"', time.time(), False) for h in range(hosts))
+    yield from per_host(hosts)
+
+
+def per_host(hosts: int) -> Families:
+    """Yield the series that each host has once."""
+    for metric, labels, value in PER_HOST:
+        yield (
+            metric,
+            (
+                (f'job="node",instance="{host(h)}"{labels}', value or time.time(), False)
+                for h in range(hosts)
+            ),
+        )
 
 
 def families(hosts: int, volumes: int) -> Families:
     """Yield each metric with its series: labels, value, whether it counts up."""
-    names = [f'job="node",instance="h{h:05}"' for h in range(hosts)]
+    names = [f'job="node",instance="{host(h)}"' for h in range(hosts)]
     used = [
         name for v in range(volumes) for name in (devices(v)[0], *devices(v)[1], *devices(v)[2])
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import re
 import socket
 import threading
 import time
@@ -19,6 +20,7 @@ from stackmap.cli import main, stackmap
 from stackmap.errors import StackmapError
 
 INFO = {"job": "n", "instance": "h1", "top": "dm-8", "name": "vg/lv"}
+LEVEL = {"kind": "volume", "level": "raid5"}
 
 
 def vector(*series):
@@ -75,14 +77,14 @@ def failure(url, *words):
     return line
 
 
-def small_fleet(query):
+def small_fleet(query, volumes=1):
     """Answer as a server with one volume on one host."""
-    if query.startswith("count by (job, instance) (group"):
+    if query.startswith("group by (job, instance) (instance_level"):
         return 200, vector(({"job": "n", "instance": "h1"}, 1))
-    if query.startswith("sum("):
-        return 200, vector(({}, 2e6))
+    if re.match(r"(sum|count) by \(kind, level\)", query):
+        return 200, vector((LEVEL, volumes if "volumes:count" in query else 2e6))
     if query.startswith("max by (job, instance, top, name, kind, level)"):
-        return 200, vector(({**INFO, "kind": "volume", "level": "raid5"}, 1))
+        return 200, vector(({**INFO, **LEVEL}, 1))
     if any(word in query for word in ("unless", "time()", "without_counters", "> 1")):
         return 200, vector()
     if "slowest" in query:
@@ -230,20 +232,14 @@ def test_the_same_names_twice_are_said():
     (said,) = json.loads(result.stdout)["partial"]
 
     assert result.exit_code == 64
-    assert said.startswith("1 hosts whose volumes several series have")
+    assert said.startswith("1 host that several series have")
     assert json.loads(result.stdout)["volumes_total"] == 1
 
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_the_worst_are_the_worst_of_the_level(sort):
     """Otherwise volumes of other levels would take their places in the table."""
-
-    def answer(query):
-        if query.startswith("count by (job, instance) (group"):
-            return 200, vector(({"job": "n", "instance": "h1"}, 2))
-        return small_fleet(query)
-
-    with serving(answer) as (url, asked):
+    with serving(lambda query: small_fleet(query, volumes=2)) as (url, asked):
         assert ask(url, "--level", "raid5", "--limit", "1", "--sort", sort).exit_code == 0
     (worst,) = [query for query, _ in asked if query.startswith("topk")]
 
@@ -265,7 +261,7 @@ def test_warnings_and_timeouts_make_it_partial():
 
     assert result.exit_code == 64
     assert any("a store did not answer" in line for line in report["partial"])
-    assert any(line.startswith("disk_requests of 1 hosts: ") for line in report["partial"])
+    assert any(line.startswith("disk_requests of 1 host: ") for line in report["partial"])
     assert report["volumes"][0]["raid10_saves_requests"] is None
     assert report["volumes"][0]["write_bytes"] == 2e6
 

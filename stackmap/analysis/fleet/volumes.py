@@ -105,21 +105,45 @@ def worst_first(volumes: Iterable[Volume], sort: str) -> list[Volume]:
     return sorted(volumes, key=place)
 
 
+class LevelSum(NamedTuple):
+    """
+    All volumes of a RAID level, or of a kind without one: how many, and their figures per second, None if unknown.
+
+    ``raid10_saves``: bytes at the members that RAID10 would not move, of the volumes where it saves
+    any; ``gaining``: how many these are.
+    """
+
+    level: str
+    volumes: float = 0
+    write_bytes: float | None = None
+    wasted_bytes: float | None = None
+    wasted_requests: float | None = None
+    raid10_saves: float | None = None
+    gaining: float = 0
+
+
 class Fleet(NamedTuple):
     """
     The answer for a fleet over ``window`` (as given) that ends at ``time``.
 
-    ``total``: how many volumes there are; ``volumes`` may be the worst of them only.
-    ``wasted_bytes``, ``wasted_requests``, ``write_bytes``: of all of them. ``partial``: what is
-    missing or doubtful, in sentences.
+    ``volumes`` may be the worst only; ``levels`` has the sums of all. ``partial``: what is missing
+    or doubtful, in sentences.
     """
 
     window: str
     time: float
     hosts: int
-    total: int
     volumes: tuple[Volume, ...]
-    wasted_bytes: float | None
-    wasted_requests: float | None
-    write_bytes: float | None
+    levels: tuple[LevelSum, ...]
     partial: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """How many volumes there are."""
+        return round(sum(each.volumes for each in self.levels))
+
+    def sum_of(self, field: str) -> float | None:
+        """Return the sum of a field over the levels where it is known; None if it is nowhere."""
+        values = (getattr(each, field) for each in self.levels)
+        known = [value for value in values if value is not None]
+        return sum(known) if known else None
