@@ -44,7 +44,7 @@ def outputs(lab, kernel):
     def of(case):
         # Latencies are compared with a target's own: the guest's time must not depend on this machine's load.
         clock = {"icount": 0} if case == "latency" else {}
-        return lab("trace", case, kernel=kernel, disks=DISKS[case], timeout=2400, **clock)
+        return lab("trace", case, kernel=kernel, disks=DISKS[case], timeout=5400, **clock)
 
     return of
 

@@ -17,7 +17,7 @@ MODES = (*PROBED, "other", "events", "follow", "fallback")
 @pytest.fixture
 def out(lab, kernel):
     # Instructions are the guest's time, so a ratio does not depend on what else this machine does.
-    return lab("trace-cost", kernel=kernel, disks=0, timeout=2400, icount=0)
+    return lab("trace-cost", kernel=kernel, disks=0, timeout=5400, icount=0)
 
 
 def seconds_per_request(out, name):

@@ -18,7 +18,7 @@ LOADS = pytest.mark.parametrize("load", [*WRITES, "buffered"])
 
 @pytest.fixture(scope="module")
 def out(lab, kernel):
-    return lab("trace-events", kernel=kernel, disks=8, timeout=3600)
+    return lab("trace-events", kernel=kernel, disks=8, timeout=5400)
 
 
 def traced(out, load):

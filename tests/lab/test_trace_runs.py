@@ -14,7 +14,7 @@ SETTLED = 20  # runs after which the kernel has the memory that traces use again
 
 @pytest.fixture
 def out(lab, kernel):
-    return lab("trace-runs", kernel=kernel, disks=4, timeout=3600)
+    return lab("trace-runs", kernel=kernel, disks=4, timeout=5400)
 
 
 def lines(out, name):

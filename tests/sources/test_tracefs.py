@@ -147,6 +147,35 @@ def test_an_unusual_signal_ends_a_trace_as_others_do(number):
         assert running.returncode == 128 + number
 
 
+def test_a_stop_from_the_terminal_is_an_interrupt():
+    program = (
+        "import time\nfrom stackmap.host.tracing import LiveTracingHost\nLiveTracingHost()\n"
+        "try:\n print('ready', flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt:\n print('removed')\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout.readline() == "ready\n"
+        os.kill(running.pid, signal.SIGTSTP)
+        assert running.communicate()[0] == "removed\n"
+
+
+def test_an_action_comes_in_time_while_a_write_waits_for_its_reader():
+    """And the write goes on when there is a reader."""
+    program = (
+        "import sys\nfrom stackmap.host.tracing import after\n"
+        "with after(0.2, lambda: print('removed', file=sys.stderr, flush=True)):\n print('x' * 1000000, flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-E", "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stderr.readline() == "removed\n"
+        assert len(running.stdout.read()) == 1000001
+
+
 def test_clean_removes_what_a_killed_trace_left():
     kernel = Kernel()
     install(Tracing(kernel).__enter__())
