@@ -67,9 +67,9 @@ def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
     if direction not in layer.requests:
         return
     named = counted(len(layer.layer.devices), layer.layer.word)
-    requests = layer.requests[direction]
-    yield (named, *_cells(requests))
-    for words, part in ((QUEUED, requests.queued), (SERVED, requests.served)):
+    whole = layer.requests[direction]
+    yield (named, *_cells(whole))
+    for words, part in ((QUEUED, whole.queued), (SERVED, whole.served)):
         if part.count:
             yield (words, str(part.count), *_times(part), *NO_SIZES)
     if len(layer.devices) > 1:
