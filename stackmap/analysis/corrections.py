@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.member_evidence import doubled, empty_flushes
 from stackmap.analysis.traffic.accounting import LABEL_SCAN
 from stackmap.model.device import Device, Kind, Role
@@ -28,13 +29,15 @@ STUCK = 0.99  # busy for this share of the time
 
 class Rule(NamedTuple):
     """
-    ``correct`` returns the corrected load, or None where the rule does not apply.
+    ``concerns``: whether it may ever apply to a device. ``correct`` returns the corrected load of
+    such a device, or None where it does not apply.
 
     ``why``: for the man page and ``--why``. ``reported``: whether a report names it.
     """
 
     name: str
     why: str
+    concerns: Callable[[Topology, Device], bool]
     correct: Callable[[Topology, Device, Mapping[str, Load]], Load | None]
     reported: bool = True
 
@@ -47,50 +50,55 @@ def corrected(
 
     *only*: the devices to correct; without it all devices of the topology.
     """
-    wanted = topology.devices.keys() if only is None else topology.devices.keys() & set(only)
-    loads = dict(interval.loads)
+    loads: Mapping[str, Load] = interval.loads
+    wanted = loads.keys() if only is None else [name for name in only if name in loads]
     done: list[str] = []
-    for rule in RULES:
-        before = dict(loads)
-        for name in before.keys() & wanted:
-            load = rule.correct(topology, topology[name], before)
-            if load is not None:
-                loads[name] = load
-                if rule.reported:
-                    done.append(f"{rule.name}: {name}")
+    for rule, names in _concerned(topology).items():
+        found = {
+            name: load
+            for name in wanted
+            if name in names and (load := rule.correct(topology, topology[name], loads)) is not None
+        }
+        if found:
+            loads = {**loads, **found}
+            done += (f"{rule.name}: {name}" for name in found if rule.reported)
     return replace(interval, loads=loads, corrections=tuple(sorted(done)))
+
+
+@computed_once
+def _concerned(topology: Topology) -> Mapping[Rule, frozenset[str]]:
+    """Return the devices that each rule may apply to; kept with the topology."""
+    return {
+        rule: frozenset(n for n, d in topology.devices.items() if rule.concerns(topology, d))
+        for rule in RULES
+    }
 
 
 def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
-    if device.merges or load.total.merges is not None:
-        return None
-    return load.without_merges()
+    known = load.read.merges is not None and load.write.merges is not None
+    return None if known or load.total.merges is not None else load.without_merges()
 
 
 def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    if not _may_be_doubled(topology, device, loads):
-        return None
-    if "iostats" not in device.queue and not doubled(topology, device, loads):
-        return None
     load = loads[device.name]
+    if load.idle or ("iostats" not in device.queue and not doubled(topology, device, loads)):
+        return None
     half = load.scaled(0.5)
     writes = plus(half.write.ios, _flushes(topology, device, loads) / 2)
-    return replace(
-        half,
-        write=replace(half.write, ios=writes),
+    return half._replace(
+        write=half.write._replace(ios=writes),
         aqu=None if load.aqu is None else load.aqu / 2,
     )
 
 
 def _perhaps_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    if "iostats" in device.queue or not _may_be_doubled(topology, device, loads):
-        return None
-    return loads[device.name] if doubled(topology, device, loads) is None else None
+    load = loads[device.name]
+    return load if not load.idle and doubled(topology, device, loads) is None else None
 
 
-def _may_be_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
-    return not loads[device.name].idle and counted_twice(topology, device) is not False
+def _may_be_doubled(topology: Topology, device: Device) -> bool:
+    return counted_twice(topology, device) is not False
 
 
 def counted_twice(topology: Topology, device: Device) -> bool | None:
@@ -118,7 +126,7 @@ def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> f
 
 
 def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
-    if device.queue.get("iostats") != "0" or not loads[device.name].idle:
+    if not loads[device.name].idle:
         return None
     honoured = uncounted(topology, device)
     # Below other targets, copies, resyncs and write-backs move data without any I/O above.
@@ -186,22 +194,22 @@ def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) 
     if not flushed or arrived is None or asked is None or not load.read.ios or arrived <= asked:
         return None
     kept = max(0.0, 1 - (arrived - asked) / arrived)
-    return replace(load, read=replace(load.read, ios=load.read.ios * kept))
+    return load._replace(read=load.read._replace(ios=load.read.ios * kept))
 
 
 def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
     if not load.idle or (load.busy or 0.0) < STUCK:
         return None
-    return replace(load, aqu=None, busy=None)
+    return load._replace(aqu=None, busy=None)
 
 
 def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
-    if device.kind is not Kind.ARRAY or load.idle or load.total.wait != 0 or load.aqu:
+    if load.idle or load.total.wait != 0 or load.aqu:
         return None
-    read, write = (replace(flow, wait=None) for flow in (load.read, load.write))
-    return replace(load, read=read, write=write, aqu=None, busy=None)
+    read, write = (flow._replace(wait=None) for flow in (load.read, load.write))
+    return load._replace(read=read, write=write, aqu=None, busy=None)
 
 
 def _release(kernel: str) -> tuple[int, ...]:
@@ -214,6 +222,7 @@ RULES = (
     Rule(
         "never-merges",
         "bio-based dm and md devices never merge: missing merges are 0",
+        lambda _, device: not device.merges,
         _never_merges,
         reported=False,
     ),
@@ -221,6 +230,9 @@ RULES = (
         "perhaps-doubled",
         "queue/iostats of this LVM RAID volume is unknown, and its members do not show it: its "
         "figures may be doubled",
+        lambda topology, device: (
+            "iostats" not in device.queue and _may_be_doubled(topology, device)
+        ),
         _perhaps_doubled,
     ),
     Rule(
@@ -228,32 +240,38 @@ RULES = (
         "if queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume twice, "
         "in dm and in md: its figures are halved. If queue/iostats is unknown, the members show "
         "it: a RAID never writes less than its volume",
+        _may_be_doubled,
         _raid_doubled,
     ),
     Rule(
         "not-counted",
         "queue/iostats is 0 and the counters do not change: its I/O is unknown, not 0",
+        lambda _, device: device.queue.get("iostats") == "0",
         _uncounted,
     ),
     Rule(
         "head-not-counted",
         "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do",
+        lambda topology, device: any(e.role is Role.PATH for e in topology.below(device.name)),
         _head_uncounted,
     ),
     Rule(
         "flush-as-read",
         "an empty flush is a read of 0 sectors on a multipath path: subtracted",
+        lambda topology, device: any(e.role is Role.PATH for e in topology.above(device.name)),
         _flush_reads,
     ),
     Rule(
         "stuck-in-flight",
         "busy all the time with nothing completed: the count of requests in flight is stuck, so "
         "queue depth and busy% are unknown",
+        lambda _, __: True,
         _stuck,
     ),
     Rule(
         "md-untimed",
         "this kernel counts md's requests but not their time: await and queue depth are unknown",
+        lambda _, device: device.kind is Kind.ARRAY,
         _untimed,
     ),
 )

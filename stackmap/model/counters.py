@@ -7,7 +7,7 @@ flight at the ends of an interval bound how far the counts of two layers differ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.load import NONE, Flow, Load
 
@@ -15,8 +15,7 @@ from stackmap.model.load import NONE, Flow, Load
 MILLISECONDS_WRAP = 1 << 32
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(NamedTuple):
     """
     Totals since the device appeared: requests, merges, bytes, milliseconds.
 

@@ -8,11 +8,10 @@ of reads and writes. None means unknown and is never 0; an idle device has zeros
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(NamedTuple):
     """
     One direction of I/O on one device, per second.
 
@@ -56,7 +55,7 @@ class Flow:
             None if self.wait is None else self.wait * factor,
         )
 
-    def __add__(self, other: Flow) -> Flow:
+    def __add__(self, other: Flow) -> Flow:  # type: ignore[override]  # a sum, no longer tuple
         if self is NONE or other is NONE:
             return NONE
         if self is ZERO or other is ZERO:
@@ -84,8 +83,7 @@ NONE = Flow()
 ZERO = Flow(0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """
     The load of a device over an interval, per second.
 
@@ -123,22 +121,24 @@ class Load:
     @property
     def idle(self) -> bool:
         """Whether nothing was read or written; an unknown load is not idle."""
-        return self is IDLE or (self.total.ios == 0 and not self.total.bytes)
+        if self is IDLE:
+            return True
+        if self.whole is not None:
+            total = self.total
+            return total.ios == 0 and not total.bytes
+        return self.read.ios == 0 == self.write.ios and not (self.read.bytes or self.write.bytes)
 
     def without_merges(self) -> Load:
         """Return this load with 0 merges, for drivers that never merge (bio-based dm, md)."""
-        whole = None if self.whole is None else replace(self.whole, merges=0.0)
-        return replace(
-            self,
-            read=replace(self.read, merges=0.0),
-            write=replace(self.write, merges=0.0),
-            whole=whole,
+        return self._replace(
+            read=self.read._replace(merges=0.0),
+            write=self.write._replace(merges=0.0),
+            whole=self.whole and self.whole._replace(merges=0.0),
         )
 
     def scaled(self, factor: float) -> Load:
         """Return this load with requests and bytes times *factor*."""
-        return replace(
-            self,
+        return self._replace(
             read=self.read.scaled(factor),
             write=self.write.scaled(factor),
             whole=None if self.whole is None else self.whole.scaled(factor),

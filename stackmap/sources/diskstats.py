@@ -9,7 +9,7 @@ number, never by kernel version; unknown ones are ignored.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress, starmap
 from operator import ne
 
@@ -31,8 +31,6 @@ MAX_QUOTED = 200  # characters of a line in a message
 NAME, GAUGE = 2, 11  # indexes of the device's name and of the one field that is not a counter
 # The parsed lines of the newest interval's end: they begin the next one.
 _newest: dict[str, tuple[str, Counters]] = {}
-# What each line of the newest sample is if it did not change: most lines stay the same.
-_unchanged: dict[str, tuple[str, Load]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +98,21 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
         raise ParseError(f"{PATH}: samples out of order: {later.time} after {earlier.time}")
     loads: dict[str, Load] = {}
     events: list[str] = []
-    if _same_devices(earlier, later):
-        loads = _idle_loads(later.lines)
+    changed = _changed_counters(earlier, later, devices)
+    if changed is not None:
+        loads = _idle_lines.loads(earlier, later)
         if devices is not None:
             loads = {name: load for name, load in loads.items() if name in devices}
-        changed = _changed_lines(earlier, later)  # only these are parsed
-        pairs = _parsed(
-            (before, after)
-            for before, after in changed
-            if devices is None or _name(after) in devices
-        )
     else:
         was, now = parse(earlier.lines), parse(later.lines)
         events = [f"{name} appeared" for name in now if name not in was]
         events += [f"{name} went away" for name in was if name not in now]
-        pairs = (
+        changed = [
             (name, now[name], was[name])
             for name in now
             if name in was and (devices is None or name in devices)
-        )
-    for name, counters, before in pairs:
+        ]
+    for name, counters, before in changed:
         if counters.went_back_from(before):
             loads.pop(name, None)
             events.append(
@@ -162,47 +155,68 @@ def _line_counted_up(before: str, after: str) -> bool:
     return True
 
 
-def _same_devices(earlier: Sample, later: Sample) -> bool:
-    """Whether both list the same devices in the same order, judged by the lines that differ."""
-    if len(earlier.lines) != len(later.lines):
-        return False
-    return all(_name(a) == _name(b) for a, b in _changed_lines(earlier, later))
-
-
 def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
     return compress(
         zip(earlier.lines, later.lines, strict=True), map(ne, earlier.lines, later.lines)
     )
 
 
-def _parsed(
-    changed: Iterable[tuple[str, str]],
-) -> Iterator[tuple[str, Counters, Counters]]:
-    """Yield the name and both counters of each pair of lines; the later ones are kept for the next interval."""
-    later = {}
-    for before, after in changed:
-        name, now = later[after] = parse_line(after)
-        yield name, now, (_newest.get(before) or parse_line(before))[1]
+def _changed_counters(
+    earlier: Sample, later: Sample, devices: Container[str] | None
+) -> list[tuple[str, Counters, Counters]] | None:
+    """
+    Return the name, the counters and the earlier counters of the *devices* whose lines differ.
+
+    None if the devices or their order differ. Only these lines are parsed, and the later ones are
+    kept for the next interval.
+    """
+    if len(earlier.lines) != len(later.lines):
+        return None
+    found, parsed = [], {}
+    for before, after in _changed_lines(earlier, later):
+        if devices is not None and (name := _name(after)) not in devices:
+            if name != _name(before):
+                return None
+            continue
+        name, now = parsed[after] = parse_line(after)
+        same, was = _newest.get(before) or parse_line(before)
+        if name != same:
+            return None
+        found.append((name, now, was))
     _newest.clear()
-    _newest.update(later)
+    _newest.update(parsed)
+    return found
 
 
-def _idle_loads(lines: Iterable[str]) -> dict[str, Load]:
-    """Return the load of each device if its line did not change."""
-    rows = {line: _unchanged.get(line) or _idle(line) for line in lines}
-    _unchanged.clear()
-    _unchanged.update(rows)
-    return dict(rows.values())
+class _IdleLines:
+    """The load of each device of the newest sample if its line does not change: most stay the same."""
+
+    def __init__(self) -> None:
+        self._lines: tuple[str, ...] = ()
+        self._rows: list[tuple[str, Load]] = []
+
+    def loads(self, earlier: Sample, later: Sample) -> dict[str, Load]:
+        """Return them by name; only lines that differ from those of *earlier* are looked at."""
+        lines = later.lines
+        if self._lines is earlier.lines:
+            for place in compress(range(len(lines)), map(ne, self._lines, lines)):
+                self._rows[place] = _idle(lines[place])
+        else:
+            self._rows = [_idle(line) for line in lines]
+        self._lines = lines
+        return dict(self._rows)
+
+
+_idle_lines = _IdleLines()
 
 
 def _idle(line: str) -> tuple[str, Load]:
     """Return a device's name and its load over an interval in which its line did not change."""
     words = line.split()
     if len(words) < BASE or (len(words) >= WITH_FLUSHES and words[GAUGE] == "0"):
-        return _name(line), IDLE
+        return (words[NAME] if len(words) > NAME else _name(line)), IDLE
     in_flight = int(words[GAUGE]) if words[GAUGE].isdecimal() else 0
-    return words[NAME], replace(
-        IDLE,
+    return words[NAME], IDLE._replace(
         discard=IDLE.discard if len(words) >= WITH_DISCARDS else NONE,
         flush=IDLE.flush if len(words) >= WITH_FLUSHES else NONE,
         in_flight_at_ends=2 * in_flight,

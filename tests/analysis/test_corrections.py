@@ -216,7 +216,7 @@ PATHS = (
 
 def test_flushes_that_paths_count_as_reads_are_taken_out():
     """13 reads and 7 flushes through the active path are 20 reads there: 13 remain."""
-    head = replace(moved(did(13, 4096)), flush=Flow(ios=7.0))
+    head = moved(did(13, 4096))._replace(flush=Flow(ios=7.0))
     path = moved(Flow(20.0, 0.0, 13 * 4096.0, 0.0))
     loads, done = mended(topology(PATHS), {"mpatha": head, "sda": path, "sdb": IDLE})
 
@@ -235,7 +235,7 @@ def test_a_head_that_counts_nothing_is_unknown():
 
 def test_a_stuck_count_in_flight_is_no_queue():
     """100 % busy and a queue of 345, and nothing completed."""
-    loads, done = mended(topology(), {"sda": replace(IDLE, aqu=345.0, busy=1.0)})
+    loads, done = mended(topology(), {"sda": IDLE._replace(aqu=345.0, busy=1.0)})
 
     assert (None, None) == (loads["sda"].aqu, loads["sda"].busy)
     assert done == ("stuck-in-flight: sda",)

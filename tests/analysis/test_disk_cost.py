@@ -1,7 +1,5 @@
 """Everything the disks did, by cause and per byte at the top, calculated by hand from primes."""
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.corrections import corrected
@@ -12,7 +10,7 @@ from stackmap.document.stack_sentences import sentences
 from stackmap.find import find
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE
+from stackmap.model.load import IDLE, Load
 from stackmap.model.machine import Machine
 from stackmap.model.raid import layout
 from stackmap.model.topology import Edge, Topology
@@ -295,7 +293,7 @@ def test_a_cache_hit_is_data_and_what_is_moved_is_the_caches():
 
 def test_nothing_is_known_of_an_idle_stack():
     ledger = raid5_of_three()
-    loads = dict.fromkeys(ledger.loads, replace(IDLE))
+    loads = dict.fromkeys(ledger.loads, Load(*IDLE))
     cost = disk_cost(Ledger(ledger.topology, loads), "vm")
 
     assert (cost.bytes_per_byte, cost.causes, cost.all_requests_per_write) == (None, {}, None)

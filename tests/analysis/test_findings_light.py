@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.findings.context import Context
@@ -105,10 +103,8 @@ def test_a_bitmap_at_a_low_rate_is_no_warning(writes):
 @pytest.mark.parametrize(("await_ms", "expected"), [(6.3, "info"), (30.0, "warning")])
 def test_flushes_that_take_as_long_as_a_disk_needs(await_ms, expected):
     """In the lab, 73 commits per second on a healthy disk, with 6.3 ms per flush, are the load's own cost."""
-    load = replace(
-        moved(write=did(99, 6144, wait=99 * 2.0), aqu=0.7, busy=0.6),
-        flush=Flow(73.0, wait=73 * await_ms),
-    )
+    load = moved(write=did(99, 6144, wait=99 * 2.0), aqu=0.7, busy=0.6)
+    load = load._replace(flush=Flow(73.0, wait=73 * await_ms))
     tree = Topology([disk("sda", rotational=True)], [])
     reported = findings(Context(tree, Interval({"sda": load}, seconds=10.0)))
 

@@ -34,7 +34,7 @@ def alone(load, **queue):
 )
 def test_flushes_that_take_much_of_the_time(rate, ms, expected):
     """53 per second at 11 ms take 58 % of the time; fast or rare flushes are not reported."""
-    load = replace(moved(write=did(97, 4096)), flush=Flow(ios=rate, wait=rate * ms))
+    load = moved(write=did(97, 4096))._replace(flush=Flow(ios=rate, wait=rate * ms))
 
     assert ("flush-bound" in alone(load)) == expected
 

@@ -312,7 +312,7 @@ def md_array(done):
     # Each disk: 11 pages of data and parity, 5 pages of the bitmap of 512 bytes, 7 flushes.
     wrote = did(11, PAGE) + did(5, 512) + did(7, 0)
     for name in DISKS:
-        loads[name] = replace(moved(did(11, PAGE), wrote), flush=Flow(ios=done))
+        loads[name] = moved(did(11, PAGE), wrote)._replace(flush=Flow(ios=done))
     machine = Topology([array, *map(disk, DISKS)], edges, machine=Machine(kernel="6.1.0"))
     return project(machine, [Interval(loads, time=1.0, seconds=SECONDS)], "md0", parse("raid10"))
 
@@ -448,7 +448,7 @@ def ext4(level, **figures):
         wrote = did(3 * COMMITS, PAGE) + did(COMMITS, 0)
         found = interval(moved(write=data + did(COMMITS, 0)), read, wrote, rmeta)
     loads = {
-        name: replace(load, flush=Flow(ios=(flushes + 4 * 1.5 * rmeta) / 4))
+        name: load._replace(flush=Flow(ios=(flushes + 4 * 1.5 * rmeta) / 4))
         if name in DISKS
         else load
         for name, load in found.loads.items()
@@ -510,7 +510,7 @@ def test_writes_that_all_ask_for_fua_are_no_journal():
         moved(write=did(11, PAGE) + did(11, 0)), did(0, PAGE), did(5.5, PAGE) + did(11, 0)
     )
     flushed = Flow(ios=11 + 5.5)
-    loads = {n: replace(x, flush=flushed) if n in DISKS else x for n, x in dsync.loads.items()}
+    loads = {n: x._replace(flush=flushed) if n in DISKS else x for n, x in dsync.loads.items()}
     found = projected(machine("raid10"), replace(dsync, loads=loads), "raid5")
 
     assert found.pattern.journal is None
@@ -523,7 +523,7 @@ def test_what_jbd2_sends_at_once_is_one_request_on_any_layout():
         COMMITS, 0
     )  # data, journal and commit, each with parity
     loads = {
-        name: replace(load, write=merged) if name in DISKS else load
+        name: load._replace(write=merged) if name in DISKS else load
         for name, load in now.loads.items()
     }
     found = projected(machine("raid5"), replace(now, loads=loads), "raid10").projected.disks
@@ -566,7 +566,7 @@ def test_what_copies_make_of_writes_at_once_is_said_to_be_open():
 def test_what_is_under_way_between_two_flushes_is_under_one_plug(depth, shared):
     """Forty writes per flush write two pages of the bitmap per second: with copies no more if all are."""
     volume = moved(write=did(40, PAGE) + did(1, 0), busy=0.25)
-    volume = replace(volume, write=replace(volume.write, wait=depth * 250.0))
+    volume = volume._replace(write=volume.write._replace(wait=depth * 250.0))
     figures = {"read": did(20, PAGE), "write": did(20, PAGE) + did(1, 0), "rmeta": 4.0}
     found = projected(machine("raid5"), interval(volume, **figures), "raid10").projected
     pages = found.disks.metadata.requests.likely / 8

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.fiojob.load import LoadMeasurement
@@ -154,7 +152,7 @@ def test_a_disks_own_counter_of_flushes_is_asked_first():
     """Below one volume alone it has that volume's, which no other counter does."""
     machine = topology(linear("v"))
     counting, silent = (
-        {"v": COPIES, "sda": replace(COPIES, flush=flush)} for flush in (did(3, 0), Flow())
+        {"v": COPIES, "sda": COPIES._replace(flush=flush)} for flush in (did(3, 0), Flow())
     )
 
     assert taken(machine, counting, "v").flushes == 3

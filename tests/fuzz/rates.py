@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stackmap.errors import StackmapError
@@ -103,7 +103,7 @@ def is_right(load: Load, before: list[int], after: list[int], seconds: float) ->
     figures = {
         place: value
         for flow, places in FLOWS.items()
-        for place, value in zip(places, astuple(getattr(load, flow)), strict=True)
+        for place, value in zip(places, getattr(load, flow), strict=True)
     }
     figures |= {9: load.busy and load.busy * 1000, 10: load.aqu and load.aqu * 1000}
     return all(

@@ -62,10 +62,9 @@ class Sent:
         whole = self._all_sent(edge, direction) if divides(self.topology, edge) else None
         return self._part(edge, direction, passed, passed if whole is None else whole)
 
-    @computed_once
     def only_from_passthrough(self, name: str) -> bool:
         """Whether all devices above *name* pass requests on to it one by one."""
-        return all(passes_on(self.topology, edge) for edge in self.topology.above(name))
+        return _only_from_passthrough(self.topology, name)
 
     @computed_once
     def busy_above(self, name: str) -> tuple[str, ...]:
@@ -181,6 +180,12 @@ class Sent:
             if sent is not None:
                 left = Amount(_less(left.arrivals, sent.arrivals), _less(left.bytes, sent.bytes))
         return whole if asked in self._limits_in_circles else left
+
+
+@computed_once
+def _only_from_passthrough(topology: Topology, name: str) -> bool:
+    # Kept with the topology: a disk has thousands of devices above, in each of many intervals.
+    return all(passes_on(topology, edge) for edge in topology.above(name))
 
 
 def is_all(arrived: Traffic, whole: Flow) -> bool:

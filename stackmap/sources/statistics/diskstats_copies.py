@@ -124,7 +124,7 @@ def _copies(lines: Lines) -> Iterator[tuple[Sample, int]]:
 def _annotated(interval: Interval, note: str, spoilt: int) -> Interval:
     """Return the interval without figures that need a length, and with its caveats."""
     loads = {
-        name: replace(load, aqu=None, busy=None, in_flight_at_ends=None)
+        name: load._replace(aqu=None, busy=None, in_flight_at_ends=None)
         for name, load in interval.loads.items()
     }
     notes = (note, *([f"{spoilt} lines were cut or damaged"] if spoilt else []))

@@ -9,7 +9,7 @@ which they agree are used. (Queue = requests × wait does not hold on every kern
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -148,5 +148,4 @@ def _common(one: Any, other: Any) -> Any:
     """Return the figure if both have it, else None; of loads and flows, figure by figure."""
     if not isinstance(one, (Load, Flow)) or other is None:
         return one if one == other else None
-    names = [field.name for field in fields(one)]
-    return replace(one, **{n: _common(getattr(one, n), getattr(other, n)) for n in names})
+    return type(one)(*map(_common, one, other))

@@ -8,7 +8,7 @@ time, a banner, or a device that the report already has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
@@ -218,5 +218,5 @@ class ReportBuilder:
 
 def _merge(first: Load, second: Load) -> Load:
     """Return the load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
-    pairs = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(Load))
-    return Load(*(b if a is None or a == NONE else a for a, b in pairs))
+    known = {n: a for n, a in first._asdict().items() if a is not None and a != NONE}
+    return second._replace(**known)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -80,10 +79,10 @@ def as_printed(load: Load, unit: str) -> Load:
         ios = round(part.ios, 2)
         size = None if part.bytes is None else round(part.bytes / UNITS[unit], 2)
         each = part.wait and (round(part.wait / part.ios, 2) if ios else 0.0)
-        return replace(part, ios=ios, bytes=size, wait=each)
+        return part._replace(ios=ios, bytes=size, wait=each)
 
     names_ = ("read", "write", "discard", "flush", "whole")
-    return replace(load, **{name: flow(getattr(load, name)) for name in names_})
+    return load._replace(**{name: flow(getattr(load, name)) for name in names_})
 
 
 def printed(names_: list[str], rows: dict[str, list[float]], title: str = "Device") -> str:
