@@ -12,38 +12,46 @@ from stackmap.model.load import IDLE, ratio
 SPAN = 120.0  # seconds
 COLUMNS = 24
 METRICS = ("iops", "bytes", "await")
-DIRECTIONS = ("read", "write", "total")
+DIRECTIONS = {"read": (0,), "write": (1,), "total": (0, 1)}
 UNKNOWN = float("nan")
+NOTHING = bytes(4 * 2 * len(METRICS))
 
 
 class _Column:
-    """Requests, bytes and milliseconds of the devices that did something, by direction, and their seconds."""
+    """
+    Requests, bytes and milliseconds of the devices that did something, read and then written.
+
+    Over ``seconds``; of the devices ``names``, which had counters, the others were idle.
+    """
 
     def __init__(self, number: int, names: AbstractSet[str]) -> None:
         self.number = number
-        self.names = names  # with counters
+        self.names = names
         self.seconds = 0.0
         self.sums: dict[str, array[float]] = {}
 
     def add(self, interval: Interval, seconds: float) -> None:
         self.seconds += seconds
+        known = self.sums
         for name, load in interval.loads.items():
             if load is IDLE:
                 continue
-            if (sums := self.sums.get(name)) is None:
-                sums = self.sums[name] = array("f", bytes(4 * len(METRICS) * len(DIRECTIONS)))
-            for place, flow in enumerate((load.read, load.write, load.total)):
-                for metric, value in enumerate((flow.ios, flow.bytes, flow.wait)):
-                    amount = UNKNOWN if value is None else value * seconds
-                    sums[metric * len(DIRECTIONS) + place] += amount
+            if (sums := known.get(name)) is None:
+                sums = known[name] = array("f", NOTHING)
+            read, write = load.read, load.write
+            amounts = (read.ios, read.bytes, read.wait, write.ios, write.bytes, write.wait)
+            for place, amount in enumerate(amounts):
+                sums[place] += UNKNOWN if amount is None else amount * seconds
 
     def value(self, name: str, metric: str, direction: str) -> float | None:
         """Return the mean rate or await; None if unknown, and without requests for an await."""
-        sums, place = self.sums.get(name), DIRECTIONS.index(direction)
+        sums = self.sums.get(name)
         if sums is None:
             return 0.0 if name in self.names and metric != "await" else None
-        found = sums[METRICS.index(metric) * len(DIRECTIONS) + place]
-        value = ratio(found, sums[place] if metric == "await" else self.seconds)
+        parts = [sums[len(METRICS) * each :] for each in DIRECTIONS[direction]]
+        found = sum(part[METRICS.index(metric)] for part in parts)
+        whole = sum(part[0] for part in parts) if metric == "await" else self.seconds
+        value = ratio(found, whole)
         return None if value is None or value != value else value  # noqa: PLR0124 - NaN is unknown
 
 
@@ -75,6 +83,6 @@ class RecentLoad:
             for name in names:
                 column.sums.pop(name, None)
 
-    def values(self, name: str, metric: str, direction: str) -> list[float | None]:
+    def values(self, name: str, metric: str, direction: str) -> tuple[float | None, ...]:
         """Return the value of each column of the device *name*, the newest last."""
-        return [column.value(name, metric, direction) for column in self._columns]
+        return tuple([column.value(name, metric, direction) for column in self._columns])

@@ -15,7 +15,17 @@ from stackmap.document.units import rate
 from stackmap.document.wording import plural
 from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
-from stackmap.render.top_cells import Line, Span, aligned, chosen, filled, fitted, sparkline, widths
+from stackmap.render.top_cells import (
+    Line,
+    Span,
+    aligned,
+    chosen,
+    filled,
+    fitted,
+    joined,
+    sparkline,
+    widths,
+)
 
 SMALLEST = (60, 15)
 HEADER, FOOTER = 5, 1  # lines
@@ -147,7 +157,7 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
             text = filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
             here = "reverse" if row.key == state.cursor and not place else ""
             line += [Span(text, tone_of(column, moment, row, found) or here), Span(" ")]
-        lines.append(line)
+        lines.append(joined(line))
     if not rows:
         nothing = (
             f"nothing matches {state.filter!r}" if state.filter else NOTHING[VIEWS[state.view]]
@@ -175,10 +185,10 @@ def _timeline(timeline: TimeLine, look: Look) -> list[Line]:
     span = timeline.end - timeline.begin
     at = (timeline.time - timeline.begin) / span if span else 0.0
     marks[min(look.width - 1, max(0, int(at * look.width)))] = "^"
-    spread = [
+    spread = tuple(
         timeline.loads[place * len(timeline.loads) // look.width]
         for place in range(look.width if timeline.loads else 0)
-    ]
+    )
     return [[Span(sparkline(spread, look.width, ascii_only=look.ascii))], [Span("".join(marks))]]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from stackmap.document.top.cells import SENTENCE, Cell, Column, Shares, Spark
@@ -11,6 +12,7 @@ from stackmap.render.text import padded_to, safe, shortened, width
 NARROWEST_NAME, WIDE_NAME = 16, 36
 SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
 BARS = {False: "█▓▒░", True: "#=-."}
+KEPT = 4096  # texts: most cells are as in the interval before
 ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
 
 
@@ -56,6 +58,18 @@ def filled(cell: Cell, room: int, column: Column, *, ascii_only: bool) -> str:
     return aligned(cell, room, column, ascii_only=ascii_only)
 
 
+def joined(spans: Iterable[Span]) -> Line:
+    """Return *spans* with neighbours of one style as one: each is a call of the terminal's library."""
+    line: Line = []
+    for span in spans:
+        if line and line[-1].tone == span.tone:
+            line[-1] = Span(line[-1].text + span.text, span.tone)
+        else:
+            line.append(span)
+    return line
+
+
+@lru_cache(KEPT)
 def aligned(text: str, room: int, column: Column, *, ascii_only: bool) -> str:
     """Return *text* in *room* columns: words to the left, names cut in the middle, figures to the right."""
     text = _plain(text, ascii_only=ascii_only)
@@ -73,11 +87,12 @@ def _plain(text: str, *, ascii_only: bool) -> str:
     return text
 
 
-def sparkline(values: Sequence[float | None], room: int, *, ascii_only: bool = False) -> str:
+@lru_cache(KEPT)
+def sparkline(values: tuple[float | None, ...], room: int, *, ascii_only: bool = False) -> str:
     """
     Return *values* as bars from 0 to their maximum, the newest at the right; unknown ones are blank.
 
-    >>> sparkline([0, 1, None, 4], 6), sparkline([2, 4, 1, 1], 2)
+    >>> sparkline((0, 1, None, 4), 6), sparkline((2, 4, 1, 1), 2)
     ('  ▁▃ █', '█▃')
     """
     steps = SPARKS[ascii_only]

@@ -137,7 +137,7 @@ def test_recent_load_is_the_mean_of_five_seconds():
     values = recent.values("sda", "iops", "read")
     assert len(values) == COLUMNS
     # The newest column began at 1300 and has one second; the one before has 1295 to 1299.
-    assert values[-2:] == [pytest.approx((295 + 296 + 297 + 298 + 299) / 5), pytest.approx(300)]
+    assert values[-2:] == (pytest.approx((295 + 296 + 297 + 298 + 299) / 5), pytest.approx(300))
     assert recent.values("sda", "await", "total")[-1] == pytest.approx(1.0)
     assert recent.values("sda", "bytes", "total")[-1] == pytest.approx(300 * 4096)
     assert recent.values("idle", "iops", "read")[-1] == 0.0
@@ -145,14 +145,14 @@ def test_recent_load_is_the_mean_of_five_seconds():
     assert recent.values("unknown", "iops", "read")[-1] is None
     assert recent.values("nowhere", "iops", "read")[-1] is None
     recent.forget({"sda"})
-    assert recent.values("sda", "iops", "read") == [None] * COLUMNS
+    assert recent.values("sda", "iops", "read") == (None,) * COLUMNS
 
 
 def test_long_intervals_have_a_column_each():
     recent = RecentLoad()
     for minute in range(30):
         recent.add(Interval({"sda": load(minute)}, time=60.0 * minute, seconds=60.0))
-    assert recent.values("sda", "iops", "read") == [pytest.approx(n) for n in range(6, 30)]
+    assert recent.values("sda", "iops", "read") == tuple(pytest.approx(n) for n in range(6, 30))
 
 
 def player_of(capture, part=None):

@@ -20,7 +20,7 @@ NAME, SENTENCE = "name", "sentence"  # what words are: only a name is cut in the
 class Spark(NamedTuple):
     """The values of a sparkline, the newest last."""
 
-    values: Sequence[float | None]
+    values: tuple[float | None, ...]
 
 
 class Shares(NamedTuple):

@@ -17,11 +17,14 @@ from stackmap.analysis.totals import summed_devices
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Flow, Load, total_of
+from stackmap.model.load import IDLE, Load, sum_flows
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
     from stackmap.document.top.rows import Row
+
+
+UNFOLDED = 40  # stacks; more of them are folded at first
 
 
 class Event(NamedTuple):
@@ -51,6 +54,7 @@ class Scope:
     The devices to show, which only a change of the topology or of the devices with counters changes.
 
     *chosen*: the devices that NAMEs mean; () for all. ``tops``: the stacks, in tree order.
+    ``folded``: whether only their first rows are shown at first.
     ``part``: the stacks that hold them. ``users`` by the device that they use.
     """
 
@@ -61,6 +65,7 @@ class Scope:
         self.names = frozenset(loads)
         self.part = part = topology.select(chosen) if chosen else topology
         self.tops = list(chosen) or counted_tops(topology, loads)
+        self.folded = len(self.tops) > UNFOLDED
         tops, self.disks = summed_devices(part, loads)
         self.summed_tops, self.summed_disks = frozenset(tops), frozenset(self.disks)
         self.rows: dict[tuple[str, bool], Row] = {}  # of the stacks, unfolded and folded
@@ -122,12 +127,12 @@ class Moment:
     @cached_property
     def totals(self) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
         """Requests and bytes per second at the tops, then at the disks."""
-        busy = [(n, load.total) for n, load in self.interval.loads.items() if load is not IDLE]
+        busy = [(name, load) for name, load in self.interval.loads.items() if load is not IDLE]
         return _total(busy, self.scope.summed_tops), _total(busy, self.scope.summed_disks)
 
 
 def _total(
-    busy: Sequence[tuple[str, Flow]], names: Container[str]
+    busy: Sequence[tuple[str, Load]], names: Container[str]
 ) -> tuple[float | None, float | None]:
-    flows = [flow for name, flow in busy if name in names]
-    return total_of(flow.ios for flow in flows), total_of(flow.bytes for flow in flows)
+    flow = sum_flows(load.total for name, load in busy if name in names)
+    return flow.ios, flow.bytes

@@ -16,8 +16,6 @@ from stackmap.model.device import Use
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
 
-UNFOLDED = 40  # stacks; more of them are folded at first
-
 
 class Row(NamedTuple):
     """
@@ -99,34 +97,33 @@ def figure(load: Load, metric: str, direction: str) -> float | None:
     return {"iops": flow.ios, "bytes": flow.bytes, "await": flow.await_ms}[metric]
 
 
-def is_folded(moment: Moment, state: State, top: str) -> bool:
-    """Whether only the first row of the stack of *top* is shown."""
-    return (len(moment.scope.tops) > UNFOLDED) != (top in state.toggled)
-
-
 def _volumes(moment: Moment, state: State) -> list[Row]:
-    tops = _sorted(moment, state, _wanted(moment, state, moment.scope.tops))
     rows: dict[str, Row] = {}
-    todo = tops[::-1]
-    while todo:
-        top = todo.pop()
-        if top in rows:
-            continue
-        rows[top] = _top_row(moment, top, is_folded(moment, state, top))
-        if rows[top].folded:
-            continue
-        rows.update((row.key, row) for row in _layer_rows(moment, top))
-        if not moment.load(top).idle:  # what it shares follows it
-            todo += [shared.name for shared in reversed(moment.stack(top).shared)]
+    for top in _sorted(moment, state, _wanted(moment, state, moment.scope.tops)):
+        _add_stack(rows, moment, state, top)
     return list(rows.values())
 
 
-def _top_row(moment: Moment, top: str, folded: bool) -> Row:
+def _add_stack(rows: dict[str, Row], moment: Moment, state: State, top: str) -> None:
+    """Add the rows of the stack of *top*, and those of what it shares."""
+    if top in rows:
+        return
+    folded = moment.scope.folded != (top in state.toggled)
+    rows[top] = _top_row(moment, top, folded=folded)
+    if folded:
+        return
+    rows.update((row.key, row) for row in _layer_rows(moment, top))
+    if not moment.load(top).idle:
+        for shared in moment.stack(top).shared:
+            _add_stack(rows, moment, state, shared.name)
+
+
+def _top_row(moment: Moment, top: str, *, folded: bool) -> Row:
     known = moment.scope.rows
-    if (top, folded) not in known:
+    if (row := known.get((top, folded))) is None:
         title = moment.topology[top].title
-        known[top, folded] = Row(top, title, top, top, folded=folded, title=title)
-    return known[top, folded]
+        row = known[top, folded] = Row(top, title, top, top, folded=folded, title=title)
+    return row
 
 
 def _layer_rows(moment: Moment, top: str) -> Iterator[Row]:
