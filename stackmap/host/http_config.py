@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from stackmap.errors import InputError, SourceMissing, UsageError
@@ -17,8 +18,10 @@ KEYS = {
     "tls_config": {"ca_file", "cert_file", "key_file", "insecure_skip_verify"},
     "proxy_url": None,
     "follow_redirects": None,
+    "http_headers": None,
 }  # by option, those inside it; None: it is a value
 SWITCHES = {"insecure_skip_verify", "follow_redirects"}
+HEADERS = "http_headers"
 MOST = 1 << 20  # bytes of such a file
 
 
@@ -27,7 +30,8 @@ class HttpConfig(NamedTuple):
     ``authorization``: the header's value, "" for none. ``basic``: user and password.
 
     ``verify``: whether to check the server's certificate, or the CA file to check it with.
-    ``certificate``: the client's certificate and key.
+    ``certificate``: the client's certificate and key. ``headers``: more of each request, such as
+    Mimir's X-Scope-OrgID.
     """
 
     authorization: str = ""
@@ -36,6 +40,7 @@ class HttpConfig(NamedTuple):
     certificate: tuple[str, str] | None = None
     proxy: str = ""
     follow_redirects: bool = True
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 def read_http_config(path: str) -> HttpConfig:
@@ -61,9 +66,7 @@ def read_http_config(path: str) -> HttpConfig:
     verify = os.path.join(folder, ca) if ca else True
     user = _secret(basic, "username", folder), _secret(basic, "password", folder)
     header = f"{auth.get('type') or 'Bearer'} {token}" if token else ""
-    if not (header.isascii() and header.isprintable()):
-        # An error of the HTTP library would quote it.
-        raise InputError(f"{path}: the token must be one line of printable ASCII")
+    _check_header(path, "the token", header)
     return HttpConfig(
         header,
         user if basic else None,
@@ -71,7 +74,35 @@ def read_http_config(path: str) -> HttpConfig:
         (os.path.join(folder, cert), os.path.join(folder, key)) if cert and key else None,
         given.get("proxy_url") or "",
         given.get("follow_redirects") is not False,
+        _headers(path, given.get(HEADERS) or {}, folder),
     )
+
+
+def _headers(path: str, given: Any, folder: str) -> dict[str, str]:
+    """Return each header with its value; promtool's lists must hold one."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{path}: {HEADERS} must hold options")
+    found = {str(name): _header(path, options, folder) for name, options in given.items()}
+    for name, value in found.items():
+        _check_header(path, HEADERS, name + value)
+    return found
+
+
+def _header(path: str, options: Any, folder: str) -> str:
+    if isinstance(options, Mapping) and len(options) == 1:
+        ((kind, texts),) = options.items()
+        if isinstance(texts, list) and len(texts) == 1 and isinstance(texts[0], str):
+            if kind == "files":
+                return _text(os.path.join(folder, texts[0])).strip()
+            if kind in ("values", "secrets"):
+                return texts[0]
+    raise InputError(f"{path}: each of {HEADERS} needs one text in values, secrets or files")
+
+
+def _check_header(path: str, what: str, text: str) -> None:
+    """Refuse what no header can hold: an error of the HTTP library would quote it."""
+    if not (text.isascii() and text.isprintable()):
+        raise InputError(f"{path}: {what} must be one line of printable ASCII")
 
 
 def _check(path: str, given: Any) -> None:
@@ -82,7 +113,7 @@ def _check(path: str, given: Any) -> None:
         if key not in KEYS:
             raise InputError(f"{path}: {key} is not supported")
         inside = KEYS[key]
-        if inside is None and value is not None:
+        if inside is None and value is not None and key != HEADERS:
             _check_value(path, key, key, value)
         if inside is not None and not isinstance(value or {}, Mapping):
             raise InputError(f"{path}: {key} must hold options")

@@ -29,6 +29,12 @@ Answer = TypeVar("Answer")
 MOST = 1 << 29  # bytes of an answer
 PIECE = 1 << 18
 GRACE = 0.5  # seconds after the timeout, for a better reason than that
+TLS_REASONS = {
+    "PEM lib": "cert_file and key_file are not a certificate and its key",
+    "certificate required": "the server wants a certificate: cert_file and key_file",
+    "EOF occurred": "the server broke off; it may want cert_file and key_file",
+    "alert bad certificate": "the server refuses our certificate, or wants one: cert_file and key_file",
+}
 QUOTED = 200  # characters of the server's message
 
 
@@ -65,6 +71,7 @@ class Prometheus:
         self.warnings: dict[str, None] = {}
         self._timeout = timeout
         self._session = requests.Session()
+        self._session.headers.update(config.headers)
         # With an authentication of its own, requests does not look into ~/.netrc.
         # It encodes text as Latin-1; servers expect UTF-8, as promtool sends it.
         self._session.auth = (
@@ -73,6 +80,10 @@ class Prometheus:
             else _with_header(config.authorization)
         )
         self._verify, self._certificate = config.verify, config.certificate
+        if config.verify is False:  # insecure_skip_verify: its user knows
+            from urllib3 import disable_warnings
+
+            disable_warnings()
         self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
         self._redirects = config.follow_redirects
 
@@ -130,8 +141,10 @@ class Prometheus:
 
     def _data(self, status: int, content: bytes) -> dict[str, Any]:
         if status in (401, 403):
+            said = content[:QUOTED].decode(errors="replace").strip()
+            said = f" ({said})" if said.isprintable() and said and "<" not in said else ""
             raise SourceDenied(
-                f"{self.url}: HTTP {status}: wrong or missing credentials; see --http-config"
+                f"{self.url}: HTTP {status}: wrong or missing credentials{said}; see --http-config"
             )
         try:
             answer = json.loads(content)
@@ -147,12 +160,13 @@ class Prometheus:
             said = str(given.get("error", ""))[:QUOTED] or "no reason given"
             late = given.get("errorType") == "timeout"  # its limit is the same as ours
             raise (SourceTimeout if late else SourceError)(f"{self.url}: HTTP {status}: {said}")
-        self.warnings.update(dict.fromkeys(map(str, answer.get("warnings") or ())))
-        if answer.get("isPartial"):  # VictoriaMetrics' cluster
-            self.warnings["the server's answer is partial"] = None
         data = answer.get("data")
         if not isinstance(data, dict) or not isinstance(data.get("result"), list):
             raise ParseError(f"{self.url}: an answer of unknown form")
+        for place in (answer, data):  # some versions of Thanos have them in data
+            self.warnings.update(dict.fromkeys(map(str, place.get("warnings") or ())))
+        if answer.get("isPartial"):  # VictoriaMetrics' cluster
+            self.warnings["the server's answer is partial"] = None
         return data
 
 
@@ -238,4 +252,7 @@ def _reason(error: Exception) -> str:
     if isinstance(reason, BaseException):
         inner = reason
     text = re.sub(r"^<?\w*Connection.*?[>)]: ", "", str(inner))
+    for known, better in TLS_REASONS.items():
+        if known in text:
+            text = better
     return " ".join(text.split())[:QUOTED] or type(inner).__name__

@@ -11,7 +11,7 @@ from stackmap.model import exported
 ID = "job, instance, top, name"
 LEVEL = "kind, level"
 STALE = 900  # seconds without a new textfile
-SKEW = 60  # seconds by which a clock may be ahead
+SKEW = 60  # seconds by which a clock may be wrong
 
 # By field of Volume: the series of a rate, and that of its hourly mean.
 FIGURES = {
@@ -44,6 +44,10 @@ STATES = {
     "ideal": "stackmap_stack_ideal_write_ratio{%s}",
     "degraded": "stackmap_stack_degraded{%s}",
     "sync": "stackmap_stack_sync_active{%s}",
+}
+EXPORTED_LABELS = {
+    "stackmap_layer_weight": ("top", "name", "layer", "role", "device"),
+    "stackmap_stack_info": ("kind", "level"),
 }
 PARTS = ("info", *FIGURES, "slowest", *STATES)  # what is asked of each volume
 
@@ -140,19 +144,42 @@ class Expressions(NamedTuple):
     @property
     def hosts(self) -> str:
         """The hosts that have such volumes."""
-        return f"group by (job, instance) ({COUNT % self.levels})"
+        return _group(COUNT % self.levels)
 
     @property
     def doubts(self) -> Iterable[tuple[str, str]]:
         """Questions for hosts, each with what is wrong with those in the answer."""
-        read = f"{exported.TIMESTAMP}{{{self.volumes}}}"
+        volumes = self.volumes
+        read = f"{exported.TIMESTAMP}{{{volumes}}}"
+        clock = f"node_time_seconds{{{volumes}}}"
+        known = _group(COUNT % self.levels)
+        before = _group(f"{COUNT % self.levels} offset {self.seconds:.0f}s")
+        # The age of a topology is by the host's own clock, if its exporter tells the time.
+        age = f"max by (job, instance) ({clock} or time() + 0 * {read}) - on (job, instance) max by (job, instance) ({read})"
+        skew = f"{clock} - timestamp({clock}) or {read} - time() > 0"
         return (
-            (f"group by (job, instance) (node_boot_time_seconds{{{self.volumes}}}) unless on (job, instance) {read}", "without topology: does stackmap-textfile.timer run there?"),
-            (f"time() - {read} > {STALE}", f"with a topology older than {STALE // 60} minutes"),
-            (f"{read} - time() > {SKEW}", "with a clock that is ahead of the server's"),
+            (f"{_group(f'node_boot_time_seconds{{{volumes}}}')} unless {_group(read)}", "without topology: does stackmap-textfile.timer run there?"),
+            (f"{age} > {STALE}", f"with a topology older than {STALE // 60} minutes"),
+            (_group(f"abs({skew}) > {SKEW}"), f"whose clock differs from the server's by more than {SKEW} s: set it, see chronyd(8)"),
             (f"count by (job, instance) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
-            (f"count by (job, instance) (instance_top_layer:stackmap_devices_without_counters:count{{{self.volumes}}})", "where node_exporter leaves out devices of the stacks"),
+            (_group(self._collisions()), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
+            (_group(f"instance_top_layer:stackmap_devices_without_counters:count{{{volumes}}}"), "where node_exporter leaves out devices of the stacks"),
+            (f"{known} unless {before}", "with data for a part of the window only"),
+            (f"{before} unless {known}", "that had volumes when the window began and have none at its end"),
         )  # fmt: skip
+
+    def _collisions(self) -> str:
+        """Return the series whose labels a label of the target replaced."""
+        comma = "," if self.volumes else ""
+        return " or ".join(
+            f'{metric}{{exported_{label}!=""{comma}{self.volumes}}}'
+            for metric, labels in EXPORTED_LABELS.items()
+            for label in labels
+        )
 
     def _over_window(self, how: str, series: str) -> str:
         return f"{how}_over_time({series}[{self.seconds:.0f}s])"
+
+
+def _group(series: str) -> str:
+    return f"group by (job, instance) ({series})"

@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -47,6 +48,12 @@ def running(words: list[str], log: Path, ready: str):
 
 
 def answers(address: str) -> bool:
+    """Whether a server answers there; at an address without a path, whether it listens."""
+    host = urlsplit(address)
+    if not host.path:
+        with contextlib.suppress(OSError), socket.create_connection((host.hostname, host.port), 5):
+            return True
+        return False
     with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own server
         return answer.status == 200
     return False
@@ -78,8 +85,8 @@ def node_exporter(folder: Path):
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, config: str = "", *options: str):
-    """Run Prometheus with its data in *folder*; yield its URL."""
+def prometheus(folder: Path, config: str = "", *options: str, ready: bool = True):
+    """Run Prometheus with its data in *folder*; yield its URL. Not *ready*: wait only until it listens."""
     address = f"127.0.0.1:{free_port()}"
     (folder / "prometheus.yml").write_text(config)
     words = [
@@ -90,7 +97,8 @@ def prometheus(folder: Path, config: str = "", *options: str):
         "--log.level=warn",
         *options,
     ]
-    with running(words, folder / "prometheus.log", f"http://{address}/-/ready"):
+    path = "/-/ready" if ready else ""
+    with running(words, folder / "prometheus.log", f"http://{address}{path}"):
         yield f"http://{address}"
 
 

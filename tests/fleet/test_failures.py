@@ -2,94 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
-import re
 import socket
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.analysis.fleet.volumes import SORTS
 from stackmap.cli import main, stackmap
-from stackmap.errors import StackmapError
-
-INFO = {"job": "n", "instance": "h1", "top": "dm-8", "name": "vg/lv"}
-LEVEL = {"kind": "volume", "level": "raid5"}
-
-
-def vector(*series):
-    return {
-        "status": "success",
-        "data": {
-            "resultType": "vector",
-            "result": [{"metric": labels, "value": [1, str(value)]} for labels, value in series],
-        },
-    }
-
-
-@contextlib.contextmanager
-def serving(answer):
-    """Serve what *answer* returns for each query: status, and JSON, text or seconds to wait."""
-    asked = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            asked.append((form["query"][0], dict(self.headers)))
-            status, body = answer(form["query"][0])
-            content = (body if isinstance(body, str) else json.dumps(body)).encode()
-            with contextlib.suppress(OSError):
-                self.send_response(status)
-                if status == 307:
-                    self.send_header("Location", str(body))
-                self.end_headers()
-                self.wfile.write(content)
-
-        def log_message(self, *_):
-            """Print nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def ask(url, *words):
-    return CliRunner().invoke(stackmap, ["fleet", "--url", url, *words])
-
-
-def failure(url, *words):
-    """Return the message of the error."""
-    result = ask(url, *words)
-    assert isinstance(result.exception, StackmapError), result.output
-    (line,) = result.exception.lines
-    assert "\n" not in line
-    return line
-
-
-def small_fleet(query, volumes=1):
-    """Answer as a server with one volume on one host."""
-    if query.startswith("group by (job, instance) (instance_level"):
-        return 200, vector(({"job": "n", "instance": "h1"}, 1))
-    if re.match(r"(sum|count) by \(kind, level\)", query):
-        return 200, vector((LEVEL, volumes if "volumes:count" in query else 2e6))
-    if query.startswith("max by (job, instance, top, name, kind, level)"):
-        return 200, vector(({**INFO, **LEVEL}, 1))
-    if any(word in query for word in ("unless", "time()", "without_counters", "> 1")):
-        return 200, vector()
-    if "slowest" in query:
-        return 200, vector(({**INFO, "device": "dm-5"}, 4))
-    return 200, vector((INFO, 2e6))
+from tests.fleet.stub import ask, failure, serving, small_fleet, vector
 
 
 def test_a_server_that_is_down():
@@ -143,18 +67,6 @@ def test_the_servers_own_time_limit_makes_it_partial():
 
     assert result.exit_code == 64
     assert "HTTP 503: query timed out" in json.loads(result.stdout)["partial"][0]
-
-
-def test_a_redirect_takes_no_credentials_to_another_host(tmp_path):
-    (tmp_path / "http.yml").write_text("bearer_token: b")
-    with serving(small_fleet) as (other, there):
-        elsewhere = other.replace("127.0.0.1", "localhost")
-        with serving(lambda _: (307, f"{elsewhere}/api/v1/query")) as (url, here):
-            result = ask(url, "--http-config", str(tmp_path / "http.yml"))
-
-    assert result.exit_code == 0, result.output
-    assert {headers.get("Authorization") for _, headers in here} == {"Bearer b"}
-    assert {headers.get("Authorization") for _, headers in there} == {None}
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -309,70 +221,6 @@ def test_hostile_label_values(name, tmp_path, monkeypatch):
     assert all(query.count("\n") == 0 for query in pages)
 
 
-CONFIGS = [
-    ("basic_auth: {username: u, password: p}", f"Basic {base64.b64encode(b'u:p').decode()}"),
-    (
-        "basic_auth: {username: u, password_file: secret}",
-        f"Basic {base64.b64encode(b'u:s3cret').decode()}",
-    ),
-    ("authorization: {credentials: t}", "Bearer t"),
-    ("authorization: {type: Token, credentials_file: secret}", "Token s3cret"),
-    ("bearer_token: b", "Bearer b"),
-    ("bearer_token_file: secret", "Bearer s3cret"),
-]
-
-
-@pytest.mark.parametrize(("text", "header"), CONFIGS)
-def test_credentials_come_from_promtools_file(text, header, tmp_path):
-    """Relative to its folder; nothing is taken from ~/.netrc."""
-    (tmp_path / "secret").write_text("s3cret\n")
-    (tmp_path / "http.yml").write_text(text)
-    with serving(small_fleet) as (url, asked):
-        result = ask(url, "--http-config", str(tmp_path / "http.yml"))
-
-    assert result.exit_code == 0, result.output
-    assert {headers.get("Authorization") for _, headers in asked} == {header}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "oauth2: {client_id: x}",
-        "tls_config: {server_name: x}",
-        "- a",
-        "basic_auth: x",
-        "basic_auth: {username: 5}",
-        "a: [",
-        "tls_config: {cert_file: x}",
-        "{basic_auth: {username: u}, bearer_token: b}",
-        'tls_config: {insecure_skip_verify: "false"}',
-        'follow_redirects: "false"',
-        "tls_config: {ca_file: true}",
-        "proxy_url: 5",
-        "bearer_token_file: 5",
-        "bearer_token: hünter2",
-        r'bearer_token: "hunter2\nx"',
-    ],
-)
-def test_what_the_file_must_not_hold(text, tmp_path):
-    """An option that would be ignored is an error."""
-    (tmp_path / "http.yml").write_text(text)
-    said = failure("http://127.0.0.1:9", "--http-config", str(tmp_path / "http.yml"))
-
-    assert "http.yml: " in said
-    assert "unter2" not in said
-
-
-def test_a_password_in_the_url_is_used_and_never_shown():
-    with serving(small_fleet) as (url, asked):
-        with_password = url.replace("//", "//u:hunter2@")
-        result = ask(with_password)
-    assert result.exit_code == 0
-    assert asked[0][1]["Authorization"] == f"Basic {base64.b64encode(b'u:hunter2').decode()}"
-    assert "hunter2" not in failure(with_password)
-    assert "hunter2" not in failure("ftp://u:hunter2@host")
-
-
 @pytest.mark.parametrize("url", ["http://[::1", "http://u:hunter/2@host", "http://host?token=x"])
 def test_an_address_that_is_none(url):
     """A slash ends a password: what follows is no port, and the password is not shown."""
@@ -380,20 +228,6 @@ def test_an_address_that_is_none(url):
 
     assert "--url must be" in said
     assert "hunter" not in said
-
-
-def test_credentials_of_any_letters():
-    """Percent-encoded in the URL, sent as UTF-8."""
-    with serving(small_fleet) as (url, asked):
-        result = ask(url.replace("//", "//u:p%40%E2%82%AC@"))
-
-    assert result.exit_code == 0, result.output
-    assert asked[0][1]["Authorization"] == f"Basic {base64.b64encode('u:p@€'.encode()).decode()}"
-
-
-def test_a_missing_ca_file(tmp_path):
-    (tmp_path / "http.yml").write_text("tls_config: {ca_file: none.pem}")
-    assert "none.pem" in failure("https://127.0.0.1:9", "--http-config", str(tmp_path / "http.yml"))
 
 
 def test_usage(monkeypatch):
