@@ -8,6 +8,7 @@ from unicodedata import category, combining, east_asian_width
 
 ELLIPSIS = "…"
 _KERNEL_NAME = r" \([^ ()]+\)$"
+_COUNTED = re.compile(r"\d+ [a-z]")
 _CODE = "`([^`]+)`"
 WIDTH = 80  # columns, unless a terminal has another width
 RESET = "\x1b[0m"
@@ -83,14 +84,18 @@ def shortened(text: str, room: int) -> str:
     """
     Return *text* in at most *room* columns: without a kernel name in brackets, then with "…" in the middle.
 
+    A count of something has it at the end.
+
     >>> shortened("vghdd/vm-disk1 (dm-8)", 20), shortened("vghdd/vm-disk1 (dm-8)", 10)
     ('vghdd/vm-disk1', 'vghd…disk1')
+    >>> shortened("2 cdata members", 14)
+    '2 cdata membe…'
     """
     if width(text) <= room:
         return text
     text = re.sub(_KERNEL_NAME, "", text)
-    if width(text) <= room:
-        return text
+    if width(text) <= room or _COUNTED.match(text):
+        return cut(text, room)
     end = ""
     for letter in reversed(text):
         if width(end + letter) > room // 2:
