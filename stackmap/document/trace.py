@@ -169,24 +169,20 @@ def _limits(trace: Trace) -> Iterator[Block]:
     """Yield what the trace cost, what it lost, and what is missing."""
     for note in trace.notes:
         yield Paragraph(note, "note:")
-    cost = (
-        f"; {words}" if (words := overhead_words(trace.overhead, trace.peak, trace.added)) else ""
-    )
+    cost = f"; {words}" if (words := overhead_words(trace)) else ""
     yield Paragraph(f"sources: {', '.join(trace.sources)}{cost}; {_lost(trace)}")
 
 
-def overhead_words(share: float | None, peak: float | None, added: float | None) -> str:
-    """
-    Return what a trace took of all CPU time, and in seconds of a request at each device.
-
-    >>> overhead_words(0.008, 0.06, 4.2e-6)
-    'overhead about 0.80 % of all CPU time (6.00 % in the busiest second), 4.2 µs per request and layer'
-    """
-    if share is None:
+def overhead_words(trace: Trace) -> str:
+    """Return what a trace took of all CPU time, and in seconds of a request at each device; "" if unknown."""
+    if trace.overhead is None:
         return ""
-    most = "" if peak is None else f" ({percent(peak, 2)} in the busiest second)"
-    each = "" if added is None else f", {added * MILLION:.1f} µs per request and layer"
-    return f"overhead about {percent(share, 2)} of all CPU time{most}{each}"
+    most = "" if trace.peak is None else f" ({percent(trace.peak, 2)} in the busiest second)"
+    each = ""
+    if trace.added is not None:
+        layer, disk = (seconds * MILLION for seconds in trace.added)
+        each = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"
+    return f"overhead about {percent(trace.overhead, 2)} of all CPU time{most}{each}"
 
 
 def _lost(trace: Trace) -> str:

@@ -111,7 +111,12 @@ class Instruments:
         # All devices are counted if none is named or a filter would be too long.
         counted = min(requests, arrived) if 0 < len(self._numbers) <= MAX_FILTERED else requests
         rows = fired.get(trace_probes.ROW, 0)
-        taken = (counted + rows / 2) * self.cost.request + (requests - counted) * self.cost.other
+        at_disks = min(fired.get(trace_probes.DISPATCH, 0), counted)
+        taken = (
+            (counted + rows / 2) * self.cost.request
+            + at_disks * self.cost.disk
+            + (requests - counted) * self.cost.other
+        )
         return Spent(sum(fired.values()), taken, missed)
 
     def _arrivals(self) -> int:
@@ -183,29 +188,34 @@ class Instruments:
         symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
         _require_symbols(symbols, SYMBOLS[:2])
         again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
-        probes = [trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets)]
-        synthetic = list(trace_probes.SYNTHETIC)
-        disks = [each for each in self._devices if each.kind is Kind.DISK]
-        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols and all(
-            member in offsets for member in trace_probes.REQUEST
-        )
-        if has_dispatch:
-            probes.append(trace_probes.dispatch_probe(offsets))
-            synthetic += trace_probes.DISPATCH_SYNTHETIC
+        probes = (trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets))
+        known = (*trace_probes.REQUEST, *trace_probes.BIO)
+        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols and all(m in offsets for m in known)
+        at_disks = (trace_probes.dispatch_probe(offsets),) if has_dispatch else ()
+        disks = max(1, sum(each.kind is Kind.DISK for each in self._devices))
 
         def triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
             yield from trace_probes.sequence_triggers(numbers, again)
             yield from trace_probes.latency_triggers(numbers, again)
-            if has_dispatch:
-                yield from trace_probes.dispatch_triggers(numbers, max(1, len(disks)))
 
-        every = (*trace_probes.size_triggers(()), *triggers(()))
+        def disk_triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
+            if has_dispatch:
+                yield from trace_probes.dispatch_triggers(numbers, disks)
+
+        arriving, dispatched = trace_probes.size_triggers(())
         self.cost = trace_cost.measured(
-            self._host, tracing, symbols.keys(), probes, synthetic, every
+            self._host,
+            tracing,
+            symbols.keys(),
+            probes,
+            trace_probes.SYNTHETIC,
+            (arriving, *triggers(())),
+            at_disks,
+            (dispatched, *disk_triggers(())),
         )
-        for probe in probes:
+        for probe in (*probes, *at_disks):
             tracing.probe(probe)
-        for event in synthetic:
+        for event in trace_probes.SYNTHETIC:
             tracing.synthetic(event)
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
         if arrays:
@@ -216,6 +226,7 @@ class Instruments:
                 self._triggers = before  # half of them would be a wrong figure
                 self.notes.append(f"no figures of row updates: {error}")
         self._add(tracing, triggers(self._numbers))
+        self._add(tracing, disk_triggers(self._numbers))
 
     def _add_rows(
         self,

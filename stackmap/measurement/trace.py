@@ -112,7 +112,7 @@ class Tracer:
         record = self.record
         record.hits, record.missed = found.hits, found.missed
         record.cost = found.taken / found.hits if found.hits else 0.0
-        record.added = self._instruments.cost.request
+        record.added = self._instruments.cost.request, self._instruments.cost.disk
         record.peak = self._overhead.peak
         return note
 

@@ -28,7 +28,7 @@ class Trace:
     disk's queue dispatched after merging, in bytes. ``sequential``: requests that began where
     the previous one of the device ended. ``rows`` by parity array; ``member_bytes``: data and parity
     that md wrote, by member. ``overhead``: share of all CPU time, ``peak``: the highest in any second;
-    ``added``: seconds to a request at each device. ``missed``: probe hits that the
+    ``added``: seconds to a request at each device, and more at a disk. ``missed``: probe hits that the
     kernel skipped; ``dropped``: hits without room in a map. ``notes``: what is missing, and why.
     ``slices``: the latencies until the end of each part of the time, where they changed in it.
     """
@@ -46,7 +46,7 @@ class Trace:
     has_sequential: bool = False
     overhead: float | None = None
     peak: float | None = None
-    added: float | None = None
+    added: tuple[float, float] | None = None
     missed: int = 0
     dropped: int = 0
     sources: tuple[str, ...] = ()

@@ -15,12 +15,13 @@ MICROSECOND = 1000
 
 def trace_json(stacks: Iterable[TracedStack], trace: Trace) -> dict[str, object]:
     """Return the object; times in microseconds, sizes in bytes."""
+    added = None if trace.added is None else [seconds * 1e6 for seconds in trace.added]
     return {
         "schema": SCHEMA,
         "seconds": trace.seconds,
         "overhead": trace.overhead,
         "overhead_peak": trace.peak,
-        "overhead_us": None if trace.added is None else trace.added * 1e6,
+        "overhead_us": added and dict(zip(("layer", "disk"), added, strict=True)),
         "lost": {"hits": trace.missed, "events": trace.dropped},
         "sources": list(trace.sources),
         "notes": list(trace.notes),

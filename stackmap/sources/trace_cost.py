@@ -20,7 +20,7 @@ CALLS, ROUNDS = 1000, 4
 ARCHITECTURES = ("__x64_sys_", "__arm64_sys_", "__s390x_sys_", "sys_")
 ARRIVAL, END = "getppid", "getuid"  # the calls in place of a request's arrival and its end
 SYMBOLS = tuple(f"{word}{call}" for word in ARCHITECTURES for call in (ARRIVAL, END))
-AT_END = frozenset({"end", "block_rq_issue"})  # the others are at its arrival
+AT_END = frozenset({"end", "dispatch", "block_rq_issue"})  # the others are at its arrival
 PREFIX = "cost_"
 DISARMED = (
     "the kernel registers kprobes but does not run them (see /sys/kernel/debug/kprobes/enabled)"
@@ -56,16 +56,17 @@ class Cost(NamedTuple):
     """
     Seconds of CPU time, for each device that a request passes.
 
-    ``request``: of a request that is counted. ``other``: of one whose device is filtered out. ``measured``: on this machine.
+    ``request``: of a request that is counted; ``disk``: what is added where a driver gets it. ``other``: of a request
+    whose device is filtered out.
     """
 
     request: float
+    disk: float
     other: float
-    measured: bool = True
 
 
 # Where it cannot be measured: more than any CPU of today needs.
-ASSUMED = Cost(10e-6, 3e-6, measured=False)
+ASSUMED = Cost(10e-6, 5e-6, 3e-6)
 
 
 def measured(
@@ -75,19 +76,21 @@ def measured(
     probes: Iterable[Probe],
     synthetic: Iterable[Synthetic],
     triggers: Iterable[Trigger],
+    disk_probes: Iterable[Probe] = (),
+    at_disks: Iterable[Trigger] = (),
 ) -> Cost:
     """
-    Return what a request costs with *probes* and *triggers*; *known*: the kernel's functions among ``SYMBOLS``.
+    Return what a request costs with *probes* and *triggers*, and the others at a disk.
 
+    *known*: the kernel's functions among ``SYMBOLS``.
     ``SourceError`` if the kernel does not run probes.
     """
     symbols = _chosen(known)
     if symbols is None:
         return ASSUMED
-    counting = [_renamed(each) for each in triggers]
-    copies = {
-        each.name: each for each in (*_copies(probes, symbols), *_tracepoints(counting, symbols))
-    }
+    counting, more = ([_renamed(each) for each in part] for part in (triggers, at_disks))
+    copies = _by_name((*_copies(probes, symbols), *_tracepoints(counting, symbols)))
+    added = _by_name((*_copies(disk_probes, symbols), *_tracepoints(more, symbols)))
     idle = [Trigger(f"{GROUP}/{name}", "hist:keys=common_pid:size=128:pause") for name in copies]
     events = [each._replace(name=_other_name(each.name)) for each in synthetic]
     before = _seconds(host)
@@ -95,10 +98,14 @@ def measured(
         passed = _seconds(host)
         with tracing.temporary((), (), counting):
             counted = _seconds(host)
+            with tracing.temporary(added.values(), (), more):
+                dispatched = _seconds(host)
         hits = tracefs.probe_hits(host)
     if any(name not in hits or hits[name].fired < CALLS for name in copies):
         raise SourceError(DISARMED)
-    return Cost(max(counted - before, LEAST), max(passed - before, LEAST))
+    return Cost(
+        max(counted - before, LEAST), max(dispatched - counted, 0.0), max(passed - before, LEAST)
+    )
 
 
 def of_event(host: TracingHost, tracing: Tracing) -> float:
@@ -128,6 +135,10 @@ def _chosen(known: Collection[str]) -> dict[str, str] | None:
         if all(name in known for name in found.values()):
             return found
     return None
+
+
+def _by_name(probes: Iterable[Probe]) -> dict[str, Probe]:
+    return {probe.name: probe for probe in probes}
 
 
 def _copies(probes: Iterable[Probe], symbols: Mapping[str, str]) -> Iterator[Probe]:

@@ -46,8 +46,9 @@ QUEUED, SERVED = f"{GROUP}_queued", f"{GROUP}_served"
 SYNTHETIC = (
     Synthetic(LATENCY, "u32 dev; u8 op; u64 lat"),
     Synthetic(GAP, "u32 dev; u8 op; u64 gap"),
+    Synthetic(QUEUED, "u32 dev; u8 op; u64 lat"),
+    Synthetic(SERVED, "u32 dev; u8 op; u64 lat"),
 )
-DISPATCH_SYNTHETIC = tuple(Synthetic(name, "u32 dev; u8 op; u64 lat") for name in (QUEUED, SERVED))
 SUBMIT_SYMBOL, END_SYMBOL = "submit_bio_noacct", "bio_endio"
 DISPATCH_SYMBOL = "blk_mq_start_request"
 ROW_SYMBOL, MEMBER_END = "schedule_reconstruction", "raid5_end_write_request"

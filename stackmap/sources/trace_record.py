@@ -34,7 +34,7 @@ class TraceRecord:
     that did not change since the one before.
     ``dm_stats`` by device number. ``counters``: /proc/diskstats before and after, ``times``: when.
     ``hits``: of probes, requests without probes; ``cost``: mean seconds per hit. ``peak``: the highest share of
-    all CPU time in any second; ``added``: seconds to a request at each device. ``dm_major``: of dm devices.
+    all CPU time in any second; ``added``: seconds to a request at each device, and more at a disk. ``dm_major``: of dm devices.
     """
 
     times: tuple[float, float] = (0.0, 0.0)
@@ -43,7 +43,7 @@ class TraceRecord:
     hits: int = 0
     missed: int = 0
     peak: float | None = None
-    added: float | None = None
+    added: tuple[float, float] | None = None
     dm_major: int = 0
     texts: dict[str, str] = field(default_factory=dict)
     slices: list[str] = field(default_factory=list)
@@ -77,6 +77,8 @@ class TraceRecord:
                 raise CaptureError(f"{TRACE}: of another version of stackmap")
             record = cls(**found)
             record.times = (float(record.times[0]), float(record.times[1]))
+            if record.added is not None:
+                record.added = (float(record.added[0]), float(record.added[1]))
             record.counters = (str(record.counters[0]), str(record.counters[1]))
             record._require_types()
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -87,10 +89,8 @@ class TraceRecord:
         """Raise ``ValueError`` for a value that no trace has."""
         whole = (self.cpus, self.hits, self.missed, self.dm_major)
         texts = (*self.texts.items(), *self.dm_stats.items(), self.slices, self.sources, self.notes)
-        shares = (
-            *self.times,
-            *(0.0 if each is None else each for each in (self.cost, self.peak, self.added)),
-        )
+        known = (each for each in (self.cost, self.peak) if each is not None)
+        shares = (*self.times, *known, *(self.added or ()))
         if not (
             all(type(number) is int and 0 <= number < trace_histogram.LIMIT for number in whole)
             and self.cpus

@@ -287,7 +287,8 @@ def test_a_damaged_trace_is_an_error(capture, text):
 
 
 @pytest.mark.parametrize("change", [
-    {"cpus": 0}, {"cpus": -1}, {"hits": None}, {"hits": "x"}, {"missed": []}, {"cost": {}}, {"cost": "1"},
+    {"cpus": 0}, {"cpus": -1}, {"hits": None}, {"hits": "x"}, {"missed": []}, {"cost": {}}, {"cost": "1"}, {"added": 1}, {"added": [1]},
+    {"added": ["x", 1]}, {"peak": "x"},
     {"times": [0, 1e400]}, {"texts": []}, {"texts": {"a": 1}}, {"slices": 1}, {"slices": [["a"]]},
     {"sources": [1]}, {"notes": "abc"}, {"dm_stats": {"254:8": None}},
 ])  # fmt: skip

@@ -11,8 +11,11 @@ from tests.measurement.test_trace import EVERY, Machine, is_clean
 
 SYMBOLS = ("__x64_sys_getppid", "__x64_sys_getuid")
 PROBES = (trace_probes.submit_probe(EVERY), trace_probes.end_probe(EVERY))
+ARRIVING, DISPATCHED = trace_probes.size_triggers(())
+DISK_PROBES = (trace_probes.dispatch_probe(EVERY),)
+AT_DISKS = (DISPATCHED, *trace_probes.dispatch_triggers((), 4))
 TRIGGERS = (
-    *trace_probes.size_triggers(()),
+    ARRIVING,
     *trace_probes.sequence_triggers((), 7),
     *trace_probes.latency_triggers((), 7),
 )
@@ -33,7 +36,14 @@ class Watched(Machine):
 def measured(machine, symbols=SYMBOLS):
     with Tracing(machine) as tracing:
         found = trace_cost.measured(
-            machine, tracing, symbols, PROBES, trace_probes.SYNTHETIC, TRIGGERS
+            machine,
+            tracing,
+            symbols,
+            PROBES,
+            trace_probes.SYNTHETIC,
+            TRIGGERS,
+            DISK_PROBES,
+            AT_DISKS,
         )
         assert machine.files[tracefs.PROBES] == machine.files[tracefs.SYNTHETIC] == []
     assert is_clean(machine)
@@ -43,9 +53,10 @@ def measured(machine, symbols=SYMBOLS):
 def test_a_request_costs_its_probes_and_its_histograms():
     """The machine takes 0.5 µs for a probe without, and 1 µs for each histogram."""
     found = measured(Watched())
-    assert found.other == pytest.approx(4 * 0.5e-6)
+    assert found.other == pytest.approx(3 * 0.5e-6)
     assert found.request == pytest.approx(found.other + len(TRIGGERS) * 1e-6)
-    assert found.measured
+    # Each probe of the machine comes with one trigger that counts nothing; these two have none.
+    assert found.disk == pytest.approx((2 * 0.5 + len(AT_DISKS) - 2) * 1e-6)
 
 
 def test_each_trigger_is_copied_and_none_is_on_a_block_event():
@@ -54,7 +65,7 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
     added = [(path, text) for path, text in machine.written if path.endswith("trigger")]
     added = [each for each in added if not each[1].startswith("!")]
     copies = [each for each in added if not each[1].endswith(":pause")]
-    assert len(copies) == len(TRIGGERS)
+    assert len(copies) == len(TRIGGERS) + len(AT_DISKS)
     assert all("/cost_" in path or "_cost_" in path for path, _ in added)
     text = "\n".join(text for _, text in copies)
     assert "onmatch(stackmap.cost_submit).stackmap_cost_latency(dev,op,$took)" in text
@@ -63,6 +74,7 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
     at_end = [text for path, text in machine.written if text.startswith("p:") and "getuid" in text]
     assert [line.split()[0] for line in at_end] == [
         "p:stackmap/cost_end",
+        "p:stackmap/cost_dispatch",
         "p:stackmap/cost_block_rq_issue",
     ]
 
