@@ -6,14 +6,22 @@ Everything is removed when the ``ExitStack`` that it was installed on ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, delayed, uninterrupted
+from stackmap.measurement.overhead import Spent, arrivals
 from stackmap.model.device import Device, Kind
-from stackmap.sources import diskstats, dm_stats, kallsyms, trace_cost, trace_probes, tracefs
+from stackmap.sources import (
+    dm_stats,
+    kallsyms,
+    probe_sets,
+    trace_cost,
+    trace_probes,
+    tracefs,
+)
 from stackmap.sources.trace_probes import MAX_FILTERED
 from stackmap.sources.trace_record import device_of, without_addresses
 from stackmap.sources.tracefs import Hits, Tracing, Trigger
@@ -30,14 +38,6 @@ SYMBOLS = (
     trace_probes.DISPATCH_SYMBOL,
 )
 NONE = Hits(0, 0)
-
-
-class Spent(NamedTuple):
-    """``hits`` of probes, or requests without probes; ``taken``: seconds of CPU time; ``missed``: hits that the kernel skipped."""
-
-    hits: int
-    taken: float
-    missed: int
 
 
 class Instruments:
@@ -93,11 +93,11 @@ class Instruments:
                 self._tracing.trigger(trigger.in_state(state))
         if state == "cont":
             self._earlier = self._all_hits()
-            self._arrived = self._arrivals()
+            self._arrived = arrivals(self._host, self._names)
 
     def spent(self) -> Spent:
         """Return what was counted since "cont", and the CPU time that it took."""
-        arrived = self._arrivals() - self._arrived
+        arrived = arrivals(self._host, self._names) - self._arrived
         if not self.has_probes:
             return Spent(arrived, arrived * self.cost.request, 0)
         found = self._all_hits()
@@ -118,15 +118,6 @@ class Instruments:
             + (requests - counted) * self.cost.other
         )
         return Spent(sum(fired.values()), taken, missed)
-
-    def _arrivals(self) -> int:
-        """Return how many requests arrived at the devices so far, by the kernel's counters."""
-        counters = diskstats.parse(self._host.read(diskstats.PATH).splitlines())
-        return sum(
-            each.reads + each.read_merges + each.writes + each.write_merges
-            for name, each in counters.items()
-            if name in self._names or not self._names
-        )
 
     def _all_hits(self) -> dict[str, Hits]:
         """Return the hits of our probes since they exist; others may have probes too."""
@@ -188,34 +179,17 @@ class Instruments:
         symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
         _require_symbols(symbols, SYMBOLS[:2])
         again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
-        probes = (trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets))
-        known = (*trace_probes.REQUEST, *trace_probes.BIO)
-        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols and all(m in offsets for m in known)
-        at_disks = (trace_probes.dispatch_probe(offsets),) if has_dispatch else ()
-        disks = max(1, sum(each.kind is Kind.DISK for each in self._devices))
-
-        def triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
-            yield from trace_probes.sequence_triggers(numbers, again)
-            yield from trace_probes.latency_triggers(numbers, again)
-
-        def disk_triggers(numbers: tuple[int, ...]) -> Iterator[Trigger]:
-            if has_dispatch:
-                yield from trace_probes.dispatch_triggers(numbers, disks)
-
-        arriving, dispatched = trace_probes.size_triggers(())
+        layers = probe_sets.at_layers(offsets, again)
+        count = sum(each.kind is Kind.DISK for each in self._devices)
+        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols
+        disks = probe_sets.at_disks(offsets, max(1, count)) if has_dispatch else probe_sets.NONE
+        synthetic = trace_probes.SYNTHETIC
         self.cost = trace_cost.measured(
-            self._host,
-            tracing,
-            symbols.keys(),
-            probes,
-            trace_probes.SYNTHETIC,
-            (arriving, *triggers(())),
-            at_disks,
-            (dispatched, *disk_triggers(())),
+            self._host, tracing, symbols.keys(), synthetic, *probe_sets.with_sizes(layers, disks)
         )
-        for probe in (*probes, *at_disks):
+        for probe in (*layers.probes, *disks.probes):
             tracing.probe(probe)
-        for event in trace_probes.SYNTHETIC:
+        for event in synthetic:
             tracing.synthetic(event)
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
         if arrays:
@@ -225,8 +199,8 @@ class Instruments:
             except (SourceError, ParseError) as error:
                 self._triggers = before  # half of them would be a wrong figure
                 self.notes.append(f"no figures of row updates: {error}")
-        self._add(tracing, triggers(self._numbers))
-        self._add(tracing, disk_triggers(self._numbers))
+        self._add(tracing, layers.triggers(self._numbers))
+        self._add(tracing, disks.triggers(self._numbers))
 
     def _add_rows(
         self,

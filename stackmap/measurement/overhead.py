@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.sources import diskstats
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import TracingHost
+
 SETTLED = 1.0  # seconds; a shorter time is judged as if it were as long
+
+
+class Spent(NamedTuple):
+    """``hits`` of probes, or requests without probes; ``taken``: seconds of CPU time; ``missed``: hits that the kernel skipped."""
+
+    hits: int
+    taken: float
+    missed: int
+
+
+def arrivals(host: TracingHost, names: Collection[str]) -> int:
+    """Return how many requests arrived at the devices *names*, all without one, by the kernel's counters."""
+    counters = diskstats.parse(host.read(diskstats.PATH).splitlines())
+    return sum(
+        each.reads + each.read_merges + each.writes + each.write_merges
+        for name, each in counters.items()
+        if name in names or not names
+    )
 
 
 class Overhead:

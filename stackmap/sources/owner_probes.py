@@ -15,7 +15,16 @@ from dataclasses import dataclass
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, TracingHost
 from stackmap.model.owner_io import OwnerIo
-from stackmap.sources import cgroup, kallsyms, trace_cost, trace_histogram, trace_probes, tracefs
+from stackmap.sources import (
+    cgroup,
+    kallsyms,
+    probe_sets,
+    trace_cost,
+    trace_histogram,
+    trace_probes,
+    tracefs,
+)
+from stackmap.sources.probe_sets import ProbeSet
 from stackmap.sources.trace_cost import Cost
 from stackmap.sources.trace_histogram import START
 from stackmap.sources.trace_record import PER_BIO, device_of, number_of
@@ -69,7 +78,8 @@ def install(host: TracingHost, tracing: Tracing) -> Installed:
     probes = submit_probe(offsets), trace_probes.end_probe(offsets)
     installed = tuple(triggers(again))
     known = kallsyms.read(host, trace_cost.SYMBOLS)
-    cost = trace_cost.measured(host, tracing, known, probes, (LATENCY_SYNTHETIC,), installed)
+    every = ProbeSet(probes, lambda _: installed)
+    cost = trace_cost.measured(host, tracing, known, (LATENCY_SYNTHETIC,), every, probe_sets.NONE)
     for probe in probes:
         tracing.probe(probe)
     tracing.synthetic(LATENCY_SYNTHETIC)

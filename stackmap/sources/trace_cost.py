@@ -14,6 +14,7 @@ from typing import NamedTuple
 from stackmap.errors import SourceError
 from stackmap.host.tracing import TracingHost
 from stackmap.sources import kallsyms, tracefs
+from stackmap.sources.probe_sets import ProbeSet
 from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Tracing, Trigger
 
 CALLS, ROUNDS = 1000, 4
@@ -73,14 +74,12 @@ def measured(
     host: TracingHost,
     tracing: Tracing,
     known: Collection[str],
-    probes: Iterable[Probe],
     synthetic: Iterable[Synthetic],
-    triggers: Iterable[Trigger],
-    disk_probes: Iterable[Probe] = (),
-    at_disks: Iterable[Trigger] = (),
+    layers: ProbeSet,
+    disks: ProbeSet,
 ) -> Cost:
     """
-    Return what a request costs with *probes* and *triggers*, and the others at a disk.
+    Return what a request costs with the probes and triggers of *layers*, and those of *disks* at a disk.
 
     *known*: the kernel's functions among ``SYMBOLS``.
     ``SourceError`` if the kernel does not run probes.
@@ -88,9 +87,9 @@ def measured(
     symbols = _chosen(known)
     if symbols is None:
         return ASSUMED
-    counting, more = ([_renamed(each) for each in part] for part in (triggers, at_disks))
-    copies = _by_name((*_copies(probes, symbols), *_tracepoints(counting, symbols)))
-    added = _by_name((*_copies(disk_probes, symbols), *_tracepoints(more, symbols)))
+    counting, more = ([_renamed(each) for each in part.triggers(())] for part in (layers, disks))
+    copies = _by_name((*_copies(layers.probes, symbols), *_tracepoints(counting, symbols)))
+    added = _by_name((*_copies(disks.probes, symbols), *_tracepoints(more, symbols)))
     idle = [Trigger(f"{GROUP}/{name}", "hist:keys=common_pid:size=128:pause") for name in copies]
     events = [each._replace(name=_other_name(each.name)) for each in synthetic]
     before = _seconds(host)

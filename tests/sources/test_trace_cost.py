@@ -5,20 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import SourceError
-from stackmap.sources import owner_probes, trace_cost, trace_probes, tracefs
+from stackmap.sources import owner_probes, probe_sets, trace_cost, trace_probes, tracefs
 from stackmap.sources.tracefs import Tracing
 from tests.measurement.test_trace import EVERY, Machine, is_clean
 
 SYMBOLS = ("__x64_sys_getppid", "__x64_sys_getuid")
-PROBES = (trace_probes.submit_probe(EVERY), trace_probes.end_probe(EVERY))
-ARRIVING, DISPATCHED = trace_probes.size_triggers(())
-DISK_PROBES = (trace_probes.dispatch_probe(EVERY),)
-AT_DISKS = (DISPATCHED, *trace_probes.dispatch_triggers((), 4))
-TRIGGERS = (
-    ARRIVING,
-    *trace_probes.sequence_triggers((), 7),
-    *trace_probes.latency_triggers((), 7),
-)
+LAYERS, DISKS = probe_sets.with_sizes(probe_sets.at_layers(EVERY, 7), probe_sets.at_disks(EVERY, 4))
+TRIGGERS, AT_DISKS = (tuple(part.triggers(())) for part in (LAYERS, DISKS))
 
 
 class Watched(Machine):
@@ -36,14 +29,7 @@ class Watched(Machine):
 def measured(machine, symbols=SYMBOLS):
     with Tracing(machine) as tracing:
         found = trace_cost.measured(
-            machine,
-            tracing,
-            symbols,
-            PROBES,
-            trace_probes.SYNTHETIC,
-            TRIGGERS,
-            DISK_PROBES,
-            AT_DISKS,
+            machine, tracing, symbols, trace_probes.SYNTHETIC, LAYERS, DISKS
         )
         assert machine.files[tracefs.PROBES] == machine.files[tracefs.SYNTHETIC] == []
     assert is_clean(machine)
