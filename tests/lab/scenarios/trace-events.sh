@@ -30,6 +30,14 @@ until_counting() {
     sleep 1
 }
 
+# until_still: wait until md has cleared its bitmaps and marked its arrays clean; its daemon runs every 5 s
+until_still() {
+    local before="" now
+    quiet
+    now=$(grep " sd" /proc/diskstats)
+    until [ "$now" = "$before" ]; do sleep 11; before=$now; now=$(grep " sd" /proc/diskstats); done
+}
+
 # traced NAME COMMAND...: NAME.events, all requests while COMMAND runs; NAME.diskstats around it
 traced() {
     local name=$1 pid; shift
@@ -38,8 +46,7 @@ traced() {
     until_counting block/block_rq_remap/enable 1 $pid
     sample > "$name.diskstats"
     "$@"
-    sleep 12  # until md has cleared its bitmap and marked the array clean
-    quiet
+    until_still
     sample >> "$name.diskstats"
     kill -INT $pid
     wait $pid
