@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from stackmap.analysis.averages import average
-from stackmap.analysis.corrections import corrected
-from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rules import findings
-from stackmap.analysis.lasting_findings import LastingFindings
 from stackmap.analysis.recent_load import RecentLoad
+from stackmap.cli.judge import Judge
 from stackmap.document.top.moment import Event, GroupLoad, Moment, Scope
 from stackmap.document.top.rows import Row, rows_of
 from stackmap.document.top.state import (
@@ -27,23 +21,19 @@ from stackmap.document.top.state import (
 )
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
-from stackmap.model.load import IDLE
 from stackmap.render.top import Look, TimeLine, pane_lines, screen
 from stackmap.render.top_cells import Line, Span
-from stackmap.sources import cgroup, limits
-from stackmap.sources.cgroup_names import owner
+from stackmap.sources import cgroup
+from stackmap.sources.cgroup_names import group_of_owner, owner
 
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.model.interval import Interval
-    from stackmap.model.io_limit import IoLimit
     from stackmap.model.topology import Topology
 
-JUDGED = 10  # intervals that are judged together, as explain does
 SHARE = 0.005  # of the time that judging may take of a processor, and
 SHARE_SHOWN = 0.02  # while findings are shown
 MAX_EVENTS = 500
-LIMITS_EVERY = 10.0  # seconds
 MEASURING = "stackmap top: measuring the first interval; q quits"
 
 
@@ -88,16 +78,10 @@ class Watcher:
     def forget_all(self) -> None:
         """Begin anew: the next interval does not follow the last one."""
         self._recent = RecentLoad()
-        self._lasting = LastingFindings()
-        self._series: deque[tuple[Interval, Interval]] = deque(
-            maxlen=JUDGED
-        )  # as measured, corrected
+        self._judge = Judge(self._host if self._live else None)
         self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
         self._topology: Topology | None = None
         self._groups: CgroupSample | None = None
-        self._limits: tuple[IoLimit, ...] = ()
-        self._limits_read = -LIMITS_EVERY
-        self._unjudged, self._judged_at, self._cost = 0, 0.0, 0.0
 
     def remember(self, topology: Topology, interval: Interval) -> Moment:
         """Take the next interval, and return its figures; they are not shown."""
@@ -110,15 +94,15 @@ class Watcher:
         self._events += (Event(interval.time, each) for each in interval.events)
         moment = Moment(self._scope, self._scope.corrected(interval), recent=self._recent)
         self._recent.add(moment.interval)
-        self._series.append((interval, moment.interval))
-        self._unjudged += 1
+        self._judge.take(interval, moment.interval)
         return moment
 
     def take(self, topology: Topology, interval: Interval) -> None:
         """Take the next interval, and show it."""
         self._newest = moment = self.remember(topology, interval)
-        self._judge(moment.scope)
-        moment.findings = self._lasting.shown
+        shown = VIEWS[self.state.view] == "findings"
+        self._judge.go_on(moment.scope, SHARE_SHOWN if shown else SHARE)
+        moment.findings, moment.verdict = self._judge.findings, self._judge.verdict
         moment.groups = self._group_loads(topology, interval)
         moment.events = tuple(self._events)
         if not self.state.paused:
@@ -177,10 +161,7 @@ class Watcher:
             if name not in topology or topology[name].identity != device.identity
         }
         self._recent.forget(gone)
-        self._lasting.forget(gone)
-        self._series = deque(
-            ((_without(raw, gone), _without(right, gone)) for raw, right in self._series), JUDGED
-        )
+        self._judge.forget(gone)
 
     def _group_loads(self, topology: Topology, interval: Interval) -> list[GroupLoad] | None:
         """Return what control groups sent; None while they are not shown, for reading them costs."""
@@ -190,50 +171,15 @@ class Watcher:
         before, self._groups = self._groups, cgroup.read(self._host)
         if before is None:
             return None
+        seconds = interval.seconds or 1.0
+        loads = {(g.group, g.number): g for g in cgroup_loads(before, self._groups, seconds)}
         devices = {device.number: device.name for device in topology}
-        return [
-            GroupLoad(
-                each.group,
-                *(owner(each.group) or ("group", each.group)),
-                devices[each.number],
-                each.ios,
-                each.bytes,
-            )
-            for each in cgroup_loads(before, self._groups, interval.seconds or 1.0)
-            if each.number in devices
-        ]
-
-    def _judge(self, scope: Scope) -> None:
-        """Judge the last intervals, unless that would cost more than its share of the time."""
-        shown = VIEWS[self.state.view] == "findings"
-        share = SHARE_SHOWN if shown else SHARE
-        begin = time.monotonic()
-        if self._live and begin - self._judged_at < self._cost / share:
-            return
-        cpu = time.thread_time()
-        if begin - self._limits_read >= LIMITS_EVERY and self._live:
-            self._limits, self._limits_read = tuple(limits.read(self._host, scope.topology)), begin
-        raw, right = zip(*self._series, strict=True)
-        whole = corrected(scope.topology, _average(raw)) if len(raw) > 1 else right[0]
-        series = right if len(right) > 1 else ()
-        context = Context(scope.topology, whole, series, None, whole.corrections, self._limits)
-        self._lasting.judge(findings(context, scope.part), self._unjudged)
-        self._unjudged, self._judged_at, self._cost = 0, begin, time.thread_time() - cpu
-
-
-def _average(intervals: Sequence[Interval]) -> Interval:
-    """Return the average; devices that were idle throughout are not added up, for there may be thousands."""
-    known = set.intersection(*(set(each.loads) for each in intervals))
-    idle = dict.fromkeys(known, IDLE)
-    for each in intervals:
-        for name, load in each.loads.items():
-            if load is not IDLE:
-                idle.pop(name, None)
-    whole = next(average(_without(each, idle.keys()) for each in intervals))
-    return replace(whole, loads={**idle, **whole.loads})
-
-
-def _without(interval: Interval, names: AbstractSet[str]) -> Interval:
-    if not names & interval.loads.keys():
-        return interval
-    return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})
+        found: dict[tuple[str, str], GroupLoad] = {}
+        for name, number in self._groups:
+            if number not in devices:
+                continue
+            group, load = group_of_owner(name), loads.get((name, number))
+            who = owner(group) or ("group", group)
+            whole = found.get((group, number), GroupLoad(group, *who, devices[number], 0.0, 0.0))
+            found[group, number] = whole if load is None else whole.plus(load)
+        return sorted(found.values(), key=lambda each: -each.ios)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -52,6 +53,7 @@ def on_machine(session: Session, terminal: Terminal, names: Sequence[str], secon
         check_names(session, source.topology, names)
         watcher = keys.watcher = Watcher(terminal, host, names, live=True)
         length = min(1.0, seconds)  # of the first one, to show it soon
+        gc.freeze()  # thousands of devices are no garbage: do not look at them in each interval
         with terminal():
             while True:
                 watcher.seconds = seconds

@@ -124,7 +124,7 @@ def _mib(value: float | None) -> str:
 def _worst(moment: Moment) -> Line:
     grave = [each for each in moment.findings if each.is_grave]
     if not grave:
-        return [Span("No finding that needs action.")]
+        return [Span(moment.verdict)]
     severity = str(grave[0].severity)
     text = finding_text(moment.topology, grave[0])
     return [Span(severity.upper(), severity), Span(f": {text}")]
@@ -159,20 +159,25 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
             line += [Span(text, tone_of(column, moment, row, found) or here), Span(" ")]
         lines.append(joined(line))
     if not rows:
-        nothing = (
-            f"nothing matches {state.filter!r}" if state.filter else NOTHING[VIEWS[state.view]]
-        )
-        lines.append([Span(nothing)])
+        lines.append([Span(_nothing(moment, state))])
         return [look.fitted(line) for line in lines]
     # Below the smallest size, the columns that cannot be left out do not fit.
     return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
+
+
+def _nothing(moment: Moment, state: State) -> str:
+    """Return why there is no row."""
+    if state.filter:
+        return f"nothing matches {state.filter!r}"
+    if VIEWS[state.view] == "findings":
+        return moment.verdict
+    return NOTHING[VIEWS[state.view]]
 
 
 NOTHING = {
     "volumes": "no device with counters",
     "disks": "no disk with counters",
     "services": "no mount, VM or service is known to use a device here",
-    "findings": "no finding lasted three intervals",
     "events": "no device came, went or changed",
 }
 

@@ -52,6 +52,20 @@ def owner(group: str) -> tuple[str, str] | None:
     return ("service", services[-1]) if services else None
 
 
+def group_of_owner(group: str) -> str:
+    r"""
+    Return the outermost group around *group* that has the same owner; *group* itself without one.
+
+    >>> group_of_owner("/machine.slice/libpod-0123456789abcdef.scope/container")
+    '/machine.slice/libpod-0123456789abcdef.scope'
+    >>> group_of_owner("/user.slice/session-1.scope")
+    '/user.slice/session-1.scope'
+    """
+    who, parts = owner(group), group.split("/")
+    around = ("/".join(parts[:end]) for end in range(2, len(parts)))
+    return next((each for each in around if who and owner(each) == who), group)
+
+
 def _containers(parts: list[str]) -> Iterator[tuple[str, str]]:
     for place, part in enumerate(parts):
         for pattern, how, who in ENGINES:

@@ -11,11 +11,14 @@ from stackmap.analysis.findings.disk import sick_disk
 from stackmap.analysis.findings.rule import Finding, Severity, observe
 from stackmap.analysis.lasting_findings import LastingFindings
 from stackmap.analysis.recent_load import COLUMNS, RecentLoad
+from stackmap.cli import watcher as watcher_module
+from stackmap.cli.judge import Judge
 from stackmap.cli.playing import Player
 from stackmap.cli.watcher import Watcher
-from stackmap.document.top.moment import GroupLoad
+from stackmap.document.top.moment import Scope
 from stackmap.document.top.rows import Row
 from stackmap.document.top.state import Request, Screen, State, pressed, scrolled
+from stackmap.document.top.verdict import CLEAR, NOT_YET
 from stackmap.errors import CaptureError, OutputRefused
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recent import RecentFiles
@@ -24,9 +27,11 @@ from stackmap.host.retention import Limits
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.follow import LiveIntervals, RecordedIntervals
 from stackmap.measurement.machines import CaptureSource
+from stackmap.model.cgroup_io import CgroupCounters
+from stackmap.model.device import Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Flow, Load
-from tests.watched import SAMPLES, PaperDisplay, watch
+from tests.watched import SAMPLES, PaperDisplay, press, watch
 
 VGHDD = SAMPLES / "vghdd"
 ROWS = [Row(f"row {n}", f"row {n}", stack=f"row {n}") for n in range(100)]
@@ -121,6 +126,76 @@ def test_findings_that_were_judged_together_count_as_many():
     assert lasting.shown
     lasting.judge([], 1)
     assert not lasting.shown
+
+
+def test_nothing_is_clear_before_it_was_judged():
+    """The header, view 4 and the pane of a row say so until a finding could have lasted."""
+    watcher, display = watch(VGHDD, count=2, size=(120, 30))
+    watcher.press("4")
+    lines = display.text.splitlines()
+    assert lines[2] == lines[5] == NOT_YET
+    press(watcher, "1", "e")
+    assert NOT_YET in display.text.splitlines()[5:]
+
+
+@pytest.mark.parametrize(
+    ("reads", "said"),
+    [
+        (0, "Not judged: no device had I/O in the interval."),
+        (1, "Not judged: no disk had 10 requests"),
+        (90, CLEAR),
+    ],
+)
+def test_what_was_judged_is_said(reads, said):
+    """Without a load, nothing was judged."""
+    judge, scope, intervals = judge_of(VGHDD)
+    judge._host = None
+    loads = {**dict.fromkeys(intervals[0].loads, IDLE), "sda": load(reads)}
+    for _ in range(3):
+        assert judge.verdict == NOT_YET
+        judge.take(*[Interval(loads, time=0.0, seconds=1.0)] * 2)
+        judge.go_on(scope, 1.0)
+
+    assert not judge.findings
+    assert judge.verdict.startswith(said)
+
+
+def judge_of(capture):
+    """Return a judge of a live machine that does one step per interval, what it judges, and its intervals."""
+    host = CapturedHost(str(capture))
+    found = list(CaptureSource(host).intervals(1.0))
+    judge = Judge(host)
+    judge._credit = 0.0
+    topology, first = found[0]
+    return judge, Scope(topology, first.loads, ()), [interval for _, interval in found]
+
+
+def test_a_round_of_judging_takes_several_intervals():
+    """None has more than its share; until the round is over, nothing is clear; then all is as if judged at once."""
+    judge, scope, intervals = judge_of(VGHDD)
+    rounds = 0
+    for interval in intervals[:3] + [intervals[3]] * 3000:
+        judge.take(interval, scope.corrected(interval))
+        judge.go_on(scope, 1e-9)
+        judge._credit = 0.0  # a step may be longer than all shares up to now
+        rounds += judge._round is None
+        if not rounds:
+            assert judge.verdict == NOT_YET
+            assert not judge.findings
+    assert rounds
+    assert {each.rule.id for each in judge.findings} >= {"SM202"}
+
+
+def test_a_device_that_goes_takes_its_findings_of_the_round_along():
+    judge, scope, intervals = judge_of(VGHDD)
+    for interval in intervals:
+        judge.take(interval, scope.corrected(interval))
+    judge._round = judge._steps(scope)
+    next(judge._round)
+    judge.forget(frozenset({"sda"}))
+    for _ in judge._round:
+        pass
+    assert "sda" not in {each.device for each in judge.findings}
 
 
 def load(reads, wait=1.0):
@@ -227,22 +302,50 @@ def test_a_pause_keeps_the_screen():
     assert watcher.moment is not first
 
 
-def test_the_cursor_passes_groups_of_one_owner():
-    """A container's group and the one inside it are two rows, though their names are the same."""
-    watcher, _ = watch(VGHDD, count=1)
+def near(value):
+    return pytest.approx(value, abs=0.02)
+
+
+def shown_services(monkeypatch, *samples, uses=()):
+    """Return the names and IOPS in view 3 after an interval of 2 s between two *samples* of groups."""
+    kept = iter([{key: CgroupCounters(*n) for key, n in each.items()} for each in samples])
+    monkeypatch.setattr(watcher_module.cgroup, "read", lambda _: next(kept))
+    source = RecordedIntervals(CapturedHost(str(VGHDD)))
+    watcher, display = watch(VGHDD, count=1, size=(120, 30))
     watcher.press("3")
-    paths = ("/a.scope", "/a.scope/init.scope", "/b.scope")
-    watcher.moment.groups = [
-        GroupLoad(path, "container", path[1], "sda", 1.0, 1.0) for path in paths
-    ]
-    watcher.show()
-    watcher.press("home")
+    watcher.take(*next(source.from_start()))
+    watcher.moment.scope.users = list(uses)
+    watcher.take(*next(source.after()))
+    rows = display.text.splitlines()[5:-1]
+    return watcher, {line[:30].strip(): float(line.split()[-4]) for line in rows if line.strip()}
+
+
+DOCKER = "/system.slice/docker-0123456789abcdef.scope"
+SHIFTED = {
+    (DOCKER, "8:0"): (10, 0, 0, 0), (f"{DOCKER}/init.scope", "8:0"): (20, 0, 0, 0),
+    ("/system.slice/db.service", "8:16"): (6, 0, 0, 0), ("/system.slice/idle.service", "8:0"): (5, 0, 0, 0),
+}  # fmt: skip
+BEFORE = {**dict.fromkeys(SHIFTED, (0, 0, 0, 0)), ("/system.slice/idle.service", "8:0"): (5, 0, 0, 0)}  # fmt: skip
+
+
+def test_a_container_is_one_row(monkeypatch):
+    """Its own requests and those of the groups inside are added up; a service that did nothing has no row."""
+    _, rows = shown_services(monkeypatch, BEFORE, SHIFTED)
+
+    assert rows == {"docker 0123456789ab": near(15.0), "db": near(3.0)}
+
+
+def test_a_user_whose_requests_are_counted_has_them_alone(monkeypatch):
+    """A service known to use a disk has a row with what its group sent, not with the load of the disk."""
+    uses = [("sda", Use("service", "idle", "test")), ("sdb", Use("service", "db", "test"))]
+    watcher, rows = shown_services(monkeypatch, BEFORE, SHIFTED, uses=uses)
+
+    assert rows == {"docker 0123456789ab": near(15.0), "db": near(3.0), "idle": 0.0}
     seen = {watcher.state.cursor}
-    for _ in range(20):
+    for _ in range(len(rows)):
         watcher.press("down")
         seen.add(watcher.state.cursor)
-
-    assert {f"group {path} sda" for path in paths} <= seen
+    assert len(seen) == len(rows)
 
 
 @pytest.mark.parametrize("keys", ["t", "T", ".", ["B", *"-1h", "enter"]])

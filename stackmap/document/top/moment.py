@@ -15,6 +15,8 @@ from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.recent_load import RecentLoad
 from stackmap.analysis.totals import summed_devices
 from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.document.top.verdict import NOT_YET
+from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, sum_flows
@@ -36,9 +38,9 @@ class Event(NamedTuple):
 
 class GroupLoad(NamedTuple):
     """
-    What the control group at the path ``group`` sent to ``device``: rates per second.
+    What the control group at the path ``group`` and those inside it sent to ``device``: rates per second.
 
-    ``kind`` and ``name`` are those of its owner, which may have several groups.
+    ``kind`` and ``name``: those of its owner.
     """
 
     group: str
@@ -47,6 +49,15 @@ class GroupLoad(NamedTuple):
     device: str
     ios: float
     bytes: float
+
+    @property
+    def who(self) -> tuple[str, str, str]:
+        """The owner and the device."""
+        return self.kind, self.name, self.device
+
+    def plus(self, inner: CgroupLoad) -> GroupLoad:
+        """Return the sum with what a group inside sent."""
+        return self._replace(ios=self.ios + inner.ios, bytes=self.bytes + inner.bytes)
 
 
 class Scope:
@@ -93,8 +104,8 @@ class Moment:
     """
     One *interval*, corrected, and what is remembered of those before.
 
-    ``recent``: for sparklines. ``findings``: those to show, the worst first. ``groups``: the
-    largest first; None where they are not read. ``events``: the newest last. ``host``: its name.
+    ``recent``: for sparklines. ``findings``: those to show, the worst first;
+    ``verdict``: what holds where none needs action. ``groups``: the largest first; None where they are not read. ``events``: the newest last. ``host``: its name.
     """
 
     def __init__(self, scope: Scope, interval: Interval, *, recent: RecentLoad) -> None:
@@ -102,6 +113,7 @@ class Moment:
         self.interval, self.recent = interval, recent
         self.ledger = Ledger(self.topology, interval.loads, interval.seconds)
         self.findings: Sequence[Finding] = ()
+        self.verdict = NOT_YET
         self.groups: Sequence[GroupLoad] | None = None
         self.events: Sequence[Event] = ()
 

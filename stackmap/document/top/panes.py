@@ -11,6 +11,7 @@ from stackmap.document.layers import layers_document
 from stackmap.document.top.moment import Event, Moment
 from stackmap.document.top.rows import Row
 from stackmap.document.top.state import State
+from stackmap.document.top.verdict import CLEAR
 
 KEYS = (
     ("1 2 3 4 5", "volumes, disks, services and VMs, findings, events"),
@@ -33,6 +34,7 @@ KEYS = (
     ("? h", "this help"),
     ("q", "close this, or quit"),
 )
+NONE_HERE = "No finding on it or on a device below it lasted three intervals."
 WORDS = (
     ("IOPS, MiB/s", "completed per second; of a layer, what belongs to the stack"),
     ("await ms", "mean time per request on these devices, queueing included"),
@@ -91,6 +93,7 @@ def _explained(moment: Moment, row: Row) -> Iterator[Block]:
     for number, each in enumerate(found):
         yield finding_card(moment.topology, each, number)
     if not found:
-        yield Paragraph("No finding on it or on a device below it lasted three intervals.")
+        judged = moment.verdict.startswith(CLEAR)
+        yield Paragraph(NONE_HERE if judged else moment.verdict)
     if row.command:
         yield Paragraph(f"For more intervals, run `{row.command}`.")

@@ -144,22 +144,27 @@ def _disks(moment: Moment, state: State) -> list[Row]:
 
 
 def _services(moment: Moment, state: State) -> list[Row]:
-    topology = moment.topology
-    users = [
-        Row(f"{use.kind} {use.name} {name}", use.name, name, about=use,
-            title=topology[name].title)
-        for name, use in moment.scope.users
-    ]  # fmt: skip
-    groups = [
-        Row(f"group {each.group} {each.device}", each.name, each.device, about=each,
-            shows="blame", title=topology[each.device].title)
-        for each in moment.groups or ()
-        if each.device in topology
-    ]  # fmt: skip
-    rows = [r for r in (*users, *groups) if _has(state.filter, r.name, topology[r.device].title)]
+    """Return a row per user and device: what its control group sent there, or the load of the device."""
+    topology, groups = moment.topology, moment.groups or ()
+    users = {(use.kind, use.name, name): use for name, use in moment.scope.users}
+    counted = {each.who for each in groups}
+    rows = [_user_row(topology, who, use) for who, use in users.items() if who not in counted]
+    rows += [
+        _user_row(topology, each.who, each)
+        for each in groups
+        if each.device in topology and (each.ios or each.who in users)
+    ]
+    rows = [r for r in rows if _has(state.filter, r.name, topology[r.device].title)]
     if state.sort:
         rows.sort(key=lambda row: _falling(service_figure(moment, state, row)))
     return rows
+
+
+def _user_row(topology: Topology, who: tuple[str, str, str], about: Use | GroupLoad) -> Row:
+    (kind, name, device), group = who, getattr(about, "group", "")
+    shows = "blame" if group else "iostat -l"
+    key = f"{kind} {name} {device} {group}"
+    return Row(key, name, device, about=about, shows=shows, title=topology[device].title)
 
 
 def service_figure(moment: Moment, state: State, row: Row) -> float | None:

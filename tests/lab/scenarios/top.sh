@@ -22,6 +22,7 @@ answers() {
     mux send-keys "$key"
     until screen | grep -qF -- "$text"; do
         [ $(($(now) - began)) -lt 120000 ] || { echo "$key: no '$text'"; screen; exit 1; }
+        sleep 0.1
     done
     echo "$key $(($(now) - began))" >> answers.txt
     [ $# = 0 ] || mux send-keys "$@"

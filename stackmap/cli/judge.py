@@ -1,0 +1,139 @@
+"""Judges the newest intervals for ``top``, in rounds of small steps, so that no interval costs much."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stackmap.analysis.averages import average
+from stackmap.analysis.corrections import corrected
+from stackmap.analysis.findings.context import Context
+from stackmap.analysis.findings.rules import Judging
+from stackmap.analysis.findings.unjudged import unjudged
+from stackmap.analysis.lasting_findings import APPEARS, LastingFindings
+from stackmap.document.top.verdict import NOT_YET, verdict
+from stackmap.model.load import IDLE
+from stackmap.sources import limits
+
+if TYPE_CHECKING:
+    from stackmap.analysis.findings.rule import Finding
+    from stackmap.document.top.moment import Scope
+    from stackmap.host import Host
+    from stackmap.model.interval import Interval
+    from stackmap.model.io_limit import IoLimit
+
+JUDGED = 10  # intervals that are judged together, as explain does
+LIMITS_EVERY = 10.0  # seconds between two readings of the I/O limits in force
+FIRST, SAVED = 0.1, 0.05  # seconds of CPU that judging may take at the start, and may save up
+
+
+class Judge:
+    """
+    What lasts of the findings of each round.
+
+    *host* is a live machine, whose rounds go on from interval to interval; None: each is done at once.
+    """
+
+    def __init__(self, host: Host | None) -> None:
+        self._host = host
+        self._lasting = LastingFindings()
+        # As measured, and corrected.
+        self._series: deque[tuple[Interval, Interval]] = deque(maxlen=JUDGED)
+        self._fresh = 0  # intervals since the present round began
+        self._round: Iterator[None] | None = None
+        self._gone: set[str] = set()  # since then
+        self._judged = 0  # intervals in whole rounds
+        self._verdict = NOT_YET
+        self._credit = FIRST
+        self._limits: tuple[IoLimit, ...] = ()
+        self._limits_read = -LIMITS_EVERY
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings to show, the worst first."""
+        return self._lasting.shown
+
+    @property
+    def verdict(self) -> str:
+        """What holds where no finding needs action; no all-clear before a finding could have lasted."""
+        return NOT_YET if self._judged < APPEARS else self._verdict
+
+    def take(self, measured: Interval, right: Interval) -> None:
+        """Take the next interval, as *measured* and corrected."""
+        self._series.append((measured, right))
+        self._fresh += 1
+
+    def forget(self, names: AbstractSet[str]) -> None:
+        """Forget the devices *names*, which went away or were replaced."""
+        self._gone |= names
+        self._lasting.forget(names)
+        self._series = deque(
+            ((_without(raw, names), _without(right, names)) for raw, right in self._series), JUDGED
+        )
+
+    def go_on(self, scope: Scope, share: float) -> None:
+        """Judge for *share* of the last interval at most, on average; where rounds are done at once, a round."""
+        if self._host is None:
+            for _ in self._steps(scope):
+                pass
+            return
+        self._credit = min(
+            max(self._credit, SAVED), self._credit + share * (self._series[-1][0].seconds or 0.0)
+        )
+        while self._credit > 0:
+            begin = time.thread_time()
+            self._round = self._round or self._steps(scope)
+            is_over = next(self._round, self) is self
+            self._credit -= time.thread_time() - begin
+            if is_over:
+                self._round = None
+                return
+
+    def _steps(self, scope: Scope) -> Iterator[None]:
+        """Judge the intervals so far together; a caller may pause at each step."""
+        self._gone = set()
+        count, self._fresh = self._fresh, 0
+        raw, right = zip(*self._series, strict=True)
+        self._read_limits(scope)
+        yield
+        whole = corrected(scope.topology, _average(raw)) if len(raw) > 1 else right[0]
+        series = right if len(right) > 1 else ()
+        context = Context(scope.topology, whole, series, None, whole.corrections, self._limits)
+        judging = Judging(context, scope.part)
+        yield
+        yield from judging.steps()
+        found = [
+            each for each in judging.findings() if self._gone.isdisjoint((each.device, *each.peers))
+        ]
+        self._lasting.judge(found, count)
+        yield
+        questions = unjudged(context, found, scope.part.devices)
+        self._verdict = verdict(scope.topology, questions)
+        self._judged += count
+
+    def _read_limits(self, scope: Scope) -> None:
+        now = time.monotonic()
+        if self._host is not None and now - self._limits_read >= LIMITS_EVERY:
+            self._limits, self._limits_read = tuple(limits.read(self._host, scope.topology)), now
+
+
+def _average(intervals: Sequence[Interval]) -> Interval:
+    """Return the average; devices that were idle throughout are not added up, for there may be thousands."""
+    known = set.intersection(*(set(each.loads) for each in intervals))
+    idle = dict.fromkeys(known, IDLE)
+    for each in intervals:
+        for name, load in each.loads.items():
+            if load is not IDLE:
+                idle.pop(name, None)
+    whole = next(average(_without(each, idle.keys()) for each in intervals))
+    return replace(whole, loads={**idle, **whole.loads})
+
+
+def _without(interval: Interval, names: AbstractSet[str]) -> Interval:
+    if not names & interval.loads.keys():
+        return interval
+    return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})

@@ -1,0 +1,22 @@
+"""The sentence of the header while no finding needs action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stackmap.analysis.findings.unjudged import LOAD, Unjudged
+from stackmap.analysis.lasting_findings import APPEARS
+from stackmap.document.findings import not_judged
+from stackmap.document.templates import filled, words_of
+from stackmap.model.topology import Topology
+
+NOT_YET = f"Not judged yet: a finding needs {APPEARS} intervals."
+CLEAR = "No finding that needs action."
+
+
+def verdict(topology: Topology, questions: Sequence[Unjudged]) -> str:
+    """Return what the rules say that found nothing grave, with the *questions* that stay open."""
+    for each in questions:
+        if each.question is LOAD:
+            return f"Not judged: {filled(LOAD.reason, words_of(topology, each.observed))}"
+    return " ".join(filter(None, (CLEAR, not_judged(questions))))
