@@ -45,7 +45,7 @@ class Instruments:
     The probes for *names*, all devices without one, of *topology*.
 
     ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: of a request;
-    None before ``install``. ``has_probes``: else sizes and dm's statistics are all there is.
+    None before ``install``. Without ``has_probes`` there are only sizes and dm's statistics.
     """
 
     def __init__(self, host: TracingHost, topology: Topology, names: frozenset[str]) -> None:

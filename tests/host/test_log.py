@@ -106,8 +106,9 @@ def test_the_command_line_says_what_is_left_out(long, tmp_path):
     average = CliRunner().invoke(stackmap, command)
     whole = CliRunner().invoke(stackmap, ["--from", str(long), "iostat", "-J"])
 
-    (line,) = (line for line in every.stderr.splitlines() if "not known" not in line)
-    assert re.fullmatch(r"stackmap: .*/damaged/log/\S+: damaged: samples .*", line)
+    lines = [line for line in every.stderr.splitlines() if "not known" not in line]
+    assert len(lines) == 1, lines
+    assert re.fullmatch(r"stackmap: .*/damaged/log/\S+: damaged: samples .*", lines[0])
     assert every.exit_code == 0
     assert 1200 < len(every.stdout.splitlines()) < SPAN
     assert average.stdout == whole.stdout
