@@ -24,7 +24,7 @@ TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
 # Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 MANY_BLANKS = b"\n" * 64
-BLANKS = re.compile(rb"(?:\r?\n){3,}")
+BLANKS = re.compile(rb"(?:\r?\n){3,}+")  # possessive: one that may step back holds each place
 Value = TypeVar("Value")
 
 
