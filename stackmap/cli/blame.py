@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.corrections import corrected
@@ -66,6 +67,9 @@ def command(
     other device, show the disks that it loads. Without NAME, show all disks.
     With INTERVAL, reports repeat COUNT times or until interrupted.
     """
+    source = click.get_current_context().get_parameter_source("max_overhead")
+    if source is ParameterSource.COMMANDLINE and not tracing:
+        raise click.UsageError("--max-overhead needs --trace")
     names = options.names
     measured = session.measure(options)
     host = None if options.no_machine else measured.source.host

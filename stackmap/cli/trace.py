@@ -8,6 +8,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from stackmap.analysis.corrections import corrected
 from stackmap.analysis.trace.stacks import traced_stacks
@@ -113,7 +114,7 @@ def _refuse_limits(seconds: float | None) -> None:
         raise click.UsageError("the trace in a capture has its own length: leave out SECONDS")
     for name in ("max_overhead", "heatmap"):
         source = click.get_current_context().get_parameter_source(name)
-        if source is click.core.ParameterSource.COMMANDLINE:
+        if source is ParameterSource.COMMANDLINE:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for a new trace: leave it out with --from")
 

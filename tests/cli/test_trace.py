@@ -332,6 +332,7 @@ def test_wrong_usage(words, said):
 @pytest.mark.parametrize(("words", "said"), [
     (["record", "--trace", "out", "600"], "INTERVAL of at most 60 s"),
     (["iostat", "--why", "--prove", "--since-boot"], "--prove measures"),
+    (["blame", "--max-overhead", "1"], "needs --trace"),
 ])  # fmt: skip
 def test_what_cannot_be_watched_or_measured_is_refused(words, said):
     done = CliRunner().invoke(stackmap, words)
