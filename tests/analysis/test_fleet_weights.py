@@ -11,10 +11,14 @@ from stackmap.analysis.corrections import corrected
 from stackmap.analysis.disk_cost import disk_cost
 from stackmap.analysis.fleet.weights import DISKS, MEMBERS, VOLUME, stacks
 from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.analysis.traffic.pools import is_pool
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
+from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge, Topology
 
 SAMPLES = Path(__file__).parents[2] / "sample_topologies"
 CAPTURES = Path(__file__).parents[3] / "shared" / "captures"
@@ -95,6 +99,44 @@ def test_data_and_metadata_are_all_that_the_disks_did(path):
             assert total(at_disks, raw, "bytes") == pytest.approx(cost.bytes, rel=1e-6), (
                 stack.top.title
             )
+
+
+@pytest.mark.parametrize("path", MACHINES, ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_the_volume_is_the_top_alone(path):
+    """Below an encrypted device or an array lies another volume; it must not be added to the top's figures."""
+    topology = topology_of(path)
+
+    for stack in stacks(topology):
+        of_volume = [each for each in stack.weights if each.layer == VOLUME]
+        assert [each.device for each in of_volume] in ([stack.top.name], []) or is_pool(stack.top)
+        at = {}
+        for each in stack.weights:
+            at.setdefault((each.layer, each.role), []).append(each.device)
+        assert all(len(set(names)) == len(names) for names in at.values())
+
+
+def test_volumes_below_an_array_are_a_layer_of_their_own():
+    """An array of a volume and of an encrypted one: the volume below that is not the stack's own."""
+    topology = Topology(
+        [
+            Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2, None, 2, "")),
+            Device("dm-2", Kind.CRYPT, "253:2", target="crypt"),
+            Device("dm-1", Kind.VOLUME, "253:1", target="linear"),
+            Device("dm-0", Kind.VOLUME, "253:0", target="linear"),
+            Device("sda", Kind.DISK, "8:0"),
+            Device("sdb", Kind.DISK, "8:16"),
+        ],
+        [
+            Edge(above, below, Role.DATA)
+            for above, below in (
+                ("md0", "dm-2"), ("md0", "dm-1"), ("dm-2", "dm-0"), ("dm-1", "sda"), ("dm-0", "sdb"),
+            )
+        ],
+    )  # fmt: skip
+    (stack,) = stacks(topology)
+
+    assert [each.device for each in stack.weights if each.layer == VOLUME] == ["md0"]
+    assert [each.device for each in stack.weights if each.layer == "lower volume"] == ["dm-2"]
 
 
 def test_a_raid_has_all_its_members():

@@ -64,13 +64,20 @@ def _stack(senders: Senders) -> Stack:
     if raid is not None and raid.name != top:
         parts.append((RAID, (raid.name,)))
     parts += [
-        (level.word, level.devices) for level in levels[1:-1] if set(level.devices) != set(members)
+        (_distinct(level.word), level.devices)
+        for level in levels[1:-1]
+        if set(level.devices) != set(members)
     ]
     parts += [(MEMBERS, members), (DISKS, levels[-1].devices)]
     found = [weight for word, names in parts for weight in _data(senders, word, names)]
     if any(weight.layer == DISKS for weight in found):
         found += _metadata(senders, levels)
     return Stack(topology[top], raid, tuple(dict.fromkeys(found)), _disks(senders, levels[-1]))
+
+
+def _distinct(word: str) -> str:
+    """Return the name of a layer between; the volume below a crypt device is not the stack's own volume."""
+    return f"lower {word}" if word in (VOLUME, RAID, MEMBERS, DISKS) else word
 
 
 def _data(senders: Senders, word: str, names: Sequence[str]) -> Iterator[Weight]:
