@@ -251,6 +251,8 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
 
     topology = host.topology()
     intervals = list(host.select_steady(IntervalSelection(which="all")))
+    if host.rebooted:
+        tell(f"{host.name} was rebooted in the window; its figures begin after that")
     whole = next(average(intervals))
     report = LayerReport(topology, whole, (), skip_idle=True)
     context = measured_context(topology, intervals)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 INTERVALS = 20  # of a window
 SHORTEST = 60.0  # seconds; most scrapes are more frequent
+SAME_BOOT = 60.0  # seconds by which the time of a boot may move with the clock
 COUNTED = "|".join((*(each.name for each in exported.COUNTERS), exported.IN_FLIGHT))
 # Fields of a line after the name: the counters in the kernel's order.
 FIELDS = (
@@ -53,7 +54,11 @@ class Window(NamedTuple):
 
 
 class PrometheusHost(Source):
-    """The host *instance* of *job*, over *window*."""
+    """
+    The host *instance* of *job*, over *window*, with the topology at its end.
+
+    ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
+    """
 
     changes = False
     rereadable = True
@@ -63,6 +68,7 @@ class PrometheusHost(Source):
         self._server = server
         self._selector = f"job={quoted(job)},instance={quoted(instance)}"
         self._window = window
+        self.rebooted = False
 
     def _read_topology(self) -> Topology:
         names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
@@ -92,26 +98,35 @@ class PrometheusHost(Source):
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - all are cheap
         topology = self.topology()
-        own = dict(self._intervals(exported.OWN, exported.TIMESTAMP))
+        boot = self._last_before_boot()
+        self.rebooted = boot > 0
+        own = dict(self._intervals(exported.OWN, exported.TIMESTAMP, boot))
         scraped = f"timestamp({exported.NODE}{exported.COUNTERS[0].name}{{{self._selector}}})"
-        for place, interval in self._intervals(exported.NODE, f"max({scraped})", keep=True):
+        for place, interval in self._intervals(exported.NODE, f"max({scraped})", boot, keep=True):
             more = own.get(place)
             loads = {**(more.loads if more else {}), **interval.loads}
             yield topology, replace(interval, loads=loads, machine=topology.machine)
 
+    def _last_before_boot(self) -> float:
+        """Return the last place in the window at which an earlier boot was known; 0 if there is none."""
+        boots = self._range(f"node_boot_time_seconds{{{self._selector}}}")
+        values = [pair for each in boots for pair in each.values]
+        last = max(values, default=(0.0, 0.0))[1]
+        return max((place for place, boot in values if abs(boot - last) > SAME_BOOT), default=0.0)
+
     def _intervals(
-        self, prefix: str, instants: str, *, keep: bool = False
+        self, prefix: str, instants: str, after: float, *, keep: bool = False
     ) -> Iterator[tuple[float, Interval]]:
-        """Yield the intervals of the counters with *prefix*, each with its place in the window; *keep*: there must be one."""
+        """
+        Yield the intervals of the counters with *prefix*, each with its place in the window.
+
+        *after*: leave out samples up to this place. *keep*: there must be one.
+        """
         if not keep:
             instants = f"{instants}{{{self._selector}}}"
-        samples = list(
-            _samples(
-                self._range(f"{{__name__=~{quoted(f'{prefix}({COUNTED})')},{self._selector}}}"),
-                prefix,
-                self._range(instants),
-            )
-        )
+        counters = self._range(f"{{__name__=~{quoted(f'{prefix}({COUNTED})')},{self._selector}}}")
+        found = _samples(counters, prefix, self._range(instants))
+        samples = [(place, sample) for place, sample in found if place > after]
         if keep and len(samples) < 2:
             raise NoInterval(f"{self.name}: fewer than two scrapes of its counters in the window")
         for (_, earlier), (place, later) in pairwise(samples):

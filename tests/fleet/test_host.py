@@ -1,0 +1,88 @@
+"""One host from what a server stored, where its history has a break."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from stackmap.model import exported
+from tests.fleet.stub import ask, serving
+
+LABELS = {"job": "n", "instance": "h1"}
+DEVICE = {**LABELS, "__name__": exported.INFO, "device": "sda", "name": "sda", "kind": "disk"}
+STEP = 60
+
+
+def vector(*labels):
+    result = [{"metric": each, "value": [1, "1"]} for each in labels]
+    return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+
+def matrix(*series):
+    """Return series: labels, and their values from the start of the window."""
+    result = [
+        {"metric": labels, "values": [[STEP * (n + 1), str(v)] for n, v in enumerate(values)]}
+        for labels, values in series
+    ]
+    return {"status": "success", "data": {"resultType": "matrix", "result": result}}
+
+
+def history(writes, boots):
+    """Answer as a server that has the writes completed by sda, and the time of boot, at each scrape."""
+
+    def answer(query):
+        if query.startswith("group"):
+            return 200, vector(LABELS)
+        if exported.INFO in query:
+            return 200, vector(DEVICE)
+        if query.startswith("node_boot_time"):
+            return 200, matrix((LABELS, boots))
+        if "timestamp(" in query:
+            return 200, matrix((LABELS, [STEP * (n + 1) for n in range(len(writes))]))
+        if exported.NODE in query:
+            done = exported.NODE + "writes_completed_total"
+            zeros = [
+                exported.NODE + each.name
+                for each in exported.COUNTERS[:11]
+                if each.field != "writes"
+            ]
+            zeros.append(exported.NODE + exported.IN_FLIGHT)
+            return 200, matrix(
+                ({**LABELS, "__name__": done, "device": "sda"}, writes),
+                *(({**LABELS, "__name__": n, "device": "sda"}, [0] * len(writes)) for n in zeros),
+            )
+        return 200, matrix()
+
+    return answer
+
+
+def opened(writes, boots):
+    with serving(history(writes, boots)) as (url, _):
+        result = ask(url, "h1", "--at", f"@{STEP * len(writes)}", "--window", "10min", "-J")
+    assert result.exit_code == 0, result.output
+    return result, json.loads(result.stdout)["layers"]
+
+
+REBOOT = [600, 1200, 1800, 60, 120, 180]  # writes: 10/s, then 1/s
+
+
+def test_after_a_reboot_the_figures_begin_anew():
+    """Names of devices may have changed: the load before it is not added to the same name."""
+    result, layers = opened(REBOOT, [1000] * 3 + [9000] * 3)
+    (stack,) = layers["stacks"]
+
+    assert stack["layers"][0]["write"]["iops"] == pytest.approx(1.0)
+    assert layers["seconds"] == 2 * STEP
+    assert "h1 was rebooted in the window; its figures begin after that" in result.stderr
+
+
+def test_a_corrected_clock_is_no_reboot():
+    """The time of boot that the kernel tells moves with the clock."""
+    writes = [600 * n for n in range(1, 7)]
+    result, layers = opened(writes, [1000, 1000, 1001, 1002, 1002, 1002])
+    (stack,) = layers["stacks"]
+
+    assert stack["layers"][0]["write"]["iops"] == pytest.approx(10.0)
+    assert layers["seconds"] == 5 * STEP
+    assert "rebooted" not in result.stderr
