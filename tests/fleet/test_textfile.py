@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from stackmap.cli import stackmap
 from stackmap.discover import discover, exported
 from stackmap.errors import InputError, OutputRefused
 from stackmap.host.capture import CapturedHost
-from tests.fleet.servers import HERE, RULES, program
+from stackmap.model import exported as exported_metrics
+from tests.fleet.servers import HERE, RULES, node_exporter, program
 
 SAMPLES = HERE / "sample_topologies"
 CAPTURES = HERE.parent / "shared" / "captures"
@@ -193,3 +195,38 @@ def test_every_rule_and_alert_is_tested():
         for rule in rules
         if "alert" in rule
     )
+
+
+DEVICES = (
+    "sda", "sda1", "vda3", "xvdb2", "hda1", "nvme0n1", "nvme0n1p2", "loop0", "ram0", "fd0", "zram0",
+    "dm-0", "md0", "md0p1", "mmcblk0p1", "nbd0p1", "dasda1", "sr0",
+)  # fmt: skip
+
+
+def test_what_node_exporter_leaves_out_is_known(tmp_path):
+    """A real one with its defaults: the textfile has the counters of exactly these devices."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "textfile").mkdir()
+    (tmp_path / "proc" / "stat").write_text("cpu  1 1 1 1 1 1 1 0 0 0\nbtime 1700000000\n")
+    lines = (f"   8   {n} {name}{' 7' * 17}\n" for n, name in enumerate(DEVICES))
+    (tmp_path / "proc" / "diskstats").write_text("".join(lines))
+    with (
+        node_exporter(tmp_path) as address,
+        urllib.request.urlopen(f"http://{address}/metrics") as answer,
+    ):
+        found = samples(answer.read().decode())["node_disk_written_bytes"]
+    seen = {labels["device"] for labels, _ in found}
+
+    # zram since 1.6; where both have it, the rules take node_exporter's
+    assert {name for name in DEVICES if exported_metrics.is_exported(name)} == seen - {"zram0"}
+
+
+def test_every_device_that_the_rules_need_has_counters():
+    """An array on partitions: node_exporter leaves its members out."""
+    found = samples(export(CAPTURES / "zoo" / "healthy.tar.gz", "-").stdout)
+    needed = {labels["device"] for labels, _ in found["stackmap_layer_weight"]}
+    own = {labels["device"] for labels, _ in found["stackmap_device_written_bytes"]}
+
+    left_out = {name for name in needed if not exported_metrics.is_exported(name)}
+    assert left_out
+    assert left_out <= own
