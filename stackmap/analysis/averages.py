@@ -51,7 +51,7 @@ class Average:
 
     def _begin(self) -> None:
         """Discard all intervals so far: a better source of rates came."""
-        self._sums: Mapping[str, Load] | None = None
+        self._sums: list[Part] = []  # of the tables, and of other loads
         self._held: dict[int, Held] = {}  # by the identity of the loads
         self._size = 0
         self._weight = 0.0
@@ -82,7 +82,7 @@ class Average:
             self._size += 1 + len(interval.loads)
         held.weight += weight
         if self._size > MAX_HELD:
-            self._sums, self._held, self._size = self._summed(), {}, 0
+            self._sums, self._held, self._size = self._parts(), {}, 0
 
     def result(self) -> Interval | None:
         """Return the average so far; None if nothing was added."""
@@ -110,10 +110,19 @@ class Average:
 
     def _summed(self) -> Mapping[str, Load]:
         """Return the sums of the devices that every interval has; in a text, of all devices."""
-        parts: list[Part] = [(held.loads, held.weight) for held in self._held.values()]
-        if self._sums is not None:
-            parts.insert(0, (self._sums, 1.0))
-        parts = _tables_joined(parts)
+        return self._sum_of(self._parts())
+
+    def _parts(self) -> list[Part]:
+        """Return one sum of the tables so far if they can be added up, and one of other loads."""
+        parts = [*self._sums, *((held.loads, held.weight) for held in self._held.values())]
+        tables = [(loads, weight) for loads, weight in parts if isinstance(loads, LoadTable)]
+        joined = sum_of_tables(tables) if tables else None
+        if joined is None:
+            return [(self._sum_of(parts), 1.0)]
+        others = [part for part in parts if not isinstance(part[0], LoadTable)]
+        return [*([(self._sum_of(others), 1.0)] if others else []), (joined, 1.0)]
+
+    def _sum_of(self, parts: Sequence[Part]) -> Mapping[str, Load]:
         if len(parts) == 1 and parts[0][1] == 1.0:
             return parts[0][0]
         every = [loads.keys() for loads, _ in parts]
@@ -134,15 +143,6 @@ class Average:
             return False
         sizes = {len(held.loads) for held in self._held.values()} | {len(self._summed())}
         return len(sizes) > 1
-
-
-def _tables_joined(parts: list[Part]) -> list[Part]:
-    """Return *parts* with the tables among them added up, if they can be."""
-    tables = [(loads, weight) for loads, weight in parts if isinstance(loads, LoadTable)]
-    joined = sum_of_tables(tables) if tables else None
-    if joined is None:
-        return parts
-    return [*(part for part in parts if not isinstance(part[0], LoadTable)), (joined, 1.0)]
 
 
 def _sum_of(name: str, parts: Sequence[Part]) -> Load:

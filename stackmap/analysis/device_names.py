@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -104,6 +104,8 @@ class Names:
         self._means = lru_cache(MAX_LISTS)(self._look_up)
         self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
+        # The last table's names and places, and its places under other names.
+        self._last: tuple[Sequence[str], Mapping[str, int], Mapping[str, int]] = (), {}, {}
 
     def resolved(self, interval: Interval) -> Interval:
         """Return *interval* with its loads under kernel names; unknown names are kept."""
@@ -123,7 +125,7 @@ class Names:
         loads = printed
         if names:
             if isinstance(printed, LoadTable):
-                loads = printed.renamed(names)
+                loads = printed.with_names(names, self._places_of(printed, names))
             else:
                 loads = dict(zip(names, printed.values(), strict=True))
         if self._size > MAX_LOADS:
@@ -132,6 +134,14 @@ class Names:
         self._resolved[id(printed)] = printed, loads, strangers
         self._size += len(loads)
         return loads, strangers
+
+    def _places_of(self, printed: LoadTable, names: list[str]) -> Mapping[str, int]:
+        """Return the places of *printed* under *names*: the same object for tables of the same devices."""
+        if self._last[:2] != (printed.names, printed.places):
+            means = dict(zip(printed.names, names, strict=True))
+            places = {means[name]: place for name, place in printed.places.items()}
+            self._last = printed.names, printed.places, places
+        return self._last[2]
 
     def _look_up(self, words: tuple[str, ...]) -> tuple[list[str], list[str]]:
         """Return the names that *words* become, [] if all stay as they are, and the unknown ones."""

@@ -81,20 +81,20 @@ def _drawn(random: Random) -> Load:
 
 def _row(name: str, load: Load) -> str:
     flows = (_flow(flow) for flow in (load.read, load.write, load.discard))
-    flushes = f"{load.flush.ios or 0:8.2f}{load.flush.await_ms or 0:8.2f}"
+    flushes = f" {load.flush.ios or 0:7.2f} {load.flush.await_ms or 0:7.2f}"
     return (
         f"{name:<13}"
         + "".join(flows)
         + flushes
-        + f"{load.aqu or 0:8.2f}{100 * (load.busy or 0):7.2f}\n"
+        + f" {load.aqu or 0:7.2f} {100 * (load.busy or 0):6.2f}\n"
     )
 
 
 def _flow(flow: Flow) -> str:
     merged = 100 * (flow.merges or 0) / flow.arrivals if flow.arrivals else 0.0
     return (
-        f"{flow.ios or 0:8.2f}{(flow.bytes or 0) / KIB:10.2f}{flow.merges or 0:9.2f}{merged:7.2f}"
-        f"{flow.await_ms or 0:8.2f}{(flow.size or 0) / KIB:9.2f}"
+        f" {flow.ios or 0:7.2f} {(flow.bytes or 0) / KIB:9.2f} {flow.merges or 0:8.2f} {merged:6.2f}"
+        f" {flow.await_ms or 0:7.2f} {(flow.size or 0) / KIB:8.2f}"
     )
 
 

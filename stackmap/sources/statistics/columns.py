@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import repeat
+from itertools import repeat, starmap
 from math import isfinite
-from operator import mul
+from operator import add, mul
 
 from stackmap.model.load import NONE, Load, plus
-from stackmap.model.load_table import FIGURES, LoadTable, Row, load_of
+from stackmap.model.load_table import FIGURES, Block, Columns, Row, load_of
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
-from stackmap.sources.statistics.rounding import refined, refined_columns
+from stackmap.sources.statistics.rounding import is_precise, refined, refined_columns
 
 # Units in the names of size columns: rsec/s, rkB/s, Blk_read/s.
 SIZES = {"sec": SECTOR, "Blk": SECTOR, "kB": KIB, "MB": MIB, "GB": GIB}
 
 Figures = Sequence[float | None]  # of one column
-Columns = Sequence[Figures]
 
 READ, WRITE, DISCARD, FLUSH, COMBINED = "read", "write", "discard", "flush", "whole"
 FLOWS = (READ, WRITE, DISCARD, FLUSH, COMBINED)
@@ -170,9 +169,8 @@ class TableLayout:
         self._aqu = index.get(("", "aqu"))
         self._busy = index.get(("", "busy"))
         self.notes = self._notes()
-        # Most rows of most tables.
-        self.idle_load = self.load([0.0] * self.width)
-        self._fields, (self._idle_row,) = self.figures([(0.0,)] * self.width, known=False)
+        self.idle_load = self.load([0.0] * self.width)  # of most rows of most tables
+        self._fields, self._idle_row = self._one([0.0] * self.width)
 
     def in_unit(self, unit: float) -> TableLayout:
         """Return this layout with bytes in *unit*, whatever the names say."""
@@ -195,49 +193,68 @@ class TableLayout:
 
     def load(self, row: Row) -> Load:
         """Return the load in *row*; None in it is a figure that was cut off."""
-        fields, rows = self.figures([(figure,) for figure in row], known=False)
-        return load_of(fields, rows[0])
+        return load_of(*self._one(row))
 
-    def table(self, names: Sequence[str], busy: Sequence[str], figures: Figures) -> LoadTable:
-        """Return the loads of *names*: *figures* are those of *busy*, in this order, all known."""
-        rows = dict.fromkeys(names, self._idle_row)
-        if busy:
-            columns = [figures[place :: self.width] for place in range(self.width)]
-            rows.update(zip(busy, self.figures(columns, known=True)[1], strict=True))
-        return LoadTable(self._fields, rows, partial=self._whole is not None)
+    def block(self) -> Block:
+        """Return a block for the rows of tables whose figures are all known."""
+        return Block(self._fields, self._idle_row, self._of_tables, partial=self._whole is not None)
 
-    def figures(self, columns: Columns, *, known: bool) -> tuple[tuple[int, ...], list[Row]]:
-        """Return the places of figures in a load (``LoadTable``), and the figures of each row of *columns*."""
+    def _one(self, row: Row) -> tuple[tuple[int, ...], Row]:
+        """Return the places in a load of the figures in *row*, and these figures."""
+        found = self._figures([(figure,) for figure in row], known=False)
+        return tuple(found), [column[0] for column in found.values()]
+
+    def _of_tables(self, printed: Sequence[float]) -> Columns:
+        """Return the columns of figures of all rows of tables."""
+        if not printed:
+            return [()] * len(self._fields)
+        columns = [printed[place :: self.width] for place in range(self.width)]
+        return [*self._figures(columns, known=True).values()]
+
+    def _figures(self, columns: Columns, *, known: bool) -> dict[int, Figures]:
+        """Return the figures of all rows of *columns*, by their place in a load (``LoadTable``)."""
         absent: Figures = (None,) * (len(columns[0]) if columns else 1)
         each = [
             [absent] * len(FIGURES) if flow is None else flow.figures(columns, absent, known=known)
             for flow in (self._read, self._write, self._discard, self._flush)
         ]
         found = [column for flow in each for column in flow]
-        found += self._combined(columns, absent, each[0], each[1])
+        found += self._combined(columns, absent, each[0], each[1], known=known)
         aqu, busy = (absent if i is None else columns[i] for i in (self._aqu, self._busy))
         found += [aqu, busy if busy is absent else [x if x is None else x / 100 for x in busy]]
-        fields = tuple(place for place, column in enumerate(found) if column is not absent)
-        rows = zip(*(found[place] for place in fields), strict=True)
-        return fields, [*rows] or [()] * len(absent)
+        return {place: column for place, column in enumerate(found) if column is not absent}
 
     def _combined(
-        self, columns: Columns, absent: Figures, read: Sequence[Figures], write: Sequence[Figures]
+        self,
+        columns: Columns,
+        absent: Figures,
+        read: Sequence[Figures],
+        write: Sequence[Figures],
+        *,
+        known: bool,
     ) -> list[Figures]:
         """Return the figures that only the combined columns have."""
         whole = self._whole
         if whole is None:
             return [absent] * len(FIGURES)
-        both_ios, _, both_size, both_wait = (
-            [*map(plus, *pair)] for pair in zip(read, write, strict=True)
-        )
-        ios, merges, size, wait = whole.figures(columns, absent, known=False)
-        sent = both_ios if ios is absent else ios
+
+        def both(figure: str) -> Figures:
+            pair = [flow[FIGURES.index(figure)] for flow in (read, write)]
+            return absent if absent in pair else [*map(add if known else plus, *pair)]
+
+        ios, merges, size, wait = whole.figures(columns, absent, known=known)
+        sent = both("ios") if ios is absent else ios
         if whole.bytes is None and whole.size is not None:
-            size = [*map(self._bytes_by_mean, sent, both_size, columns[whole.size])]
+            of_each = zip(sent, both("bytes"), columns[whole.size], strict=True)
+            size = [*starmap(self._bytes_by_mean, of_each)]
         if whole.await_ is not None:
-            each = zip(both_wait, sent, columns[whole.await_], strict=True)
-            wait = [_product(count, mean) if both is None else None for both, count, mean in each]
+            if both("wait") is not absent and known:
+                wait = [None] * len(absent)
+            elif known and sent is not absent:
+                wait = [*map(mul, sent, columns[whole.await_])]
+            else:
+                each = zip(both("wait"), sent, columns[whole.await_], strict=True)
+                wait = [_product(count, mean) if two is None else None for two, count, mean in each]
         return [ios, merges, size, wait]
 
     def _bytes_by_mean(
@@ -249,6 +266,8 @@ class TableLayout:
             return _product(_product(ios, mean), mean_unit)
         unit = self._read.unit if self._read else 1.0
         if ios is None or mean is None or self._discard is not None:  # its mean has discards, too
+            return None
+        if is_precise(ios, both / unit, mean):
             return None
         _, size = refined(ios, both / unit, mean, unit, mean_unit, terms=2)
         return None if size == both else size

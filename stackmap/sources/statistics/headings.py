@@ -8,14 +8,13 @@ time, the quote marks of a mail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 from stackmap.model.load import Load
-from stackmap.model.load_table import LoadTable
 from stackmap.model.table_headings import (
     IOSTAT_DEVICE,
     MAX_HEADING_WORDS,
@@ -30,7 +29,6 @@ from stackmap.sources.statistics.numbers import is_fraction, parse_numbers, pars
 CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
 
 MAX_DEVICES = 40_000  # of a report, twice those of the largest hosts
-MAX_IDLE = 10_000  # lines that are kept
 
 
 class Row(NamedTuple):
@@ -96,38 +94,9 @@ class Heading:
         """Return the load in *row*."""
         return self.layout.load(row.values) if any(row.values) else self.layout.idle_load
 
-    def table(self, lines: Sequence[str], idle: dict[str, str]) -> LoadTable | None:
-        """
-        Return the loads in *lines* if each is an ordinary row of another device, else None.
-
-        *idle* has the names in lines without a figure but 0, and is added to: most lines of a
-        large host repeat so.
-        """
-        rows = [line.split() for line in lines if line not in idle]
-        width = self.layout.width
-        busy = [row[0] for row in rows if len(row) == width + 1]
-        if len(busy) < len(rows) or not all(map(may_name, busy)):
-            return None
-        others = iter(busy)
-        names = [idle.get(line) or next(others) for line in lines] if idle else busy
-        words = [*chain.from_iterable(rows)]
-        del words[:: width + 1]
-        figures = parse_plain_numbers(words) if words else []
-        if figures is None or self.name_last or not 0 < len(names) == len({*names}) <= MAX_DEVICES:
-            return None
-        if len(idle) < MAX_IDLE and 0.0 in figures[width - 1 :: width]:
-            idle.update(_idle(line for line in lines if line not in idle))
-        return self.layout.table(names, busy, figures)
-
     def _may_precede(self, before: Sequence[str]) -> bool:
         """Whether as many words precede the row as the heading, or only quote marks do."""
         return self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before)
-
-
-def _idle(lines: Iterable[str]) -> dict[str, str]:
-    """Return the names in those of *lines* that have no figure but 0."""
-    names = ((line, line.split(maxsplit=1)[0]) for line in lines)
-    return {line: name for line, name in names if len(line.rstrip(" 0.")) <= len(name)}
 
 
 def without_quotes(words: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ Requests, bytes and mean size as a text prints them: the least precise follows f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count as count_up
 from math import inf
 from typing import Any
 
@@ -28,7 +29,7 @@ def refined_columns(
     sizes = [size * unit for size in shown]
     rough = [
         place
-        for place, (count, size, each) in enumerate(zip(requests, shown, mean, strict=True))
+        for place, count, size, each in zip(count_up(), requests, shown, mean, strict=False)
         if not (count > PRECISE < size and each > PRECISE and CENTS < count * 10 % 1 < 1 - CENTS)
     ]
     if not rough:
@@ -72,6 +73,11 @@ def refined(
         size = _within(size, half * unit * terms, requests * each, others)
         return _within(requests, half, size / each, 0.0), size
     return requests, size
+
+
+def is_precise(requests: float, shown: float, mean: float) -> bool:
+    """Whether all three surely have two decimals and are large enough to be precise."""
+    return min(requests, shown, mean) > PRECISE and _has_cents(requests)
 
 
 def _has_cents(figure: float) -> bool:

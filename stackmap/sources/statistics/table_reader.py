@@ -18,6 +18,7 @@ from stackmap.sources.statistics.numbers import is_number, parse_plain_numbers
 from stackmap.sources.statistics.paragraph_cache import ParagraphCache, ParsedParagraph
 from stackmap.sources.statistics.report_builder import ReportBuilder, TextReport
 from stackmap.sources.statistics.text_lines import Lines
+from stackmap.sources.statistics.whole_tables import WholeTables
 from stackmap.sources.statistics.wrapped_rows import WrappedRow
 
 TITLES = (*IOSTAT_DEVICE, SAR_DEVICE)
@@ -61,7 +62,7 @@ class TableReader:
         self.reports = ReportBuilder()
         self._cache = ParagraphCache()
         self.heading: Heading | None = None
-        self._tables: dict[str, tuple[Heading, dict[str, str]]] = {}  # and their idle rows
+        self._tables: dict[str, WholeTables] = {}  # by heading
         self._other_headings: set[str] = set()  # of the latest tables of processors and the like
         self._heading_above: Heading | None = None  # before this paragraph
         self._cacheable = True  # whether its beginning depends only on that heading
@@ -111,8 +112,8 @@ class TableReader:
             self._cache_paragraph(paragraph, None)
         if begun != 1 or self._unknown_lines or report is None or report.events or not report.loads:
             return
-        first, _ = self._tables.get(paragraph[: paragraph.find("\n")], (None, None))
-        if first is not None and first.begins_report:
+        first = self._tables.get(paragraph[: paragraph.find("\n")])
+        if first is not None and first.heading.begins_report:
             report.shared = report.own
             self._cache_paragraph(paragraph, report)
 
@@ -130,13 +131,14 @@ class TableReader:
         known = self._cache.get((self.heading, paragraph))
         if known is not None:
             return known
-        first, *rows = paragraph.split("\n")
-        if first in self._other_headings and all(map(_has_figures_only, rows)):
-            return ParsedParagraph(len(rows) + 2, None)
-        heading, idle = self._table_below(first, without_quotes(first.split()))
-        table = heading.table(rows, idle) if heading and heading.begins_report else None
-        if table is not None:
-            known = ParsedParagraph(len(rows) + 2, heading, table)
+        first, _, rows = paragraph.partition("\n")
+        lines = rows.count("\n") + 1
+        if first in self._other_headings and all(map(_has_figures_only, rows.split("\n"))):
+            return ParsedParagraph(lines + 2, None)
+        below = self._tables_below(first)
+        table = below.read(rows, lines) if below and below.heading.begins_report else None
+        if below is not None and table is not None:
+            known = ParsedParagraph(lines + 2, below.heading, table)
             self._cache.keep(self.heading, paragraph, known)
         return known
 
@@ -189,26 +191,29 @@ class TableReader:
             if whole is not None:
                 self.heading = whole
                 return True
-        found, _ = self._table_below(line, words)
-        if found is None:
+        below = self._tables_below(line)
+        if below is None:
             return False
-        self.heading = found
+        self.heading = found = below.heading
         self.reports.heading(found)
         self._after_heading = self._after_row = True
         if found.rest:
             self._take_flattened(found.rest, found)
         return True
 
-    def _table_below(self, line: str, words: list[str]) -> tuple[Heading | None, dict[str, str]]:
-        """Return the heading that *line* is, None if it is none, and the idle rows below it so far."""
-        if line not in self._tables:
-            may_head = any(title in line for title in TITLES) or (words and words[0] in COLUMNS)
-            found = heading(words) if may_head else None
-            if found is None:
-                return None, {}
-            if len(self._tables) >= MAX_HEADINGS:
-                self._tables.clear()
-            self._tables[line] = found, {}
+    def _tables_below(self, line: str) -> WholeTables | None:
+        """Return the reader of tables below the heading that *line* is, None if it is none."""
+        known = self._tables.get(line)
+        if known is not None:
+            return known
+        words = without_quotes(line.split())
+        may_head = any(title in line for title in TITLES) or (words and words[0] in COLUMNS)
+        found = heading(words) if may_head else None
+        if found is None:
+            return None
+        if len(self._tables) >= MAX_HEADINGS:
+            self._tables.clear()
+        self._tables[line] = WholeTables(found)
         return self._tables[line]
 
     def _take_flattened(self, words: Sequence[str], heading: Heading) -> None:
