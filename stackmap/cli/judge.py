@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 JUDGED = 10  # intervals that are judged together, as explain does
 LIMITS_EVERY = 10.0  # seconds between two readings of the I/O limits in force
-FIRST, SAVED = 0.1, 0.05  # seconds of CPU that judging may take at the start, and may save up
+FIRST, SAVED = 0.15, 0.05  # seconds of CPU that judging may take at the start, and may save up
 
 
 class Judge:
     """
     What lasts of the findings of each round.
 
-    *host* is a live machine, whose rounds go on from interval to interval; None: each is done at once.
+    ``verdict``: what holds where none needs action. *host* is a live machine, whose rounds go on from interval to interval; None: each is done at once.
     """
 
     def __init__(self, host: Host | None) -> None:
@@ -46,8 +46,8 @@ class Judge:
         self._fresh = 0  # intervals since the present round began
         self._round: Iterator[None] | None = None
         self._gone: set[str] = set()  # since then
-        self._judged = 0  # intervals in whole rounds
-        self._verdict = NOT_YET
+        self._judged = False
+        self.verdict = NOT_YET
         self._credit = FIRST
         self._limits: tuple[IoLimit, ...] = ()
         self._limits_read = -LIMITS_EVERY
@@ -56,11 +56,6 @@ class Judge:
     def findings(self) -> list[Finding]:
         """The findings to show, the worst first."""
         return self._lasting.shown
-
-    @property
-    def verdict(self) -> str:
-        """What holds where no finding needs action; no all-clear before a finding could have lasted."""
-        return NOT_YET if self._judged < APPEARS else self._verdict
 
     def take(self, measured: Interval, right: Interval) -> None:
         """Take the next interval, as *measured* and corrected."""
@@ -77,6 +72,8 @@ class Judge:
 
     def go_on(self, scope: Scope, share: float) -> None:
         """Judge for *share* of the last interval at most, on average; where rounds are done at once, a round."""
+        if self._fresh < APPEARS and not self._judged and self._round is None:
+            return  # none could have lasted
         if self._host is None:
             for _ in self._steps(scope):
                 pass
@@ -112,8 +109,8 @@ class Judge:
         self._lasting.judge(found, count)
         yield
         questions = unjudged(context, found, scope.part.devices)
-        self._verdict = verdict(scope.topology, questions)
-        self._judged += count
+        self.verdict = verdict(scope.topology, questions)
+        self._judged = True
 
     def _read_limits(self, scope: Scope) -> None:
         now = time.monotonic()

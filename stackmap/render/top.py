@@ -22,7 +22,7 @@ from stackmap.render.top_cells import (
     chosen,
     filled,
     fitted,
-    joined,
+    spaced,
     sparkline,
     widths,
 )
@@ -152,12 +152,17 @@ def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> lis
     )
     lines: list[Line] = [[Span(text, "bold") for text in heading]]
     for row in rows[state.offset : state.offset + look.page]:
-        line: Line = []
-        for place, (column, room) in enumerate(places):
-            text = filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
-            here = "reverse" if row.key == state.cursor and not place else ""
-            line += [Span(text, tone_of(column, moment, row, found) or here), Span(" ")]
-        lines.append(joined(line))
+        texts = [
+            filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
+            for column, room in places
+        ]
+        if row.key != state.cursor and not found:
+            lines.append([Span(" ".join(texts))])
+            continue
+        styles = [tone_of(column, moment, row, found) for column in columns]
+        if row.key == state.cursor:
+            styles[0] = styles[0] or "reverse"
+        lines.append(spaced(map(Span, texts, styles)))
     if not rows:
         lines.append([Span(_nothing(moment, state))])
         return [look.fitted(line) for line in lines]

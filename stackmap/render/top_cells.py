@@ -58,14 +58,14 @@ def filled(cell: Cell, room: int, column: Column, *, ascii_only: bool) -> str:
     return aligned(cell, room, column, ascii_only=ascii_only)
 
 
-def joined(spans: Iterable[Span]) -> Line:
-    """Return *spans* with neighbours of one style as one: each is a call of the terminal's library."""
+def spaced(spans: Iterable[Span]) -> Line:
+    """Return *spans* with a space after each; neighbours of one style are one, for one call of curses."""
     line: Line = []
-    for span in spans:
-        if line and line[-1].tone == span.tone:
-            line[-1] = Span(line[-1].text + span.text, span.tone)
+    for text, tone in spans:
+        if line and line[-1].tone == tone:
+            line[-1] = Span(f"{line[-1].text} {text}", tone)
         else:
-            line.append(span)
+            line += [Span(" "), Span(text, tone)] if line else [Span(text, tone)]
     return line
 
 

@@ -98,8 +98,11 @@ def figure(load: Load, metric: str, direction: str) -> float | None:
 
 
 def _volumes(moment: Moment, state: State) -> list[Row]:
+    tops = _sorted(moment, state, _wanted(moment, state, moment.scope.tops))
+    if moment.scope.folded and not state.toggled:
+        return [_top_row(moment, top, folded=True) for top in tops]
     rows: dict[str, Row] = {}
-    for top in _sorted(moment, state, _wanted(moment, state, moment.scope.tops)):
+    for top in tops:
         _add_stack(rows, moment, state, top)
     return list(rows.values())
 
