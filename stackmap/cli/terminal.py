@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
@@ -69,6 +70,8 @@ class Terminal:
         )
         self._attributes: dict[str, int] = {"bold": curses.A_BOLD, "reverse": curses.A_REVERSE}
         self._held = io.StringIO()
+        self._shown: list[Line] = []
+        self._shown_size = (0, 0)
 
     @property
     def ascii_only(self) -> bool:
@@ -128,15 +131,21 @@ class Terminal:
         return found if ready else None
 
     def draw(self, lines: Iterable[Line]) -> None:
-        """Show *lines*, the first one at the top."""
+        """Show *lines*, the first one at the top; only those that differ from what is shown are written."""
         window = self._window
-        window.erase()
-        for place, line in enumerate(lines):
+        before = self._shown if self._shown_size == self.size else []
+        if not before:
+            window.erase()
+        self._shown, self._shown_size = list(lines), self.size
+        empty: Line = []
+        for place, (line, old) in enumerate(zip_longest(self._shown, before, fillvalue=empty)):
             # The cursor cannot move behind the last column of the last line.
             with contextlib.suppress(curses.error):
-                window.move(place, 0)
-                for span in line:
-                    window.addstr(span.text, self._attributes.get(span.tone, 0))
+                if line != old:
+                    window.move(place, 0)
+                    window.clrtoeol()
+                    for span in line:
+                        window.addstr(span.text, self._attributes.get(span.tone, 0))
         window.refresh()
 
     def _key(self) -> str | None:

@@ -101,7 +101,7 @@ def test_every_key_of_a_recording(window, tmp_path):
     for key, *texts in (
         ("2", "LOADED BY", "53%"),
         ("3", "USER", "KIND"),
-        ("4", "SEVERITY", "no finding lasted"),
+        ("4", "SEVERITY", "Not judged yet"),
         ("5", "EVENT", "no device came"),
         ("1", "STACK", "4 members"),
         ("t", "10:39:06"), ("t", "10:39:08", "WARNING: sda"), ("T", "10:39:06"), ("t", "10:39:08"),
