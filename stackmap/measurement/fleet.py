@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from re import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from stackmap.analysis.fleet.volumes import (
     Fleet,
@@ -104,7 +104,7 @@ class FleetReader:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             yield from pool.map(ask, several)
 
-    def _explain_nothing(self) -> None:
+    def _explain_nothing(self) -> NoReturn:
         """Raise what is missing: volumes, or the rules."""
         if self._query(f"count({self._all.info})"):
             raise InputError(NO_RULES)

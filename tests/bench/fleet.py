@@ -251,7 +251,7 @@ def main(hosts: int = 200, volumes: int = 20, *, only_recorded: bool = False) ->
             print(
                 f"  resident memory {memory(folder):.0f} MB; load of this machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
             )
-            for words in ([], ["-J"], ["--sort", "cost", "--limit", "10"], ["--host", "h0000*"]):
+            for words in ([], ["-J"], ["--sort", "cost", "--limit", "10"], ["--host", "db-0000*"]):
                 print(
                     f"  stackmap fleet {' '.join(words):30} {timed(folder, *words, '--url', url)}",
                     flush=True,
