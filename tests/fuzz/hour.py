@@ -17,7 +17,6 @@ from tests.fuzz.steady import grown, looks
 
 HOUR = 3600  # seconds
 STEP = 60  # seconds between two looks at memory
-LOOKS = 5  # at the descriptors
 LATE = 10.0  # seconds between two samples of one per second, on a machine that is overloaded
 COMMANDS = {
     "record": ("record", "OUT", "1"),
@@ -62,20 +61,10 @@ def _start(errors: Path, arguments: list[str]) -> subprocess.Popen[bytes]:
 
 
 def _note(journal: Path, passed: int, process: int) -> None:
-    """
-    Add the time, the resident bytes and the number of descriptors of *process* to *journal*.
-
-    The fewest of several looks: one may see a file that is being read.
-    """
+    """Add the time, the resident bytes and the number of descriptors of *process* to *journal*."""
     memory = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
-    files = min(_descriptors(process) for _ in range(LOOKS))
     with journal.open("a") as file:
-        file.write(f"{passed} {memory} {files}\n")
-
-
-def _descriptors(process: int) -> int:
-    time.sleep(0.01)
-    return len(os.listdir(f"/proc/{process}/fd"))
+        file.write(f"{passed} {memory} {len(os.listdir(f'/proc/{process}/fd'))}\n")
 
 
 def _write(path: Path) -> None:
