@@ -9,7 +9,7 @@ vgcreate -q t /dev/sd{a,b,c,d}
 lvcreate -q -y -L 100M -n lin t
 lvcreate -q -y --nosync --type raid5 -i 3 -I 64k -L 96M -n r5 t
 udevadm settle
-fio --name=w --direct=1 --ioengine=psync --rw=randwrite --bs=4k --time_based --runtime=3000 --rate_iops=15 \
+fio --direct=1 --ioengine=psync --rw=randwrite --bs=4k --time_based --runtime=3000 --rate_iops=15 \
     --output=/dev/null --name=lin --filename=/dev/t/lin --name=r5 --filename=/dev/t/r5 &
 load=$!
 echo "$SECONDS s: ready"
@@ -17,7 +17,8 @@ python /lab/trace_runs.py repeat "${RUNS:-100}" t/lin > repeated.jsonl
 echo "$SECONDS s: repeated"
 python /lab/trace_runs.py kill "${KILLS:-50}" t/lin > killed.jsonl
 echo "$SECONDS s: killed"
-kill $load; wait $load || true
+kill $load
+wait $load || true
 # And as it is run: one that is killed, and one after it.
 stackmap trace t/r5 60 > /dev/null 2>&1 & tracer=$!
 until [ -d /sys/kernel/tracing/instances/stackmap/events/stackmap/submit ]; do sleep 0.2; kill -0 $tracer; done
