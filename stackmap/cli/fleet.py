@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.fleet.volumes import SORTS
+from stackmap.cli.fleet_host import open_hosts
 from stackmap.cli.options import (
     force_option,
     json_option,
     markdown_option,
     no_heading_option,
 )
-from stackmap.cli.output import as_markdown, print_text, tell
+from stackmap.cli.output import as_markdown, print_text
 from stackmap.cli.progress import waiting
-from stackmap.cli.session import SOME_MISSING, tell_unknown
+from stackmap.cli.session import SOME_MISSING
 from stackmap.document.fleet import COLUMNS, DEFAULT, fleet_document, fleet_page
 from stackmap.document.interval import end_time
-from stackmap.errors import NameNotFound
 from stackmap.host.http_config import HttpConfig, read_http_config
 from stackmap.host.prometheus import Prometheus
 from stackmap.measurement.capture_part import instant, length
 from stackmap.measurement.fleet import FleetReader, Question
-from stackmap.measurement.prometheus import PrometheusHost, Window, find_host
+from stackmap.measurement.prometheus import Window
 from stackmap.model.interval import Interval
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def command(
     if hosts:
         if page or pattern or level:
             raise click.UsageError("HOST cannot be combined with --host, --level or --report")
-        _open(session, server, hosts, job, Window(end, length(window)), None if as_json else show)
+        part = Window(end, length(window))
+        open_hosts(session, server, hosts, job, part, None if as_json else show)
         return
     if limit is None:
         limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
@@ -208,76 +209,6 @@ def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
         click.echo(as_markdown(blocks), nl=False)
     else:
         print_text(blocks, heading=heading)
-
-
-def _open(
-    session: Session,
-    server: Prometheus,
-    hosts: tuple[str, ...],
-    job: str,
-    window: Window,
-    show: partial[None] | None,
-) -> None:
-    """Print the layers and findings of each host; None for *show* means JSON."""
-    failures: list[NameNotFound] = []
-    for host in hosts:
-        try:
-            found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
-            _open_one(found, show)
-        except NameNotFound as error:
-            failures.append(error)
-    if len(failures) == len(hosts):
-        raise failures[0]
-    for failure in failures:
-        tell(str(failure))
-        session.status = SOME_MISSING
-    for warning in server.warnings:
-        tell(f"the server warns: {warning}")
-        session.status = SOME_MISSING
-
-
-def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
-    from stackmap.analysis.averages import average
-    from stackmap.analysis.findings.measured import measured_context
-    from stackmap.analysis.findings.rules import findings
-    from stackmap.analysis.findings.unjudged import unjudged
-    from stackmap.analysis.layer_report import LayerReport
-    from stackmap.document import blocks as doc
-    from stackmap.document.findings import explain_document
-    from stackmap.document.layers import layers_document
-    from stackmap.measurement.selection import IntervalSelection
-    from stackmap.render.findings_json import explain_json
-    from stackmap.render.layers_json import layers_json
-
-    topology = host.topology()
-    intervals = list(host.select_steady(IntervalSelection(which="all")))
-    if host.rebooted:
-        tell(f"{host.name} was rebooted in the window; its figures begin after that")
-    whole = next(average(intervals))
-    report = LayerReport(topology, whole, (), skip_idle=True)
-    context = measured_context(topology, intervals)
-    found = findings(context, topology)
-    open_questions = unjudged(context, found, topology.devices)
-    tell_unknown(topology)
-    if show is None:
-        layers = layers_json(report.stacks, report.interval)
-        explained = explain_json(context, found, open_questions)
-        click.echo(
-            json.dumps(
-                {
-                    "schema": "stackmap.fleet-host/1",
-                    "host": host.name,
-                    "layers": layers,
-                    "explain": explained,
-                }
-            )
-        )
-        return
-    show([
-        doc.Headline((host.name,)),
-        *layers_document(report.stacks, report.interval, time=True),
-        *explain_document(context, found, open_questions),
-    ])  # fmt: skip
 
 
 def _report(fleet: Fleet, path: str, *, force: bool, markdown: bool) -> None:

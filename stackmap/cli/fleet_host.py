@@ -1,0 +1,88 @@
+"""``stackmap fleet HOST``: the layers and findings of a host, from its stored counters."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.cli.output import tell
+from stackmap.cli.session import SOME_MISSING, tell_unknown
+from stackmap.errors import NameNotFound
+from stackmap.measurement.prometheus import PrometheusHost, Window, find_host
+
+if TYPE_CHECKING:
+    from stackmap.cli.session import Session
+    from stackmap.host.prometheus import Prometheus
+
+
+def open_hosts(
+    session: Session,
+    server: Prometheus,
+    hosts: tuple[str, ...],
+    job: str,
+    window: Window,
+    show: partial[None] | None,
+) -> None:
+    """Print the layers and findings of each host; None for *show* means JSON."""
+    failures: list[NameNotFound] = []
+    for host in hosts:
+        try:
+            found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
+            _open_one(found, show)
+        except NameNotFound as error:
+            failures.append(error)
+    if len(failures) == len(hosts):
+        raise failures[0]
+    for failure in failures:
+        tell(str(failure))
+        session.status = SOME_MISSING
+    for warning in server.warnings:
+        tell(f"the server warns: {warning}")
+        session.status = SOME_MISSING
+
+
+def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
+    from stackmap.analysis.averages import average
+    from stackmap.analysis.findings.measured import measured_context
+    from stackmap.analysis.findings.rules import findings
+    from stackmap.analysis.findings.unjudged import unjudged
+    from stackmap.analysis.layer_report import LayerReport
+    from stackmap.document import blocks as doc
+    from stackmap.document.findings import explain_document
+    from stackmap.document.layers import layers_document
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.render.findings_json import explain_json
+    from stackmap.render.layers_json import layers_json
+
+    topology = host.topology()
+    intervals = list(host.select_steady(IntervalSelection(which="all")))
+    if host.rebooted:
+        tell(f"{host.name} was rebooted in the window; its figures begin after that")
+    whole = next(average(intervals))
+    report = LayerReport(topology, whole, (), skip_idle=True)
+    context = measured_context(topology, intervals)
+    found = findings(context, topology)
+    open_questions = unjudged(context, found, topology.devices)
+    tell_unknown(topology)
+    if show is None:
+        layers = layers_json(report.stacks, report.interval)
+        explained = explain_json(context, found, open_questions)
+        click.echo(
+            json.dumps(
+                {
+                    "schema": "stackmap.fleet-host/1",
+                    "host": host.name,
+                    "layers": layers,
+                    "explain": explained,
+                }
+            )
+        )
+        return
+    show([
+        doc.Headline((host.name,)),
+        *layers_document(report.stacks, report.interval, time=True),
+        *explain_document(context, found, open_questions),
+    ])  # fmt: skip
