@@ -8,11 +8,13 @@ else as the text prints it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import starmap
+from operator import mul
 
-from stackmap.analysis.time_series import RATES, Key, known, start_of
+from stackmap.analysis.time_series import MAX_CHANGED, RATES, Key, columns_of, start_of
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load
 
@@ -35,6 +37,39 @@ class Hour:
     sums: dict[Key, float] = field(default_factory=dict)
     most: dict[Key, float] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
+    _held: dict[str, tuple[list[Load], list[float]]] = field(default_factory=dict)
+    _count: int = 0
+
+    def add(self, watched: Mapping[str, Load], weight: float) -> None:
+        """Add the loads of one interval, which counts *weight* times."""
+        self.seconds += weight
+        for name, load in watched.items():
+            if load is IDLE:
+                if name in self.idle:
+                    continue
+                self.idle.add(name)
+            loads, weights = self._held.setdefault(name, ([], []))
+            loads.append(load)
+            weights.append(weight)
+        self._count += 1
+        if self._count % MAX_CHANGED == 0:
+            self.add_up()
+
+    def add_up(self) -> None:
+        """Add what was added since the last time to ``sums`` and ``most``."""
+        for name, (loads, weights) in self._held.items():
+            for direction, columns in columns_of(loads):
+                for figure, values in zip(RATES, columns, strict=False):
+                    pairs = zip(values, weights, strict=True)
+                    known = [(value, weight) for value, weight in pairs if value is not None]
+                    if known:
+                        self._add_known((name, direction, figure), known)
+        self._held = {}
+
+    def _add_known(self, key: Key, known: Sequence[tuple[float, float]]) -> None:
+        self.sums[key] = sum(starmap(mul, known), self.sums.get(key, 0.0))
+        most = max(value for value, _ in known)
+        self.most[key] = max(self.most.get(key, most), most)
 
     def mean(self, key: Key) -> float | None:
         """Return the mean rate; None if never known."""
@@ -45,7 +80,7 @@ class Hours:
     """Intervals by hour of day. ``utc``: whether hours are UTC or a text's own. ``unknown``: how many have no hour."""
 
     def __init__(self) -> None:
-        self.by_hour: dict[int, Hour] = {}
+        self._by_hour: dict[int, Hour] = {}
         self.utc = True
         self.unknown = 0
 
@@ -55,14 +90,14 @@ class Hours:
         if hour is None:
             self.unknown += 1
             return
-        here = self.by_hour.setdefault(hour, Hour())
-        weight = interval.seconds or 1.0
-        here.seconds += weight
-        active = {n: load for n, load in watched.items() if load is not IDLE or n not in here.idle}
-        here.idle.update(name for name, load in active.items() if load is IDLE)
-        for key, value in known(active, RATES):
-            here.sums[key] = here.sums.get(key, 0.0) + value * weight
-            here.most[key] = max(here.most.get(key, value), value)
+        self._by_hour.setdefault(hour, Hour()).add(watched, interval.seconds or 1.0)
+
+    @property
+    def by_hour(self) -> Mapping[int, Hour]:
+        """The load in each hour that has any."""
+        for hour in self._by_hour.values():
+            hour.add_up()
+        return self._by_hour
 
     def _hour_of(self, interval: Interval) -> int | None:
         start = start_of(interval)

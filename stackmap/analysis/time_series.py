@@ -9,21 +9,22 @@ intervals are kept beside each average.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from stackmap.analysis.averages import Average, average
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load
+from stackmap.model.load import Flow, Load, plus, ratio
 
 MAX_LOADS = 40_000  # held at once, some 40 MB
 MIN_STRETCHES, MAX_STRETCHES = 24, 480  # enough to see a trend; no more than a chart shows
+MAX_CHANGED = 64  # intervals whose extremes are found together
 RATES = ("ios", "bytes")  # figures of a flow that can be summed over time
 FIGURES = (*RATES, "await_ms")
 
 Key = tuple[str, str, str]  # device, direction, figure
 Extremes = Mapping[Key, tuple[float, float]]
+Column = list[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class TimeSeries:
         self._extremes: dict[Key, tuple[float, float]] = {}
         self._running = Average()
         self._newest: Mapping[str, Load] = {}  # of the watched devices
+        self._changed: dict[str, list[Load]] = {}  # whose extremes are not known yet
 
     def add(self, interval: Interval, watched: Mapping[str, Load]) -> None:
         """Add one interval; *watched*: the corrected loads of which the extremes are kept."""
@@ -71,9 +73,12 @@ class TimeSeries:
         self._ends = (*self._ends[:1], interval)
         self._count += 1
         # A device that stays idle has the same load, whose extremes are known.
-        changed = {n: load for n, load in watched.items() if self._newest.get(n) is not load}
+        for name, load in watched.items():
+            if self._newest.get(name) is not load:
+                self._changed.setdefault(name, []).append(load)
         self._newest = watched
-        _widen(self._extremes, known(changed, FIGURES))
+        if self._count % MAX_CHANGED == 0:
+            self._find_extremes()
         if self._count < self._per_stretch:
             return
         self.full.append(self._current())
@@ -94,9 +99,20 @@ class TimeSeries:
 
     def _current(self) -> Stretch:
         """Return the intervals since the last stretch: their average, or the interval itself if there is one."""
+        self._find_extremes()
         result = self._running.result() if self._count > 1 else None
         interval = self._ends[-1] if result is None else result
         return Stretch(interval, self._count, start_of(self._ends[0]), dict(self._extremes))
+
+    def _find_extremes(self) -> None:
+        """Extend the extremes by the loads that changed since they were found."""
+        for name, loads in self._changed.items():
+            for direction, columns in columns_of(loads):
+                for figure, values in zip(FIGURES, columns, strict=True):
+                    found = [value for value in values if value is not None]
+                    if found:
+                        _widen(self._extremes, (name, direction, figure), min(found), max(found))
+        self._changed = {}
 
 
 def _limit(devices: int) -> int:
@@ -115,28 +131,38 @@ def _joined(first: Stretch, second: Stretch) -> Stretch:
     interval = next(average([first.interval, second.interval]), second.interval)
     extremes = dict(first.extremes)
     for key, ends in second.extremes.items():
-        _widen(extremes, ((key, end) for end in ends))
+        _widen(extremes, key, *ends)
     return Stretch(interval, first.count + second.count, first.start, extremes)
 
 
-def _widen(extremes: dict[Key, tuple[float, float]], values: Iterable[tuple[Key, float]]) -> None:
-    """Extend *extremes* to include *values*."""
-    for key, value in values:
-        held = extremes.get(key)
-        if held is None:
-            extremes[key] = value, value
-        elif not held[0] <= value <= held[1]:
-            extremes[key] = min(held[0], value), max(held[1], value)
+def _widen(extremes: dict[Key, tuple[float, float]], key: Key, low: float, high: float) -> None:
+    """Extend the *extremes* of *key* to include *low* and *high*."""
+    held = extremes.get(key)
+    extremes[key] = (low, high) if held is None else (min(held[0], low), max(held[1], high))
 
 
-def known(watched: Mapping[str, Load], figures: tuple[str, ...]) -> Iterator[tuple[Key, float]]:
-    """Yield each known value of *figures* with its key; in few calls, for a day of seconds has millions."""
-    values = attrgetter(*figures)
-    for name, load in watched.items():
-        for direction, flow in load.flows:
-            for figure, value in zip(figures, values(flow), strict=True):
-                if value is not None:
-                    yield (name, direction, figure), value
+def columns_of(loads: Sequence[Load]) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    """Yield the directions of ``Load.flows``, each with the columns of ``FIGURES`` of *loads*."""
+    read, write = _columns([load.read for load in loads]), _columns([load.write for load in loads])
+    if any(load.whole is not None for load in loads):
+        total = _columns([load.total for load in loads])
+    else:
+        total = tuple([*map(plus, *pair)] for pair in zip(read, write, strict=True))
+    for direction, (requests, moved, waited) in (
+        ("read", read),
+        ("write", write),
+        ("total", total),
+    ):
+        yield direction, (requests, moved, [*map(ratio, waited, requests)])
+
+
+def _columns(flows: Sequence[Flow]) -> tuple[Column, ...]:
+    """Return the requests, bytes and waits of *flows*."""
+    return (
+        [flow.ios for flow in flows],
+        [flow.bytes for flow in flows],
+        [flow.wait for flow in flows],
+    )
 
 
 def extremes_of(stretches: Iterable[Stretch], key: Key) -> tuple[float, float] | None:
