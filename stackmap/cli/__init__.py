@@ -6,7 +6,6 @@ Errors are printed here and nowhere else. A closed pipe and an interrupt end a c
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import re
@@ -47,9 +46,6 @@ COMMANDS = {
 PART = ("since", "until", "every")  # the options that choose a part of --from
 WRONG_USAGE = 2  # exit status
 CLOSE = 0.7  # similarity of a mistyped command: "iostta", but not "foo", means one
-# When the garbage collector runs: rarely over everything, for devices and counters are in no circles,
-# and a pass over those of a large machine costs 0.3 s.
-COLLECTED = (700, 10, 100)
 IMPLIED = "stackmap.implied"  # in click's meta: a NAME where a command was expected
 
 
@@ -177,7 +173,6 @@ def main() -> None:
             signal.signal(ending, _end)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        gc.set_threshold(*COLLECTED)
         _run()
     except KeyboardInterrupt:  # where no command is running yet, or any more
         sys.exit(0)
