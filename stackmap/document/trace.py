@@ -178,7 +178,7 @@ def overhead_words(trace: Trace) -> str:
     if trace.overhead is None:
         return ""
     most = "" if trace.peak is None else f" ({percent(trace.peak, 2)} in the busiest second)"
-    each = ""
+    each = ", by what a request is assumed to cost"
     if trace.added is not None:
         layer, disk = (seconds * MILLION for seconds in trace.added)
         each = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"

@@ -112,7 +112,8 @@ class Tracer:
         record = self.record
         record.hits, record.missed = found.hits, found.missed
         record.cost = found.taken / found.hits if found.hits else 0.0
-        record.added = self._instruments.cost.request, self._instruments.cost.disk
+        cost = self._instruments.cost
+        record.added = (cost.request, cost.disk) if self._instruments.has_probes else None
         record.peak = self._overhead.peak
         return note
 

@@ -145,9 +145,26 @@ def test_a_stack_as_text(capture):
     assert "sdd is slow: its median write latency is 8.2× that of the next slowest" in " ".join(
         text.split()
     )
-    assert "overhead about 0.10 % of all CPU time; no hit was lost" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert (
+        "overhead about 0.10 % of all CPU time, by what a request is assumed to cost; no hit was lost"
+        in words
+    )
     (row,) = (line for line in text.splitlines() if line.startswith("1 volume") and " 110 " in line)
     assert row.split()[2:] == ["110", "20.1", "20.1", "20.1", "20.1", "20.1", "4.0", "192.0", "50"]
+
+
+def test_what_a_trace_costs_is_said(capture):
+    costs = record(peak=0.06, added=(4.2e-6, 1.1e-6))
+    path = capture(costs.to_json())
+    words = " ".join(run(path, "trace", "vm-disk1").split())
+    assert (
+        "overhead about 0.10 % of all CPU time (6.00 % in the busiest second), "
+        "4.2 µs per request at each layer, 1.1 µs more at a disk" in words
+    )
+    found = json.loads(run(path, "trace", "-J"))
+    assert found["overhead_peak"] == 0.06
+    assert found["overhead_us"] == pytest.approx({"layer": 4.2, "disk": 1.1})
 
 
 def test_all_busy_stacks_without_a_name(capture):

@@ -115,6 +115,7 @@ def test_with_probes():
     assert record.seconds == pytest.approx(3.0)
     assert record.hits == (machine.looks - 1) * 100
     assert record.missed == 1
+    assert record.added[0] > 0 < record.added[1]
     assert is_clean(machine)
 
 
@@ -127,6 +128,7 @@ def test_without_probes_dm_counts(machine, note):
     assert record.sources == ("tracepoints", "dm-stats")
     assert note in record.notes[0]
     assert record.hits > 0
+    assert record.added is None
     assert record.overhead == pytest.approx(record.hits * trace_cost.ASSUMED.request / 3 / 2)
     ((key, counts),) = parse(record).latency.items()
     assert key == ("253:0", "write")
