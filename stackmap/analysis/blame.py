@@ -11,6 +11,8 @@ came from elsewhere: a direct reader, udev's probing, the kernel.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from stackmap.analysis.layers import carriers
@@ -18,6 +20,7 @@ from stackmap.analysis.traffic.amounts import NOTHING, Amount, Traffic, all_of
 from stackmap.analysis.traffic.bitmap_writes import has_bitmap, share_with_bitmap
 from stackmap.analysis.traffic.division import divides
 from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.analysis.traffic.sent import is_idle
 from stackmap.model.load import ratio, total_of
 from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
@@ -64,7 +67,8 @@ class Loader(NamedTuple):
         return total_of(part.bytes for part in self.parts.values())
 
 
-class Blame(NamedTuple):
+@dataclass(frozen=True)
+class Blame:
     """
     A device and what loads it, the heaviest first.
 
@@ -80,11 +84,19 @@ class Blame(NamedTuple):
 
     def share(self, loader: Loader) -> float | None:
         """Return the part of all requests here that *loader* sent; the parts sum to 1."""
-        return ratio(loader.arrivals, total_of(each.arrivals for each in self.loaders))
+        return ratio(loader.arrivals, self._requests)
 
     def byte_share(self, loader: Loader) -> float | None:
         """Return the part of all bytes here that *loader* moved; the parts sum to 1."""
-        return ratio(loader.bytes, total_of(each.bytes for each in self.loaders))
+        return ratio(loader.bytes, self._bytes)
+
+    @cached_property
+    def _requests(self) -> float | None:
+        return total_of(each.arrivals for each in self.loaders)
+
+    @cached_property
+    def _bytes(self) -> float | None:
+        return total_of(each.bytes for each in self.loaders)
 
 
 class Target(NamedTuple):
@@ -101,13 +113,13 @@ class Target(NamedTuple):
         return self.part.is_range
 
 
-def blame(ledger: Ledger, name: str) -> Blame:
-    """Return what loads the device *name*."""
+def blame(ledger: Ledger, name: str, *, idle: bool = True) -> Blame:
+    """Return what loads the device *name*; *idle*: also devices above it that did nothing."""
     load = ledger.load(name)
     directions = [d for d in SEPARATE if load.flow(d).ios is not None] or list(TOGETHER)
     whole = {d: all_of(load.flow(d)) for d in directions}
     found: dict[Owner, Loader] = {}
-    for edge in _senders(ledger, name):
+    for edge in _senders(ledger, name, idle=idle):
         owner = _owner(ledger, edge.above)
         parts = {d: _sent(ledger, edge, d) for d in directions}
         if owner in found:
@@ -144,7 +156,7 @@ def targets(ledger: Ledger, top: str) -> list[Target]:
     return sorted(found, key=lambda each: -(each.part.arrivals or 0.0))
 
 
-def _senders(ledger: Ledger, name: str) -> Iterator[Edge]:
+def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:
     """
     Yield the edges whose devices tell what was sent to *name*, and for which volumes.
 
@@ -155,18 +167,22 @@ def _senders(ledger: Ledger, name: str) -> Iterator[Edge]:
     topology = ledger.topology
     replaced: set[str] = set()  # a device with several segments here has several edges
     for edge in topology.above(name):
+        if not idle and is_idle(ledger.loads.get(edge.above)):
+            continue
         between = (edge, *topology.above(edge.above))
         told_apart = all(passes_on(topology, each) for each in between)
         if not told_apart or divides(topology, edge) or len(_owner(ledger, edge.above).tops) == 1:
             yield edge
         elif edge.above not in replaced:
             replaced.add(edge.above)
-            yield from _senders(ledger, edge.above)
+            yield from _senders(ledger, edge.above, idle=idle)
 
 
 def _owner(ledger: Ledger, name: str) -> Owner:
     """Return the volumes that *name* serves, of which those that were idle do not count."""
     topology, loads = ledger.topology, ledger.loads
+    if not topology.above(name):
+        return Owner((name,))
     tops = sorted(topology.tops_of(name))
     active = [top for top in tops if top not in loads or not loads[top].idle] or tops
     metadata = all(name not in carriers(topology, top) for top in active)

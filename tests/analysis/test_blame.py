@@ -5,7 +5,7 @@ import pytest
 from stackmap.analysis.blame import blame, targets
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.load import Load
+from stackmap.model.load import IDLE, Load
 from stackmap.model.topology import Edge
 from tests.analysis.test_amplification import ARRAY, OTHER, VM, array_loads, loads_of
 from tests.drawn import DISKS, did, moved, passing, topology
@@ -243,3 +243,17 @@ def test_a_pools_metadata_is_a_row_of_its_own():
     rows = [(each.tops, each.metadata, each.arrivals) for each in found.loaders]
     both = ("thin1", "thin2")
     assert [(both, False, 30), (both, True, 7), ((), False, 0)] == rows
+
+
+def test_idle_devices_may_be_left_out():
+    """A disk under thousands of volumes has few that do something: top asks for these only."""
+    edges = [Edge(name, "sda", Role.DATA) for name in ("one", "two")]
+    drawn = topology(([passing("one"), passing("two")], edges))
+    loads = {"one": moved(did(8, 4096)), "two": IDLE, "sda": moved(did(10, 4096))}
+    ledger = Ledger(drawn, loads, 1.0)
+
+    whole, busy = blame(ledger, "sda"), blame(ledger, "sda", idle=False)
+    assert [each.tops for each in whole.loaders] == [("one",), (), ("two",)]
+    assert [each.tops for each in busy.loaders] == [("one",), ()]
+    assert [busy.share(each) for each in busy.loaders] == [0.8, 0.2]
+    assert busy.accounted == whole.accounted

@@ -134,7 +134,7 @@ class Moment:
     @computed_once
     def blame(self, disk: str) -> Blame:
         """Return what loads *disk*."""
-        return blame(self.ledger, disk)
+        return blame(self.ledger, disk, idle=False)
 
     @cached_property
     def totals(self) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
