@@ -16,6 +16,8 @@ from stackmap.sources.statistics.headings import Heading
 
 MAX_CACHED = 2 << 20  # bytes of paragraphs; their loads take about four times that
 ENTRY_COST = 500  # bytes of an entry without its text
+FEW_HITS = 0.1  # per entry
+LESS = 16  # times: a small cache stays in those of the CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,20 @@ class ParsedParagraph:
 
 
 class ParagraphCache(dict[tuple[Heading | None, str], ParsedParagraph]):
-    """Parsed paragraphs by the heading before them and their text."""
+    """Parsed paragraphs by the heading before them and their text. ``hits``: since it was last emptied."""
 
     def __init__(self) -> None:
         super().__init__()
         self._size = 0
+        self._limit = MAX_CACHED
+        self.hits = 0
 
     def keep(self, above: Heading | None, paragraph: str, told: ParsedParagraph) -> None:
-        """Keep a parsed *paragraph*; a full cache is emptied first."""
-        if self._size > MAX_CACHED:
+        """Keep a parsed *paragraph*; a full cache is emptied first, and is smaller where few repeated."""
+        if self._size > self._limit:
+            few = self.hits < FEW_HITS * len(self)
+            self._limit = MAX_CACHED // LESS if few else MAX_CACHED
             self.clear()
-            self._size = 0
+            self._size = self.hits = 0
         self[above, paragraph] = told
         self._size += len(paragraph) + ENTRY_COST

@@ -130,6 +130,7 @@ class TableReader:
         """Return the content of a whole *paragraph* that came before or is one ordinary table."""
         known = self._cache.get((self.heading, paragraph))
         if known is not None:
+            self._cache.hits += 1
             return known
         first, _, rows = paragraph.partition("\n")
         lines = rows.count("\n") + 1
