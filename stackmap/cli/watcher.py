@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from stackmap.analysis.recent_load import RecentLoad
 from stackmap.cli.judge import Judge
-from stackmap.document.top.moment import Event, GroupLoad, Moment, Scope
-from stackmap.document.top.rows import Row, rows_of
+from stackmap.document.top.moment import Moment, Scope
+from stackmap.document.top.row import Event, GroupLoad, Row
+from stackmap.document.top.rows import rows_of
 from stackmap.document.top.state import (
     VIEWS,
     Request,

@@ -9,7 +9,8 @@ from stackmap.document.interval import instant
 from stackmap.document.top.cells import columns_of, tone_of, tones
 from stackmap.document.top.moment import Moment
 from stackmap.document.top.panes import pane
-from stackmap.document.top.rows import Row, finding_text
+from stackmap.document.top.row import Row
+from stackmap.document.top.rows import finding_text
 from stackmap.document.top.state import PROMPTS, SORTS, VIEWS, State, place_of
 from stackmap.document.units import rate
 from stackmap.document.wording import plural

@@ -16,7 +16,7 @@ from stackmap.cli.judge import Judge
 from stackmap.cli.playing import Player
 from stackmap.cli.watcher import Watcher
 from stackmap.document.top.moment import Scope
-from stackmap.document.top.rows import Row
+from stackmap.document.top.row import Row
 from stackmap.document.top.state import Request, Screen, State, pressed, scrolled
 from stackmap.document.top.verdict import CLEAR, NOT_YET
 from stackmap.errors import CaptureError, OutputRefused

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.document.blame import source_name
-from stackmap.document.top.moment import GroupLoad, Moment
-from stackmap.document.top.rows import Row, figure
+from stackmap.document.top.moment import Moment
+from stackmap.document.top.row import GroupLoad, Row
+from stackmap.document.top.rows import figure
 from stackmap.document.top.state import VIEWS, State
 from stackmap.document.units import number, rate
 from stackmap.model.device import Use

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.blame import Blame, blame
@@ -15,49 +14,14 @@ from stackmap.analysis.layers import counted_tops
 from stackmap.analysis.recent_load import RecentLoad
 from stackmap.analysis.totals import summed_devices
 from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.document.top.row import Event, GroupLoad, Row
 from stackmap.document.top.verdict import NOT_YET
-from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.device import Role, Use
 from stackmap.model.interval import Interval
 from stackmap.model.load import IDLE, Load, sum_flows
 from stackmap.model.topology import Topology
 
-if TYPE_CHECKING:
-    from stackmap.document.top.rows import Row
-
-
 UNFOLDED = 40  # stacks; more of them are folded at first
-
-
-class Event(NamedTuple):
-    """Something that happened in the interval that ended at ``time``."""
-
-    time: float | None
-    text: str
-
-
-class GroupLoad(NamedTuple):
-    """
-    What the control group at the path ``group`` and those inside it sent to ``device``: rates per second.
-
-    ``kind`` and ``name``: those of its owner.
-    """
-
-    group: str
-    kind: str
-    name: str
-    device: str
-    ios: float
-    bytes: float
-
-    @property
-    def who(self) -> tuple[str, str, str]:
-        """The owner and the device."""
-        return self.kind, self.name, self.device
-
-    def plus(self, inner: CgroupLoad) -> GroupLoad:
-        """Return the sum with what a group inside sent."""
-        return self._replace(ios=self.ios + inner.ios, bytes=self.bytes + inner.bytes)
 
 
 class Scope:

@@ -8,8 +8,8 @@ from stackmap.analysis.findings.rule import Finding
 from stackmap.document.blocks import Block, Headline, Paragraph, Terms
 from stackmap.document.findings import finding_card
 from stackmap.document.layers import layers_document
-from stackmap.document.top.moment import Event, Moment
-from stackmap.document.top.rows import Row
+from stackmap.document.top.moment import Moment
+from stackmap.document.top.row import Event, Row
 from stackmap.document.top.state import State
 from stackmap.document.top.verdict import CLEAR
 

@@ -3,51 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from stackmap.analysis.findings.rule import Finding
 from stackmap.document.interval import instant
 from stackmap.document.layers import counted
 from stackmap.document.templates import filled, words_of
-from stackmap.document.top.moment import Event, GroupLoad, Moment
+from stackmap.document.top.moment import Moment
+from stackmap.document.top.row import GroupLoad, Row
 from stackmap.document.top.state import SORTS, VIEWS, State
-from stackmap.model.command_line import operand, quoted
 from stackmap.model.device import Use
 from stackmap.model.load import Load
 from stackmap.model.topology import Topology
-
-
-class Row(NamedTuple):
-    """
-    A line of a view. ``key`` is unique in it.
-
-    ``name``: untrusted. ``device``: the kernel name of what it is about, "" for none. ``stack``:
-    the row that folds it, "" for none; ``layer``: its index in that stack.
-    ``about``: a finding, an event, a user or a control group. ``shows`` is the command that
-    shows it alone, by its ``title``.
-    """
-
-    key: str
-    name: str
-    device: str = ""
-    stack: str = ""
-    layer: int | None = None
-    about: Finding | Event | Use | GroupLoad | None = None
-    folded: bool = False
-    shows: str = "iostat -l"
-    title: str = ""
-
-    @property
-    def command(self) -> str:
-        """The command line that shows it alone."""
-        name = operand(self.title) if self.title else ()
-        interval = () if self.shows in ("explain", "tree") else ("1",)
-        return quoted(("stackmap", *self.shows.split(), *name, *interval))
-
-    @property
-    def depth(self) -> int:
-        """1 for a row that details another one."""
-        return int(self.layer is not None)
 
 
 def rows_of(moment: Moment, state: State) -> list[Row]:
