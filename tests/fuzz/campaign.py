@@ -65,8 +65,11 @@ LONG: Mapping[str, Whole] = {
     "hour": hour.hour,
 }
 KILLS = "kills"
-ONCE = 600.0  # seconds of one processor that the parts of ``WHOLE`` and the kills take together
-PROCESSES = 2  # parts that run at a time
+ALONE = (
+    360.0  # seconds that the parts of growth take, one at a time: another part makes theirs longer
+)
+ONCE = 200.0  # seconds of one processor that the other parts of ``WHOLE`` and the kills take
+PROCESSES = 2  # other parts that run at a time
 
 
 Job = tuple[str, Callable[[Tally, Path], None]]
@@ -85,7 +88,7 @@ def campaign(
     """
     Run *parts* (none: all) for about *seconds*, or *cases* of each; return what each of them found.
 
-    ``PROCESSES`` of them run at a time, those that take long first.
+    Growth is measured alone. ``PROCESSES`` of the others run at a time, those that take long first.
     """
     prepare()
     chosen = {name: part for name, part in RANDOM.items() if not parts or name in parts}
@@ -96,14 +99,16 @@ def campaign(
         or (GROWTH in parts and name.startswith(GROWTH))
         or (whole and not parts and name in WHOLE)
     }
-    jobs: list[Job] = [*reversed(once.items())]
+    alone: list[Job] = [job for job in once.items() if job[0].startswith(GROWTH)]
+    jobs: list[Job] = [job for job in reversed(once.items()) if job not in alone]
     if kills and (not parts or KILLS in parts):
         jobs.insert(0, (KILLS, partial(_kills, seed, kills)))
-    left = max(10.0, PROCESSES * seconds - (ONCE if once else 0))
+    left = max(10.0, PROCESSES * (seconds - (ALONE if alone else 0)) - (ONCE if once else 0))
     shares = sum(share for _, share in chosen.values())
     for name, (case, share) in chosen.items():
         jobs.append((name, partial(_cases, case, seed, left * share / shares, cases)))
-    return list(_done(jobs, folder))
+    found = list(_done(alone, folder / "alone", 1))
+    return found + list(_done(jobs, folder / "beside", PROCESSES))
 
 
 def _kills(seed: int, count: int, tally: Tally, folder: Path) -> None:
@@ -123,9 +128,12 @@ def _cases(
         number += 1
 
 
-def _done(jobs: list[Job], folder: Path) -> Iterator[Tally]:
-    """Run each of *jobs* in a process and a folder of its own; yield and print its tally."""
-    with multiprocessing.get_context("fork").Pool(PROCESSES, maxtasksperchild=1) as pool:
+def _done(jobs: list[Job], folder: Path, processes: int) -> Iterator[Tally]:
+    """Run each of *jobs* in a process and a folder of its own, so many at a time; yield and print its tally."""
+    if not jobs:
+        return
+    folder.mkdir()
+    with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=1) as pool:
         places = [(*job, folder / str(number)) for number, job in enumerate(jobs)]
         for number, tally in enumerate(pool.imap_unordered(_job, places)):
             report([tally], heading=not number)

@@ -84,8 +84,12 @@ def _line(stamp: str, name: str, cells: list[str], *, last: bool) -> str:
     return "   ".join([stamp, *parts] if stamp else parts)
 
 
-def damaged(lines: list[str], chance: random.Random) -> list[str]:
-    """Return *lines* with one change that leaves every word whole."""
+def damaged(lines: list[str], chance: random.Random, *, parts: bool) -> list[str]:
+    """
+    Return *lines* with one change that leaves every word whole; *parts*: one that may move parts of rows.
+
+    Two of those can put the begin of one row before the end of another: nobody can tell.
+    """
     if not lines:
         return lines
     place = chance.randrange(len(lines))
@@ -95,32 +99,36 @@ def damaged(lines: list[str], chance: random.Random) -> list[str]:
     def put(*new: str) -> list[str]:
         return [*lines[:place], *new, *lines[place + 1 :]]
 
-    changes = (
+    of_rows = (
         put,
-        lambda: put(lines[place], lines[place]),
         lambda: put("  ".join(words[: chance.randrange(len(words) + 1)])),
         lambda: put("  ".join(words[chance.randrange(len(words) + 1) :])),
         lambda: put(lines[place] + " " + lines[other]),
         lambda: put("   ".join(words[: len(words) // 2]), "   ".join(words[len(words) // 2 :])),
+        lambda: lines[:place] + lines[other:],
+        lambda: lines[:place],
+    )
+    changes = (
+        lambda: put(lines[place], lines[place]),
         lambda: put(chance.choice(WORDS).decode("latin-1"), lines[place]),
         lambda: put("> " + lines[place]),
         lambda: put("\x1b[32m" + lines[place] + "\x1b[0m"),
         lambda: put("avg-cpu:  %user   %nice %system %iowait  %steal   %idle", lines[place]),
         lambda: put("```", lines[place], "```"),
-        lambda: lines[:place] + lines[other:],
-        lambda: lines[:place],
         lambda: [line for line in lines if line],
         lambda: [*lines[:place], "", *lines[place:]],
     )
-    return chance.choice(changes)()
+    return chance.choice(of_rows if parts else changes)()
 
 
 def tracers(tally: Tally, chance: random.Random, folder: Path) -> None:  # noqa: ARG001 - like the others
     """One case: a text, damaged or whole, of which each figure that is read must be of its cell."""
     cells: Cells = {}
     lines = text_with_tracers(chance, cells)
-    for _ in range(chance.choice((0, 1, 1, 2, 4))):
-        lines = damaged(lines, chance)
+    number = chance.choice((0, 1, 1, 2, 4))
+    with_parts = chance.randrange(2 * number + 1)  # which change; as often none
+    for change in range(number):
+        lines = damaged(lines, chance, parts=change == with_parts)
     if chance.random() < 0.2:  # another form after the first one
         lines += text_with_tracers(chance, cells)
     raw = "\n".join(lines).encode("utf-8", "replace")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count as count_up
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 Figures = Sequence[Any]  # of floats
@@ -88,7 +88,8 @@ def _has_cents(figure: float) -> bool:
 def _half(*figures: float) -> float:
     """Return half of the last digit that *figures* were printed with."""
     for factor, half in HALVES.items():
-        if all(abs(x * factor - round(x * factor)) < 1e-9 for x in figures):
+        scaled = [x * factor for x in figures]
+        if all(isfinite(x) and abs(x - round(x)) < 1e-9 for x in scaled):
             return half
     return HALF
 

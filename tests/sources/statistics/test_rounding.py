@@ -67,3 +67,8 @@ def test_a_mean_of_reads_and_writes_together():
     names = ["r/s", "w/s", "rMB/s", "wMB/s", "avgrq-sz"]
     load = TableLayout(names).load([0.2, 0.2, 0.0, 0.0, 8.0])
     assert 4096 == pytest.approx(load.total.size)
+
+
+def test_a_figure_that_no_device_can_have_is_no_error():
+    """Near the largest number there is, ten times a figure is infinite."""
+    assert read([1.5e308, 1.0, 1.5, 4.0]).ios == 1.5e308
