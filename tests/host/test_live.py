@@ -2,7 +2,10 @@
 
 import contextlib
 import errno
+import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -76,7 +79,7 @@ def test_a_command_that_prints_without_end_is_stopped():
         LiveHost().run("sh", "-c", "yes & wait")
 
     assert time.monotonic() - begun < 4
-    assert children() == before
+    assert not children() - before
 
 
 def test_what_a_command_began_ends_with_it(monkeypatch, tmp_path):
@@ -128,17 +131,25 @@ def test_what_a_command_prints_is_whole():
 
 
 def test_a_command_leaves_no_child_and_no_file():
-    """After any number of questions, answered or not."""
-    host = LiveHost()
-    before = set(os.listdir("/proc/self/fd")), children()
-    for _ in range(5):
-        host.run("true")
-        with pytest.raises(SourceError):
-            host.run("false")
-        with pytest.raises(SourceMissing):
-            host.run("no-such-command")
+    """
+    After any number of questions, answered or not.
 
-    assert before == (set(os.listdir("/proc/self/fd")), children())
+    A process of its own asks: the garbage of earlier tests may hold files, and closes them at any moment.
+    """
+    asked = subprocess.run(
+        [sys.executable, __file__], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    before, after = asked.stdout.splitlines()
+    assert before == after
+    assert "1" in json.loads(after)["files"]
+
+
+def left_behind():
+    """Return the open files and the children of this process as JSON."""
+    return json.dumps(
+        {"files": sorted(os.listdir("/proc/self/fd")), "children": sorted(children())}
+    )
 
 
 def children():
@@ -151,6 +162,19 @@ def children():
     return found
 
 
+def ask():
+    """Ask many questions, and print what was there before and what is there after them."""
+    host = LiveHost()
+    before = left_behind()
+    for _ in range(5):
+        host.run("true")
+        with contextlib.suppress(SourceError):
+            host.run("false")
+        with contextlib.suppress(SourceMissing):
+            host.run("no-such-command")
+    print(before, left_behind(), sep="\n")
+
+
 def test_ticks_keep_their_distance():
     """Time spent between them is not added."""
     seen = []
@@ -160,3 +184,7 @@ def test_ticks_keep_their_distance():
 
     assert 0.74 < seen[-1] - seen[0] < 1.2  # added, they would be 1.35 apart
     assert len(seen) == 4
+
+
+if __name__ == "__main__":
+    ask()
