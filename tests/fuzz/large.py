@@ -11,7 +11,9 @@ import sys
 import tarfile
 import zlib
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
+from statistics import mean
 
 from stackmap.host import log
 from stackmap.sources.statistics.text_lines import MAX_UNUSED
@@ -132,24 +134,42 @@ def growth(
     """
     Each command on machines of this *shape*: at most ``GROWTH`` times the CPU for sixteen times the devices.
 
-    A machine that does something else makes times longer: the best of several counts.
+    A machine that does something else makes times longer: the best of three rounds counts.
     """
     few, many = sizes
     paths = [machine(folder / f"{count}.tar", shape, count) for count in sizes]
     for command in COMMANDS:
         what = f"{shape.__name__} {' '.join(command)}"
-        few_cpu = min(_measured(paths[0], command).cpu for _ in range(2))
-        most = few_cpu * GROWTH * many / few / 16
-        large = _best(paths[1], command, most)
+        allowed = GROWTH * many / few / 16
+        times, large = _grown(paths, command, allowed)
         faults = [fault for fault in large.faults() if not fault.endswith(" s")]
-        if large.cpu > most:
-            faults.append(f"{few_cpu:.2f} s became {large.cpu:.2f} s")
+        if times > allowed:
+            faults.append(f"{many / few:g} times the devices took {times:.1f} times the CPU")
         tally.case(what, faults, large)
     if shape in (disks, volumes):
         path = machine(folder / "20000.tar", shape, 20000)
         large = _best(path, ("tree",), TREE)
         late = [f"{large.cpu:.1f} s"] if large.cpu > TREE else []
         tally.case(f"20000 {shape.__name__} tree", large.faults() + late, large)
+
+
+def _grown(paths: list[str], command: tuple[str, ...], most: float) -> tuple[float, Outcome]:
+    """
+    Return how many times the CPU of the first of *paths* the second took, and what became of it.
+
+    The small machine is measured before and after the large one, and its mean counts: the
+    shortest of many short runs caught a moment that no long run has. Of three rounds if
+    it is more than *most* times.
+    """
+    found = []
+    for _ in range(3):
+        before = [_measured(paths[0], command).cpu for _ in range(3)]
+        large = _measured(paths[1], command)
+        after = [_measured(paths[0], command).cpu for _ in range(3)]
+        found.append((large.cpu / mean(before + after), large))
+        if found[-1][0] <= most:
+            break
+    return min(found, key=itemgetter(0))
 
 
 def _best(path: str, command: tuple[str, ...], most: float) -> Outcome:
