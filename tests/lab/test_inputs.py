@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.lab import boots as lab_boots
 from tests.lab import inputs
 from tests.lab.boots import Boot
 
@@ -86,3 +87,23 @@ def test_a_process_tells_what_it_loads(tmp_path):
     found = inputs.loaded(listed)
     assert {"stackmap/__init__.py", "stackmap/model/raid.py"} <= found
     assert TREE not in found
+
+
+@pytest.mark.parametrize(
+    ("console", "times"), [("traps: PANIC: double fault, error_code: 0x0", 2), ("Oops: 0000", 1)]
+)
+def test_a_boot_whose_emulated_cpu_faulted_is_repeated_once(tmp_path, monkeypatch, console, times):
+    """Any other end counts as it is: a kernel that died under a trace must not be overlooked."""
+    program = tmp_path / "boot"
+    program.write_text(
+        f'#!/bin/sh\nmkdir -p "$4"\necho \'{console}\' > "$4/console.log"\necho >> {tmp_path}/boots\nexit 1\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(lab_boots, "BOOT", program)
+    monkeypatch.setattr(inputs, "release", lambda kernel: kernel)
+
+    outcome = boot().run(tmp_path / "out")
+
+    assert isinstance(outcome, str)
+    assert console in outcome
+    assert (tmp_path / "boots").read_text().count("\n") == times
