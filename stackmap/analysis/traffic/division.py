@@ -9,10 +9,10 @@ meet where the devices below have no other user. The estimates sum to the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.traffic.amounts import Amount, Traffic
 from stackmap.model.device import Role
 from stackmap.model.load import ratio
@@ -28,9 +28,14 @@ class Part(NamedTuple):
 
 
 UNKNOWN_PART = Part()
+NO_PART = Part(0.0, 0.0, 0.0)  # of nothing
 
-# Returns the part of a total of "arrivals" or "bytes" that went to a device below.
-Divide = Callable[[str, float], Part]
+
+class Parts(NamedTuple):
+    """What of all that a device sent went to one device below."""
+
+    arrivals: Part
+    bytes: Part
 
 
 class Division(NamedTuple):
@@ -48,7 +53,7 @@ class Division(NamedTuple):
 
     def part(self, length: float, limit: float | None) -> Part:
         """Return the part of a device with this share of the *length*, which received *limit* at most."""
-        least, most = _bounds(self.total, self.everywhere, limit)
+        least, most = _bounds(self.total, self.everywhere, _most(self.total, limit))
         value = min(max(self.total * length, least), most)
         slack = _slack(value, self.left, least, most)
         value += self.left * (slack / self.free if self.free > 0 else length)
@@ -68,17 +73,11 @@ class Fan(NamedTuple):
     segments: Mapping[str, tuple[int, int]]
 
 
-# Worked out once per topology: a volume may have thousands of segments.
-_FANS: WeakKeyDictionary[Topology, dict[tuple[str, Role], Fan]] = WeakKeyDictionary()
-
-
+@computed_once
 def fan_of(topology: Topology, above: str, role: Role) -> Fan:
     """Return the devices that *above* maps onto in this role."""
-    known = _FANS.setdefault(topology, {})
-    key = above, role
-    if key not in known:
-        known[key] = _fan([edge for edge in topology.below(above) if edge.role is role])
-    return known[key]
+    # Kept with the topology: a volume may have thousands of segments.
+    return _fan([edge for edge in topology.below(above) if edge.role is role])
 
 
 def targets_of(topology: Topology, edge: Edge) -> frozenset[str]:
@@ -91,20 +90,13 @@ def divides(topology: Topology, edge: Edge) -> bool:
     return len(targets_of(topology, edge)) > 1
 
 
-def part_down(
-    topology: Topology, edge: Edge, mine: Traffic, whole: Traffic, divide: Divide
-) -> Traffic:
+def part_down(mine: Traffic, whole: Traffic, parts: Parts, segment: float) -> Traffic:
     """
-    Return what of *mine* went down *edge*, with its bounds where no counter tells.
+    Return what of *mine* went down an edge, with its bounds where no counter tells.
 
-    *mine* is some or all of the *whole* that the device above sent. Several
-    segments on the same device get their parts by length. *divide* returns the part on
-    this device of all that the device above sent.
+    *mine* is some or all of the *whole* that the device above sent, *parts* what of the whole went
+    to the device below, *segment* the share of the edge among several on the same device.
     """
-    fan = fan_of(topology, edge.above, edge.role)
-    segment = _segment_share(fan, edge)
-    if len(fan.targets) == 1:
-        return mine.times(segment)
     low, high = mine.bounds
 
     def part(figure: str) -> Part:
@@ -112,13 +104,8 @@ def part_down(
         total, own = getattr(whole, figure), getattr(mine, figure)
         if total is None or own is None:
             return UNKNOWN_PART
-        return _of_mine(
-            divide(figure, total),
-            total,
-            own,
-            (getattr(low, figure), getattr(high, figure)),
-            segment,
-        )
+        bounds = getattr(low, figure), getattr(high, figure)
+        return _of_mine(getattr(parts, figure), total, own, bounds, segment)
 
     requests, moved = part("arrivals"), part("bytes")
     factor = ratio(requests.value, mine.arrivals) or 0.0
@@ -136,15 +123,15 @@ def division(
     total: float, lengths: Mapping[str, float], limits: Mapping[str, float | None]
 ) -> Division:
     """Return how *total* is divided by length, as far as *limits* allow."""
-    everywhere = sum(_most(total, limit) for limit in limits.values())
-    bounds = [_bounds(total, everywhere, limit) for limit in limits.values()]
-    shares = [lengths[name] for name in limits]
+    most = [_most(total, limit) for limit in limits.values()]
+    everywhere = sum(most)
+    bounds = [_bounds(total, everywhere, high) for high in most]
     value = [
-        min(max(total * share, least), most)
-        for share, (least, most) in zip(shares, bounds, strict=True)
+        min(max(total * lengths[name], least), most)
+        for name, (least, most) in zip(limits, bounds, strict=True)
     ]
     left = total - sum(value)
-    free = sum(_slack(each, left, *ends) for each, ends in zip(value, bounds, strict=True))
+    free = sum([_slack(each, left, *ends) for each, ends in zip(value, bounds, strict=True)])
     return Division(total, everywhere, left, free)
 
 
@@ -152,8 +139,7 @@ def _most(total: float, limit: float | None) -> float:
     return total if limit is None else min(total, limit)
 
 
-def _bounds(total: float, everywhere: float, limit: float | None) -> tuple[float, float]:
-    high = _most(total, limit)
+def _bounds(total: float, everywhere: float, high: float) -> tuple[float, float]:
     low = max(0.0, total - (everywhere - high))
     # Counters are not read at one instant: a little less may have arrived than was sent.
     return (low, high) if low <= high else (high, low)
@@ -194,7 +180,7 @@ def _fan(edges: list[Edge]) -> Fan:
     return Fan(frozenset(lengths), shares, segments)
 
 
-def _segment_share(fan: Fan, edge: Edge) -> float:
+def segment_share(fan: Fan, edge: Edge) -> float:
     """Return the share of *edge* among the segments on its device below: 1 where it is the only one."""
     count, total = fan.segments[edge.below]
     if count == 1:

@@ -9,11 +9,22 @@ sent. A device that makes requests of its own (RAID, thin, cache) is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.traffic.amounts import NOTHING, UNKNOWN, Amount, Traffic, all_of
-from stackmap.analysis.traffic.division import Division, Part, divides, division, fan_of, part_down
+from stackmap.analysis.traffic.division import (
+    NO_PART,
+    UNKNOWN_PART,
+    Division,
+    Fan,
+    Part,
+    Parts,
+    divides,
+    division,
+    fan_of,
+    part_down,
+    segment_share,
+)
 from stackmap.model.device import Kind, Role
 from stackmap.model.load import Flow, Load, ratio
 from stackmap.model.passthrough import passes_on
@@ -21,7 +32,7 @@ from stackmap.model.topology import Edge, Topology
 
 ABSENT = Load()
 TOLERANCE = 0.01  # a share of all that is smaller than this does not count
-FEW = 4  # devices below: dividing among these again costs less than keeping how
+FEW = 4  # devices below: the part of each is kept; of more, only the sums that all parts depend on
 
 
 class Sent:
@@ -60,7 +71,7 @@ class Sent:
         """
         passed = self._passed_on(edge.above, mine, unknown)
         whole = self._all_sent(edge, direction) if divides(self.topology, edge) else None
-        return self._part(edge, direction, passed, passed if whole is None else whole)
+        return self._part(edge, direction, passed, whole)
 
     def only_from_passthrough(self, name: str) -> bool:
         """Whether all devices above *name* pass requests on to it one by one."""
@@ -105,15 +116,40 @@ class Sent:
         more = ratio(whole.ios, known.arrivals) or 0.0
         return more > 1 + TOLERANCE and is_all(known, whole)
 
-    def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic) -> Traffic:
-        divide = partial(self._part_of, edge, direction)
-        return part_down(self.topology, edge, mine, whole, divide)
-
-    def _part_of(self, edge: Edge, direction: str, figure: str, total: float) -> Part:
-        """Return the part of *total*, all that the device above *edge* sent, that went down *edge*."""
+    def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic | None) -> Traffic:
+        """Return what of *mine*, some of the *whole* (None: all) that the device above sent, went down *edge*."""
         fan = fan_of(self.topology, edge.above, edge.role)
-        divide = self._division if len(fan.lengths) > FEW else self._divide
-        found = divide(edge.above, edge.role, direction, figure, total)
+        segment = segment_share(fan, edge)
+        if len(fan.targets) == 1:
+            return mine.times(segment)
+        if whole is not None and len(fan.lengths) <= FEW:
+            parts = self._parts_of_all(edge, direction)
+        else:
+            parts = self._parts(edge, direction, whole or mine)
+        return part_down(mine, whole or mine, parts, segment)
+
+    @computed_once
+    def _parts_of_all(self, edge: Edge, direction: str) -> Parts:
+        whole = self._all_sent(edge, direction) or UNKNOWN
+        return self._parts(edge, direction, whole)
+
+    def _parts(self, edge: Edge, direction: str, whole: Traffic) -> Parts:
+        """Return what of *whole*, all that the device above *edge* sent, went to the device below."""
+        return Parts(
+            *(
+                self._part_of(edge, direction, figure, getattr(whole, figure))
+                for figure in Parts._fields
+            )
+        )
+
+    def _part_of(self, edge: Edge, direction: str, figure: str, total: float | None) -> Part:
+        if not total:
+            return UNKNOWN_PART if total is None else NO_PART
+        fan = fan_of(self.topology, edge.above, edge.role)
+        if len(fan.lengths) > FEW:
+            found = self._division(edge.above, edge.role, direction, figure, total)
+        else:
+            found = self._divide(fan, direction, figure, total)
         limit = getattr(self._limit(edge.below, direction), figure)
         return found.part(fan.lengths[edge.below], limit)
 
@@ -121,13 +157,10 @@ class Sent:
     def _division(
         self, above: str, role: Role, direction: str, figure: str, total: float
     ) -> Division:
-        return self._divide(above, role, direction, figure, total)
+        return self._divide(fan_of(self.topology, above, role), direction, figure, total)
 
-    def _divide(
-        self, above: str, role: Role, direction: str, figure: str, total: float
-    ) -> Division:
-        """Return how *total* was divided over the devices that *above* uses in this role."""
-        fan = fan_of(self.topology, above, role)
+    def _divide(self, fan: Fan, direction: str, figure: str, total: float) -> Division:
+        """Return how *total* was divided over the devices of *fan*."""
         limits = {n: getattr(self._limit(n, direction), figure) for n in fan.lengths}
         return division(total, fan.lengths, limits)
 
@@ -179,6 +212,7 @@ class Sent:
             sent = self.down(edge, direction)
             if sent is not None:
                 left = Amount(_less(left.arrivals, sent.arrivals), _less(left.bytes, sent.bytes))
+        self._limits_begun.remove(asked)
         return whole if asked in self._limits_in_circles else left
 
 
