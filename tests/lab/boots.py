@@ -24,7 +24,7 @@ from tests.lab.inputs import BOOT, SCENARIOS
 
 LAST_LINES = 20  # of each log of a boot that failed
 # A CPU that QEMU emulates ran code while the kernel patched it (seen on 6.12, once before any script began).
-FAULT = "double fault"
+FAULTS = ("double fault", "Oops: int3")
 PATIENCE = "timeout"  # the option on which no output depends
 
 
@@ -92,7 +92,8 @@ class Boot(NamedTuple):
         """
         if _text(out / ".lab" / "status") != "0\n":
             self.run_again(out)
-        if not _text(out / ".lab" / "status") and FAULT in _text(out / "console.log"):
+        console = _text(out / "console.log")
+        if not _text(out / ".lab" / "status") and any(fault in console for fault in FAULTS):
             (out / "console.log").rename(out.with_name(f"{out.name}.crashed.log"))
             self.run_again(out)
         return self.outcome(out)

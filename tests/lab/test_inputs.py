@@ -90,7 +90,12 @@ def test_a_process_tells_what_it_loads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("console", "times"), [("traps: PANIC: double fault, error_code: 0x0", 2), ("Oops: 0000", 1)]
+    ("console", "times"),
+    [
+        ("traps: PANIC: double fault, error_code: 0x0", 2),
+        ("Oops: int3: 0000 [#1]", 2),
+        ("Oops: 0000", 1),
+    ],
 )
 def test_a_boot_whose_emulated_cpu_faulted_is_repeated_once(tmp_path, monkeypatch, console, times):
     """Any other end counts as it is: a kernel that died under a trace must not be overlooked."""

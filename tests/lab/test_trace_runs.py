@@ -15,7 +15,7 @@ SETTLED = 20  # runs after which the kernel has the memory that traces use again
 
 @pytest.fixture
 def out(lab, kernel):
-    return lab("trace-runs", kernel=kernel, disks=4, timeout=5400)
+    return lab("trace-runs", kernel=kernel, disks=4, timeout=5400, thread="single")
 
 
 def lines(out, name):
