@@ -27,7 +27,7 @@ from stackmap.model.metrics import METRICS
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.measurement.measurement import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
@@ -100,7 +100,7 @@ def _show(
     options: MeasuringOptions,
     looks: Looks,
     table: Arrangement,
-    prover: TracingHost | None = None,
+    prover: LiveTracingHost | None = None,
 ) -> None:
     """Print each report, then what *prover* proves of the counters in all of them."""
     if prover is not None:

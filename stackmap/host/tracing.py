@@ -1,5 +1,5 @@
 """
-What ``trace`` needs of a live machine beyond ``Host``: to change tracefs, and dm's own statistics.
+What ``trace`` needs of this machine beyond ``Host``: to change tracefs, and device-mapper's statistics.
 
 Everything that is changed here belongs to stackmap's tracefs instance, its group of probes, or its
 dm statistics. ``sources/tracefs.py`` undoes it.
@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from stackmap.errors import SourceError
-from stackmap.host import Host, dm_ioctl
+from stackmap.host import dm_ioctl, signals
 from stackmap.host.btf import Btf
 from stackmap.host.capture_paths import decoded, encoded
 from stackmap.host.forked import ForkedQuestion
@@ -30,58 +27,7 @@ KERNEL = "vmlinux"
 LOW_BYTE = 3 if sys.byteorder == "big" else 0
 PAGE = 4096
 MESSAGE_SECONDS = 10.0  # a new dm statistic waits for the requests in flight
-# Signals that do not end a program, that Python ignores, or after which no Python can run.
-NOT_ENDING = frozenset({
-    signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT, signal.SIGCHLD, signal.SIGURG,
-    signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS,
-    signal.SIGFPE, signal.SIGILL,
-})  # fmt: skip
-ENDING = tuple(signal.valid_signals() - NOT_ENDING)
-
-
-class TracingHost(Host, Protocol):
-    """A machine that can be traced. Each change may raise ``SourceError``, and takes effect at once."""
-
-    def write(self, path: str, text: str) -> None:
-        """Append the line *text* to the tracefs file at *path*, in one write."""
-
-    def make_directory(self, path: str) -> None:
-        """Make a tracefs instance; ``InstanceExists`` if it is there."""
-
-    def remove_directory(self, path: str) -> None:
-        """Remove a tracefs instance."""
-
-    def drain(self, path: str, most: int) -> str:
-        """Return and consume what is in the pipe at *path*, about *most* bytes of it, without waiting."""
-
-    def lock(self, path: str) -> bool:
-        """Lock the directory *path* until it is removed or this process ends; return False if another process has it locked."""
-
-    def message(self, number: str, text: str) -> str:
-        """Send *text* to the dm device *number* ("253:8"); return its answer."""
-
-    def offsets(
-        self, module: str, members: Iterable[tuple[str, str]]
-    ) -> dict[tuple[str, str], int]:
-        """Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF."""
-
-    def constant(self, name: str) -> int | None:
-        """Return the value of an enumerator of the kernel, None if it has none; ``SourceMissing`` without BTF."""
-
-    def seconds_of_calls(self, count: int) -> float:
-        """Return how long *count* calls of ``getppid`` and as many of ``getuid`` take."""
-
-    def clock(self) -> float:
-        """Return seconds since some instant; the time of day may be set meanwhile."""
-
-    def cpu_seconds(self) -> float:
-        """Return the CPU time that this process took so far."""
-
-    def inode(self, path: str) -> int:
-        """Return the inode number of *path*, which is the number of a control group."""
-
-    def write_denied(self, path: str) -> str:
-        """Return why *path* cannot be written, "" if it can."""
+APPEND = os.O_WRONLY | os.O_APPEND
 
 
 class InstanceExists(SourceError):
@@ -89,85 +35,61 @@ class InstanceExists(SourceError):
 
 
 class LiveTracingHost(LiveHost):
-    """The running machine, as ``TracingHost``."""
+    """The running machine, to be traced. Each change takes effect at once, or raises ``SourceError``."""
 
     def __init__(self) -> None:
         super().__init__()
         self._kernel: Btf | None = None
         self._locks: dict[str, int] = {}
-        for number in ENDING:  # SIGQUIT too must leave nothing behind
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _end)
-        # A stopped process would leave its probes in place beyond the time limit.
-        signal.signal(signal.SIGTSTP, _interrupt)
-        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        signals.handle_all()
 
     def write(self, path: str, text: str) -> None:
-        """Append the line to the file."""
-        try:
-            # Not open(path, "a"), which seeks: tracefs refuses that.
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-        except OSError as error:
-            raise refusal(path, error) from error
-        try:
+        """Append the line *text* to the tracefs file at *path*, in one write."""
+        # Not open(path, "a"), which seeks: tracefs refuses that.
+        with _opened(path, APPEND) as descriptor, _refusals(f"{path}: {text}"):
             os.write(descriptor, encoded(f"{text}\n"))
-        except OSError as error:
-            raise refusal(f"{path}: {text}", error) from error
-        finally:
-            os.close(descriptor)
 
     def write_denied(self, path: str) -> str:
-        """Return why the file cannot be opened for writing."""
+        """Return why *path* cannot be written, "" if it can."""
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+            os.close(os.open(path, APPEND | os.O_CLOEXEC))
         except OSError as error:
             return f"{path}: {error.strerror}"
         return ""
 
     def make_directory(self, path: str) -> None:
-        """Make the directory."""
-        try:
-            os.mkdir(path)
-        except FileExistsError:
-            raise InstanceExists(f"{path}: exists") from None
-        except OSError as error:
-            raise refusal(path, error) from error
+        """Make a tracefs instance; ``InstanceExists`` if it is there."""
+        with _refusals(path):
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                raise InstanceExists(f"{path}: exists") from None
 
     def remove_directory(self, path: str) -> None:
-        """Remove the directory, and its lock."""
-        try:
+        """Remove a tracefs instance, and its lock."""
+        with _refusals(path):
             os.rmdir(path)
-        except OSError as error:
-            raise refusal(path, error) from error
         if path in self._locks:
             os.close(self._locks.pop(path))
 
     def drain(self, path: str, most: int) -> str:
-        """Return what can be read now."""
+        """Return and consume what is in the pipe at *path*, about *most* bytes of it, without waiting."""
         parts: list[bytes] = []
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            raise refusal(path, error) from error
-        try:
+        with _opened(path, os.O_RDONLY | os.O_NONBLOCK) as descriptor, suppress(BlockingIOError):
             while len(parts) * PAGE < most:
                 parts.append(os.read(descriptor, BLOCK))  # the kernel gives a page
                 if not parts[-1]:
                     break
-        except BlockingIOError:
-            pass  # it is empty
-        except OSError as error:
-            raise refusal(path, error) from error
-        finally:
-            os.close(descriptor)
         return decoded(b"".join(parts))
 
     def lock(self, path: str) -> bool:
-        """Lock the directory; the kernel unlocks it however this process ends."""
-        try:
+        """
+        Lock the directory *path*; return False if another process has it locked.
+
+        The kernel unlocks it however this process ends.
+        """
+        with _refusals(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise refusal(path, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -177,7 +99,7 @@ class LiveTracingHost(LiveHost):
         return True
 
     def message(self, number: str, text: str) -> str:
-        """Send the message, in a child that can be left behind if the device hangs."""
+        """Send *text* to the dm device *number* ("253:8"); return its answer."""
         status, out, _ = DmMessage(number, text).answer(MESSAGE_SECONDS)
         if status:
             words = os.strerror(status) if status > 0 else f"ended by signal {-status}"
@@ -187,7 +109,7 @@ class LiveTracingHost(LiveHost):
     def offsets(
         self, module: str, members: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], int]:
-        """Return the offsets; the kernel's own types, 6 MB, are read once."""
+        """Return the offsets of (structure, member) that *module* has; ``SourceMissing`` without BTF."""
         types = self._types()
         if module != KERNEL and os.path.exists(f"{BTF}/{module}"):  # else it is built in
             types = Btf(_content(f"{BTF}/{module}"), types)
@@ -195,40 +117,39 @@ class LiveTracingHost(LiveHost):
         return {member: offset for member, offset in found.items() if offset is not None}
 
     def constant(self, name: str) -> int | None:
-        """Return the enumerator's value."""
+        """Return the value of an enumerator of the kernel, None if it has none; ``SourceMissing`` without BTF."""
         return self._types().constant(name)
 
-    def clock(self) -> float:
-        """Return the monotonic time."""
-        return time.monotonic()
-
-    def cpu_seconds(self) -> float:
-        """Return the CPU time, in user and kernel mode."""
-        return time.process_time()
-
-    def inode(self, path: str) -> int:
-        """Return the inode number."""
-        try:
-            return os.stat(path).st_ino
-        except OSError as error:
-            raise refusal(path, error) from error
-
-    def _types(self) -> Btf:
-        if self._kernel is None:
-            self._kernel = Btf(_content(f"{BTF}/{KERNEL}"))
-        return self._kernel
-
     def seconds_of_calls(self, count: int) -> float:
-        """Return how long the system calls take."""
+        """Return how long *count* calls of ``getppid`` and as many of ``getuid`` take."""
         start = time.perf_counter()
         for _ in range(count):
             os.getppid()
             os.getuid()
         return time.perf_counter() - start
 
+    def clock(self) -> float:
+        """Return seconds since an instant in the past; setting the time of day does not change it."""
+        return time.monotonic()
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that this process took so far, in user and kernel mode."""
+        return time.process_time()
+
+    def inode(self, path: str) -> int:
+        """Return the inode number of *path*, which is the number of a control group."""
+        with _refusals(path):
+            return os.stat(path).st_ino
+
+    def _types(self) -> Btf:
+        """Return the kernel's own types: 6 MB, so they are read once."""
+        if self._kernel is None:
+            self._kernel = Btf(_content(f"{BTF}/{KERNEL}"))
+        return self._kernel
+
 
 class DmMessage(ForkedQuestion):
-    """A child that sends a message to a dm device."""
+    """A child that sends a message to a dm device; it can be left behind if the device hangs."""
 
     def __init__(self, number: str, text: str) -> None:
         self._number = number
@@ -242,49 +163,25 @@ class DmMessage(ForkedQuestion):
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ignore signals that would end the program: what is being removed is removed to the end."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
+def _refusals(what: str) -> Iterator[None]:
+    """Raise the kernel's refusal in the context as a ``SourceError`` that names *what*."""
     try:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    except OSError as error:
+        raise refusal(what, error) from error
 
 
 @contextmanager
-def delayed() -> Iterator[None]:
-    """Delay signals that would end the program, for a moment."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def after(seconds: float, action: Callable[[], None]) -> Iterator[None]:
-    """Call *action* if the context lasts longer, even while a write waits for a reader."""
-    before = signal.signal(signal.SIGALRM, lambda *_: action())
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _interrupt(*_: object) -> None:
-    signal.raise_signal(signal.SIGINT)
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    sys.exit(128 + number)
+def _opened(path: str, flags: int) -> Iterator[int]:
+    """Open *path* while the context is entered; a refusal names it."""
+    with _refusals(path):
+        descriptor = os.open(path, flags | os.O_CLOEXEC)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
 
 def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise refusal(path, error) from error
+    with _refusals(path), open(path, "rb") as file:
+        return file.read()

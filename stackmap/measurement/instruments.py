@@ -11,7 +11,8 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
-from stackmap.host.tracing import KERNEL, delayed, uninterrupted
+from stackmap.host.signals import delayed, uninterrupted
+from stackmap.host.tracing import KERNEL
 from stackmap.measurement.overhead import Spent, arrivals
 from stackmap.model.device import Device, Kind
 from stackmap.sources import (
@@ -27,7 +28,7 @@ from stackmap.sources.trace_record import device_of, without_addresses
 from stackmap.sources.tracefs import Hits, Tracing, Trigger
 
 if TYPE_CHECKING:
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
 
 SYMBOLS = (
@@ -48,7 +49,7 @@ class Instruments:
     None before ``install``. Without ``has_probes`` there are only sizes and dm's statistics.
     """
 
-    def __init__(self, host: TracingHost, topology: Topology, names: frozenset[str]) -> None:
+    def __init__(self, host: LiveTracingHost, topology: Topology, names: frozenset[str]) -> None:
         self._host = host
         self._devices = [topology[name] for name in sorted(names)] or list(topology)
         # A disk's requests come under the numbers of its partitions too.
@@ -234,7 +235,7 @@ def _is_dm(device: Device) -> bool:
     return device.name.startswith("dm-")
 
 
-def _delete_stats(host: TracingHost, number: str, stats: str) -> None:
+def _delete_stats(host: LiveTracingHost, number: str, stats: str) -> None:
     with uninterrupted(), suppress(SourceError):  # the device may be gone
         dm_stats.delete(host, number, stats)
 

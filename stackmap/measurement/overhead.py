@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from stackmap.sources import diskstats
 
 if TYPE_CHECKING:
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
 
 SETTLED = 1.0  # seconds; a shorter time is judged as if it were as long
 
@@ -21,7 +21,7 @@ class Spent(NamedTuple):
     missed: int
 
 
-def arrivals(host: TracingHost, names: Collection[str]) -> int:
+def arrivals(host: LiveTracingHost, names: Collection[str]) -> int:
     """Return how many requests arrived at the devices *names*, all without one, by the kernel's counters."""
     counters = diskstats.parse(host.read(diskstats.PATH).splitlines())
     return sum(

@@ -14,7 +14,7 @@ from stackmap.sources import cgroup_names, owner_probes
 from stackmap.sources.tracefs import Tracing
 
 if TYPE_CHECKING:
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
 
 
@@ -48,7 +48,7 @@ class OwnerTrace:
     A thread looks at the overhead and ends the trace above the share *max_overhead* of CPU time, or after an hour.
     """
 
-    def __init__(self, host: TracingHost, max_overhead: float) -> None:
+    def __init__(self, host: LiveTracingHost, max_overhead: float) -> None:
         self._host = host
         self._limit = max_overhead
         self._tracing = Tracing(host)

@@ -7,19 +7,21 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
-from stackmap.host.tracing import delayed, uninterrupted
+from stackmap.host.signals import delayed, uninterrupted
 from stackmap.model.trace import Proof
 from stackmap.sources import diskstats, dm_stats
 
 if TYPE_CHECKING:
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
 
 TARGET = "raid"  # the dm target whose volumes may be counted twice
 
 
 @contextmanager
-def proving(host: TracingHost, topology: Topology, chosen: Iterable[str]) -> Iterator[list[Proof]]:
+def proving(
+    host: LiveTracingHost, topology: Topology, chosen: Iterable[str]
+) -> Iterator[list[Proof]]:
     """Count while the context is entered; the list is filled at its end. ``SourceError`` if dm refuses."""
     names = {name for each in chosen for name in topology.with_all_below(each)}
     volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
@@ -43,7 +45,7 @@ def proving(host: TracingHost, topology: Topology, chosen: Iterable[str]) -> Ite
                     dm_stats.delete(host, topology[name].number, own)
 
 
-def _counted(host: TracingHost) -> dict[str, int]:
+def _counted(host: LiveTracingHost) -> dict[str, int]:
     """Return the bytes read and written so far, by device."""
     counters = diskstats.parse(host.read(diskstats.PATH).splitlines())
     return {name: each.read_bytes + each.write_bytes for name, each in counters.items()}

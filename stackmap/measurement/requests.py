@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stackmap.analysis.requests.follow import Follower
 from stackmap.analysis.requests.totals import Totals
 from stackmap.errors import SourceError
-from stackmap.host.tracing import after
+from stackmap.host.signals import after
 from stackmap.measurement.overhead import Overhead
 from stackmap.measurement.trace import online_cpus
 from stackmap.model.device import Kind
@@ -20,7 +20,7 @@ from stackmap.sources.tracefs import Tracing
 
 if TYPE_CHECKING:
     from stackmap.analysis.requests.request import Request
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.block_event import BlockEvent
     from stackmap.model.topology import Topology
 
@@ -40,7 +40,7 @@ class RequestTrace:
     """
 
     def __init__(
-        self, host: TracingHost, topology: Topology, chosen: Collection[str], *, follow: bool
+        self, host: LiveTracingHost, topology: Topology, chosen: Collection[str], *, follow: bool
     ) -> None:
         self._host = host
         self._topology = topology

@@ -18,7 +18,7 @@ from stackmap.sources import diskstats, dm_stats, trace_probes, tracefs
 from stackmap.sources.trace_record import TraceRecord, without_lines
 
 if TYPE_CHECKING:
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
@@ -39,7 +39,7 @@ class TraceOptions(NamedTuple):
 class Tracer:
     """The trace of the *chosen* devices of *topology*, all without one, and everything below them."""
 
-    def __init__(self, host: TracingHost, topology: Topology, chosen: list[str]) -> None:
+    def __init__(self, host: LiveTracingHost, topology: Topology, chosen: list[str]) -> None:
         self._host = host
         names = frozenset(name for each in chosen for name in topology.with_all_below(each))
         self._names = names or topology.devices.keys()
@@ -156,7 +156,7 @@ def interval_of(record: TraceRecord) -> Interval:
     return diskstats.between(before, after)
 
 
-def clean(host: TracingHost) -> list[str]:
+def clean(host: LiveTracingHost) -> list[str]:
     """Remove what a killed trace left, dm statistics too, and return its names."""
     refusal: SourceError | None = None
     removed: list[str] = []
@@ -182,7 +182,7 @@ def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
     return options.seconds / count, count + 1, per_slice
 
 
-def online_cpus(host: TracingHost) -> int:
+def online_cpus(host: LiveTracingHost) -> int:
     """Return how many CPUs are online: "0-3,6"."""
     parts = (part.split("-") for part in host.read(CPUS).strip().split(","))
     return sum(int(part[-1]) - int(part[0]) + 1 for part in parts)

@@ -15,7 +15,7 @@ from stackmap.sources.trace_histogram import integer
 from stackmap.sources.tracefs import GROUP
 
 if TYPE_CHECKING:
-    from stackmap.host.tracing import TracingHost
+    from stackmap.host.tracing import LiveTracingHost
 
 FIRST, WIDTH, LONGEST = 1000, 1.05, 100 * 10**9  # ns: buckets 5 % wide up to 100 s
 TOP = 10**12  # ns: where the open bucket ends for us
@@ -41,7 +41,7 @@ class DmStats(NamedTuple):
     latency: dict[tuple[int, int], int]
 
 
-def create(host: TracingHost, number: str, *, histogram: bool = True) -> str:
+def create(host: LiveTracingHost, number: str, *, histogram: bool = True) -> str:
     """Begin to count on the dm device *number*; return the id of the statistics."""
     options = "1 precise_timestamps"
     if histogram:
@@ -49,17 +49,17 @@ def create(host: TracingHost, number: str, *, histogram: bool = True) -> str:
     return host.message(number, f"@stats_create - /1 {options} {GROUP}").strip()
 
 
-def read(host: TracingHost, number: str, stats: str) -> str:
+def read(host: LiveTracingHost, number: str, stats: str) -> str:
     """Return what was counted so far."""
     return host.message(number, f"@stats_print {stats}")
 
 
-def delete(host: TracingHost, number: str, stats: str) -> None:
+def delete(host: LiveTracingHost, number: str, stats: str) -> None:
     """Delete the statistics of one ``create``."""
     host.message(number, f"@stats_delete {stats}")
 
 
-def delete_all(host: TracingHost, number: str) -> int:
+def delete_all(host: LiveTracingHost, number: str) -> int:
     """Delete all statistics of stackmap on the device, of other processes too; return how many there were."""
     listed = host.message(number, f"@stats_list {GROUP}").splitlines()
     for line in listed:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from stackmap.host.tracing import TracingHost
+from stackmap.host.tracing import LiveTracingHost
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.sources import block_events
 from stackmap.sources.trace_record import device_of
@@ -30,7 +30,7 @@ _LOST = re.compile(r"^(?:overrun|dropped events): (\d+)$", re.MULTILINE)
 class EventStream:
     """Events of the devices *numbers* ("253:8") from ``start`` to ``stop``."""
 
-    def __init__(self, host: TracingHost, numbers: Collection[str]) -> None:
+    def __init__(self, host: LiveTracingHost, numbers: Collection[str]) -> None:
         self._host = host
         self._filter = " || ".join(f"dev == {device_of(number)}" for number in numbers)
         self._cpus = [

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stackmap.errors import SourceError, SourceMissing
-from stackmap.host.tracing import KERNEL, TracingHost
+from stackmap.host.tracing import KERNEL, LiveTracingHost
 from stackmap.model.owner_io import OwnerIo
 from stackmap.sources import (
     cgroup,
@@ -68,7 +68,7 @@ class Installed:
     dropped: int = 0
 
 
-def install(host: TracingHost, tracing: Tracing) -> Installed:
+def install(host: LiveTracingHost, tracing: Tracing) -> Installed:
     """Install probes and triggers. ``SourceError`` names what this kernel lacks."""
     offsets = host.offsets(KERNEL, OFFSETS)
     trace_probes.require(offsets, OFFSETS)
@@ -89,12 +89,12 @@ def install(host: TracingHost, tracing: Tracing) -> Installed:
     return Installed(counting, cost, _fired(host))
 
 
-def spent(host: TracingHost, installed: Installed) -> float:
+def spent(host: LiveTracingHost, installed: Installed) -> float:
     """Return the seconds of CPU time that the probes took so far."""
     return (_fired(host) - installed.fired) * installed.cost.request
 
 
-def _fired(host: TracingHost) -> int:
+def _fired(host: LiveTracingHost) -> int:
     """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
     hits = tracefs.probe_hits(host)
     return max(hits[name].fired if name in hits else 0 for name in (SUBMIT, trace_probes.END))
@@ -121,7 +121,7 @@ def triggers(again: int) -> Iterator[Trigger]:
         yield Trigger(LATENCY_EVENT, f"hist:keys=dev,{key},op:vals=lat:size={ENTRIES}")
 
 
-def groups(host: TracingHost) -> dict[int, str]:
+def groups(host: LiveTracingHost) -> dict[int, str]:
     """Return the path of each control group by its number; those that vanish meanwhile are left out."""
     found = {}
     for group in cgroup.groups(host):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
-from stackmap.host.tracing import TracingHost
+from stackmap.host.tracing import LiveTracingHost
 from stackmap.sources import kallsyms, tracefs
 from stackmap.sources.probe_sets import ProbeSet
 from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Tracing, Trigger
@@ -71,7 +71,7 @@ ASSUMED = Cost(10e-6, 5e-6, 3e-6)
 
 
 def measured(
-    host: TracingHost,
+    host: LiveTracingHost,
     tracing: Tracing,
     known: Collection[str],
     synthetic: Iterable[Synthetic],
@@ -107,7 +107,7 @@ def measured(
     )
 
 
-def of_event(host: TracingHost, tracing: Tracing) -> float:
+def of_event(host: LiveTracingHost, tracing: Tracing) -> float:
     """Return the seconds that one event in the instance's buffer costs; ``SourceError`` without probes."""
     symbols = _chosen(kallsyms.read(host, SYMBOLS))
     if symbols is None:
@@ -122,7 +122,7 @@ def of_event(host: TracingHost, tracing: Tracing) -> float:
     return max(after - before, LEAST)
 
 
-def _seconds(host: TracingHost) -> float:
+def _seconds(host: LiveTracingHost) -> float:
     """Return how long the two system calls take."""
     return min(host.seconds_of_calls(CALLS) for _ in range(ROUNDS)) / CALLS
 

@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
-from stackmap.host.tracing import InstanceExists, TracingHost, delayed, uninterrupted
+from stackmap.host.signals import delayed, uninterrupted
+from stackmap.host.tracing import InstanceExists, LiveTracingHost
 
 ROOT = "/sys/kernel/tracing"
 GROUP = "stackmap"
@@ -89,7 +90,7 @@ class Tracing:
     something raises ``SourceError`` if the kernel refuses it.
     """
 
-    def __init__(self, host: TracingHost) -> None:
+    def __init__(self, host: LiveTracingHost) -> None:
         self._host = host
         self._is_own = False
 
@@ -181,7 +182,7 @@ class Tracing:
         return self._host.read(f"{EVENTS}/{event}/hist")
 
 
-def require_tracefs(host: TracingHost) -> None:
+def require_tracefs(host: LiveTracingHost) -> None:
     """Raise ``SourceMissing`` or ``SourceDenied``, with the reason, if *host* cannot be traced."""
     try:
         host.names_in(ROOT)
@@ -199,13 +200,13 @@ def require_tracefs(host: TracingHost) -> None:
         raise SourceDenied(f"trace needs root: {denied}")
 
 
-def probe_hits(host: TracingHost) -> dict[str, Hits]:
+def probe_hits(host: LiveTracingHost) -> dict[str, Hits]:
     """Return the hits of each probe in the kernel, those of others too, by name without group."""
     words = (line.split() for line in _lines(host, PROFILE))
     return {name: Hits(int(fired), int(missed)) for name, fired, missed in words}
 
 
-def remove_all(host: TracingHost) -> list[str]:
+def remove_all(host: LiveTracingHost) -> list[str]:
     """
     Remove whatever the instance is for, and the instance last; return the names of what was removed.
 
@@ -219,7 +220,7 @@ def remove_all(host: TracingHost) -> list[str]:
         return [*removed, f"instance {INSTANCE}"]
 
 
-def clean(host: TracingHost) -> list[str]:
+def clean(host: LiveTracingHost) -> list[str]:
     """Remove what a killed trace left, and return its names. ``TraceRefused`` while one is running."""
     require_tracefs(host)
     if _has_instance(host) and not host.lock(INSTANCE):
@@ -227,12 +228,12 @@ def clean(host: TracingHost) -> list[str]:
     return remove_all(host)
 
 
-def _remove_content(host: TracingHost) -> list[str]:
+def _remove_content(host: LiveTracingHost) -> list[str]:
     host.write(f"{EVENTS}/enable", "0")
     return [*_remove_triggers(host), *_remove_probes(host)]
 
 
-def _has_instance(host: TracingHost) -> bool:
+def _has_instance(host: LiveTracingHost) -> bool:
     try:
         host.names_in(INSTANCE)
     except SourceMissing:
@@ -240,7 +241,7 @@ def _has_instance(host: TracingHost) -> bool:
     return True
 
 
-def _remove_triggers(host: TracingHost) -> list[str]:
+def _remove_triggers(host: LiveTracingHost) -> list[str]:
     """Remove the triggers; one that others refer to is refused until those are removed."""
     removed: list[str] = []
     left = list(_triggers(host))
@@ -259,7 +260,7 @@ def _remove_triggers(host: TracingHost) -> list[str]:
     return removed
 
 
-def _triggers(host: TracingHost) -> Iterator[tuple[str, str]]:
+def _triggers(host: LiveTracingHost) -> Iterator[tuple[str, str]]:
     """Yield path and text of each trigger in the instance."""
     for group in TRIGGERED:
         try:
@@ -273,7 +274,7 @@ def _triggers(host: TracingHost) -> Iterator[tuple[str, str]]:
                     yield path, line.removesuffix(" [active]").removesuffix(" [paused]")
 
 
-def _remove_probes(host: TracingHost) -> list[str]:
+def _remove_probes(host: LiveTracingHost) -> list[str]:
     """Remove synthetic events and probes."""
     removed = []
     for line in _synthetic_events(host):
@@ -287,15 +288,15 @@ def _remove_probes(host: TracingHost) -> list[str]:
     return removed
 
 
-def _synthetic_events(host: TracingHost) -> list[str]:
+def _synthetic_events(host: LiveTracingHost) -> list[str]:
     return [line for line in _lines(host, SYNTHETIC) if line.startswith(f"{GROUP}_")]
 
 
-def _lines(host: TracingHost, path: str) -> list[str]:
+def _lines(host: LiveTracingHost, path: str) -> list[str]:
     return _text(host, path).splitlines()
 
 
-def _text(host: TracingHost, path: str) -> str:
+def _text(host: LiveTracingHost, path: str) -> str:
     """Return the file's text, "" if this kernel does not have it."""
     try:
         return host.read(path)

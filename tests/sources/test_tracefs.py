@@ -163,7 +163,7 @@ def test_a_stop_from_the_terminal_is_an_interrupt():
 def test_an_action_comes_in_time_while_a_write_waits_for_its_reader():
     """And the write goes on when there is a reader."""
     program = (
-        "import sys\nfrom stackmap.host.tracing import after\n"
+        "import sys\nfrom stackmap.host.signals import after\n"
         "with after(0.2, lambda: print('removed', file=sys.stderr, flush=True)):\n print('x' * 1000000, flush=True)\n"
     )
     with subprocess.Popen(
