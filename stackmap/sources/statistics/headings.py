@@ -22,8 +22,9 @@ from stackmap.model.table_headings import (
     QUOTE_MARKS,
     SAR_DEVICE,
 )
-from stackmap.sources.statistics.columns import COLUMNS, TableLayout
+from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.numbers import is_fraction, parse_numbers, parse_plain_numbers
+from stackmap.sources.statistics.table_layout import TableLayout
 
 # The tables of one report of `iostat --pretty -x` after the first begin with these.
 CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})

@@ -16,10 +16,12 @@ from typing import Any
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
 from stackmap.model.table_headings import MAX_PREFIX_WORDS
-from stackmap.sources.statistics.columns import COLUMNS, FlowColumns, TableLayout
+from stackmap.sources.statistics.columns import COLUMNS
+from stackmap.sources.statistics.flow_columns import FlowColumns
 from stackmap.sources.statistics.headings import Heading
 from stackmap.sources.statistics.numbers import parse_plain_numbers
 from stackmap.sources.statistics.report_builder import ReportBuilder
+from stackmap.sources.statistics.table_layout import TableLayout
 
 BY_FLOW = " ".join(f"{x}/s {x}*/s {x}rqm/s %{x}rqm {x}_await {x}areq-sz" for x in "rwd")
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 
 from stackmap.errors import InputError
 from stackmap.model.interval import Interval
 from stackmap.model.load import NONE, Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 from stackmap.model.table_headings import QUOTE_MARKS
-from stackmap.sources.statistics.columns import is_plausible
+from stackmap.model.units import MIB
+from stackmap.sources.statistics.columns import MAX_RATE
 from stackmap.sources.statistics.headings import MAX_DEVICES, Heading, Row
 from stackmap.sources.statistics.line_types import instant
 from stackmap.sources.statistics.numbers import is_rounded
@@ -54,7 +56,7 @@ class TextReport:
 
     def add_checked(self, name: str, load: Load) -> None:
         """Add a row's load; if no device can have it, add an unknown load and an event."""
-        if not is_plausible(load):
+        if not _is_plausible(load):
             self.events.append(f"{name}: its counters went back; no figures for it")
             load = Load()
         self.add(name, load)
@@ -220,3 +222,14 @@ def _merge(first: Load, second: Load) -> Load:
     """Return the load of two tables of ``iostat --pretty -x``: reads in one, writes in the next."""
     known = {n: a for n, a in first._asdict().items() if a is not None and a != NONE}
     return second._replace(**known)
+
+
+def _is_plausible(load: Load) -> bool:
+    """Whether a device can have this load: old sysstat printed counters that went back as 10¹⁸."""
+    flows = (load.read, load.write, load.discard, load.flush, load.whole or NONE)
+    figures = [flow.ios for flow in flows] + [flow.merges for flow in flows]
+    figures += [load.aqu, load.busy]
+    sizes = [flow.bytes for flow in flows] + [flow.wait for flow in flows]
+    return all(x is None or (isfinite(x) and 0 <= x < MAX_RATE) for x in figures) and all(
+        x is None or 0 <= x < MAX_RATE * MIB for x in sizes
+    )

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from html import unescape
 
 from stackmap.model.interval import Interval
-from stackmap.sources.statistics.columns import COLUMNS, layout_of_keys
+from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.line_types import CLOCK, instant, utc
 from stackmap.sources.statistics.numbers import parse_numbers
 from stackmap.sources.statistics.report_builder import TextReport
+from stackmap.sources.statistics.table_layout import layout_of_keys
 from stackmap.sources.statistics.text_lines import Lines
 
 CSV_HEADING = re.compile(r"#?\s*hostname;interval;timestamp(?:;|$)")

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from stackmap.model.interval import Interval
 from stackmap.model.machine import UNKNOWN_MACHINE
-from stackmap.sources.statistics.columns import TableLayout, layout_of_keys
 from stackmap.sources.statistics.line_types import instant, utc
 from stackmap.sources.statistics.report_builder import TextReport
+from stackmap.sources.statistics.table_layout import TableLayout, layout_of_keys
 from stackmap.sources.statistics.text_lines import MAX_LINE, Lines
 from stackmap.sources.statistics.unit_correction import MISLABELLED, PERHAPS_SECTORS, Row, find_unit
 

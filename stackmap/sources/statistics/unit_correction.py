@@ -11,14 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf, log2
 
 from stackmap.model.units import GIB, KIB, MIB, SECTOR
-from stackmap.sources.statistics.columns import (
-    COMBINED,
-    DISCARD,
-    READ,
-    WRITE,
-    FlowColumns,
-    TableLayout,
-)
+from stackmap.sources.statistics.columns import COMBINED, DISCARD, READ, WRITE
+from stackmap.sources.statistics.flow_columns import FlowColumns
+from stackmap.sources.statistics.table_layout import TableLayout
 
 Row = Sequence[float | None]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from stackmap.sources.statistics.columns import TableLayout
+from stackmap.sources.statistics.table_layout import TableLayout
 
 UNITS = {"rMB/s": 1 << 20, "rkB/s": 1 << 10, "rsec/s": 512}
 
