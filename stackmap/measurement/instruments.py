@@ -23,9 +23,11 @@ from stackmap.sources import (
     trace_probes,
     tracefs,
 )
+from stackmap.sources.trace_definitions import ProbeSet, Trigger
+from stackmap.sources.trace_instance import Tracing
 from stackmap.sources.trace_probes import MAX_FILTERED
 from stackmap.sources.trace_record import device_of, without_addresses
-from stackmap.sources.tracefs import Hits, Tracing, Trigger
+from stackmap.sources.tracefs import Hits
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
@@ -140,77 +142,67 @@ class Instruments:
         """Return what device-mapper counted, by device number."""
         return {number: dm_stats.read(self._host, number, i) for number, i in self._stats.items()}
 
-    def _add(self, tracing: Tracing, triggers: Iterable[Trigger]) -> None:
-        for trigger in triggers:
-            tracing.trigger(trigger.in_state("pause") if trigger.counts else trigger)
-            self._triggers.append(trigger)
+    def _add(self, tracing: Tracing, found: ProbeSet) -> None:
+        """Install *found*; its histograms count nothing until "cont"."""
+        paused = (each.in_state("pause") if each.counts else each for each in found.triggers)
+        tracing.install(found._replace(triggers=tuple(paused)))
+        self._triggers += found.triggers
 
     def _try_triggers(self, tracing: Tracing) -> SourceError | None:
-        """Add tracepoints and probes; return why there are none of either."""
+        """Add probes and tracepoints, or tracepoints only; return why there are none of either."""
         try:
-            self._add(tracing, trace_probes.size_triggers(self._numbers))
+            self._add_probes(tracing)
+        except (SourceError, ParseError) as error:
+            return self._try_sizes(tracing, f"no kprobes: {error}")
+        self.has_probes = True
+        self.sources += ["tracepoints", "kprobes"]
+        return None
+
+    def _try_sizes(self, tracing: Tracing, note: str) -> SourceError | None:
+        """Add tracepoints in place of probes that cannot be used; *note*: why they cannot."""
+        self.cost = trace_cost.ASSUMED
+        self._remove(tracing)  # they would fire, and nothing would read what they count
+        try:
+            self._add(tracing, probe_sets.sizes(self._numbers))
         except SourceError as error:  # a kernel without block events or hist triggers
             self._remove(tracing)
             self.notes.append(f"no tracepoints: {error}")
             return error
         self.sources.append("tracepoints")
-        self._try_probes(tracing)
+        self.notes.append(note)
         return None
-
-    def _try_probes(self, tracing: Tracing) -> None:
-        try:
-            self._add_probes(tracing)
-            self.has_probes = True
-            self.sources.append("kprobes")
-        except (SourceError, ParseError) as error:
-            self.cost = trace_cost.ASSUMED
-            self._remove(tracing)  # nobody would count their hits
-            self._add(tracing, trace_probes.size_triggers(self._numbers))
-            self.notes.append(f"no kprobes: {error}")
 
     def _remove(self, tracing: Tracing) -> None:
         tracing.clear()
         self._triggers = []
 
     def _add_probes(self, tracing: Tracing) -> None:
-        """Add what needs kprobes; the calibration shows whether they run."""
+        """Add probes and tracepoints; the calibration shows whether probes run."""
         members = (*trace_probes.BIO, trace_probes.FLAGS, *trace_probes.REQUEST)
         offsets = self._host.offsets(KERNEL, members)
         trace_probes.require(offsets, trace_probes.BIO)
         symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
-        _require_symbols(symbols, SYMBOLS[:2])
+        _require_symbols(symbols, (trace_probes.SUBMIT_SYMBOL, trace_probes.END_SYMBOL))
         again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
-        layers = probe_sets.at_layers(offsets, again)
+        layers = probe_sets.at_layers(offsets, again, self._numbers)
         count = sum(each.kind is Kind.DISK for each in self._devices)
         has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols
-        disks = probe_sets.at_disks(offsets, max(1, count)) if has_dispatch else probe_sets.NONE
-        synthetic = trace_probes.SYNTHETIC
-        self.cost = trace_cost.measured(
-            self._host, tracing, symbols.keys(), synthetic, *probe_sets.with_sizes(layers, disks)
-        )
-        for probe in (*layers.probes, *disks.probes):
-            tracing.probe(probe)
-        for event in synthetic:
-            tracing.synthetic(event)
+        disks = probe_sets.at_disks(offsets if has_dispatch else None, self._numbers, max(1, count))
+        self.cost = trace_cost.measured(self._host, tracing, symbols.keys(), layers, disks)
+        self._add(tracing, layers)
+        self._add(tracing, disks)
         arrays = [each for each in self._devices if each.layout and each.layout.parity]
         if arrays:
-            before = list(self._triggers)
             try:
-                self._add_rows(tracing, offsets, symbols, arrays)
+                self._add(tracing, self._rows(offsets, symbols, arrays))
             except (SourceError, ParseError) as error:
-                self._triggers = before  # half of them would be a wrong figure
                 self.notes.append(f"no figures of row updates: {error}")
-        self._add(tracing, layers.triggers(self._numbers))
-        self._add(tracing, disks.triggers(self._numbers))
 
-    def _add_rows(
-        self,
-        tracing: Tracing,
-        bio: trace_probes.Offsets,
-        symbols: dict[str, int],
-        arrays: Iterable[Device],
-    ) -> None:
-        _require_symbols(symbols, SYMBOLS[:4])
+    def _rows(
+        self, bio: trace_probes.Offsets, symbols: dict[str, int], arrays: Iterable[Device]
+    ) -> ProbeSet:
+        """Return what counts the row updates of *arrays*; ``SourceError`` names what this kernel lacks."""
+        _require_symbols(symbols, (trace_probes.ROW_SYMBOL, trace_probes.MEMBER_END))
         offsets = {**bio, **self._host.offsets("raid456", trace_probes.RAID456)}
         trace_probes.require(offsets, trace_probes.RAID456)
         has_dm = any(_is_dm(device) for device in arrays)
@@ -218,9 +210,7 @@ class Instruments:
             offsets |= self._host.offsets("dm_raid", trace_probes.DM_RAID)
             offsets |= self._host.offsets("dm_mod", trace_probes.DM_MOD)
             trace_probes.require(offsets, (*trace_probes.DM_RAID, *trace_probes.DM_MOD))
-        tracing.probe(trace_probes.row_probe(offsets))
-        end = symbols[trace_probes.MEMBER_END]
-        self._add(tracing, trace_probes.row_triggers(end, has_dm=has_dm))
+        return probe_sets.of_rows(offsets, symbols[trace_probes.MEMBER_END], has_dm=has_dm)
 
     def _add_dm_stats(self, stack: ExitStack) -> bool:
         for device in filter(_is_dm, self._devices):

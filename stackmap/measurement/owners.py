@@ -11,7 +11,7 @@ from stackmap.measurement.overhead import Overhead
 from stackmap.measurement.trace import online_cpus
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names, owner_probes
-from stackmap.sources.tracefs import Tracing
+from stackmap.sources.trace_instance import Tracing
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost

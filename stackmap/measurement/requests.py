@@ -16,7 +16,7 @@ from stackmap.measurement.trace import online_cpus
 from stackmap.model.device import Kind
 from stackmap.sources import trace_cost
 from stackmap.sources.event_stream import EventStream
-from stackmap.sources.tracefs import Tracing
+from stackmap.sources.trace_instance import Tracing
 
 if TYPE_CHECKING:
     from stackmap.analysis.requests.request import Request

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError
+from stackmap.sources.trace_definitions import GROUP
 from stackmap.sources.trace_histogram import integer
-from stackmap.sources.tracefs import GROUP
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost

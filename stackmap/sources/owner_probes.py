@@ -18,17 +18,16 @@ from stackmap.model.owner_io import OwnerIo
 from stackmap.sources import (
     cgroup,
     kallsyms,
-    probe_sets,
     trace_cost,
     trace_histogram,
     trace_probes,
     tracefs,
 )
-from stackmap.sources.probe_sets import ProbeSet
 from stackmap.sources.trace_cost import Cost
+from stackmap.sources.trace_definitions import GROUP, Probe, ProbeSet, Synthetic, Trigger
 from stackmap.sources.trace_histogram import START
+from stackmap.sources.trace_instance import Tracing
 from stackmap.sources.trace_record import PER_BIO, device_of, number_of
-from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Tracing, Trigger
 
 GROUP_OF_BIO = (
     ("bio", "bi_blkg"),
@@ -60,7 +59,12 @@ _OPS = {name: op for op, name in DIRECTIONS.items()}
 
 @dataclass(slots=True)
 class Installed:
-    """Triggers that count, what a request costs, and what the kernel counted before; ``dropped``: by maps that are never cleared."""
+    """
+    What ``install`` added to the kernel.
+
+    ``counting``: the triggers whose histograms are read. ``cost``: CPU time per request. ``fired``: requests that
+    the probes had seen before. ``dropped``: hits without room so far, in the histograms that are never cleared.
+    """
 
     counting: tuple[Trigger, ...]
     cost: Cost
@@ -76,16 +80,11 @@ def install(host: LiveTracingHost, tracing: Tracing) -> Installed:
     if again is None:
         raise SourceMissing(f"BTF: this kernel has no {trace_probes.AGAIN}")
     probes = submit_probe(offsets), trace_probes.end_probe(offsets)
-    installed = tuple(triggers(again))
+    every = ProbeSet(probes, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
     known = kallsyms.read(host, trace_cost.SYMBOLS)
-    every = ProbeSet(probes, lambda _: installed)
-    cost = trace_cost.measured(host, tracing, known, (LATENCY_SYNTHETIC,), every, probe_sets.NONE)
-    for probe in probes:
-        tracing.probe(probe)
-    tracing.synthetic(LATENCY_SYNTHETIC)
-    for trigger in installed:
-        tracing.trigger(trigger)
-    counting = tuple(trigger for trigger in installed if trigger.counts)
+    cost = trace_cost.measured(host, tracing, known, every)
+    tracing.install(every)
+    counting = tuple(trigger for trigger in every.triggers if trigger.counts)
     return Installed(counting, cost, _fired(host))
 
 

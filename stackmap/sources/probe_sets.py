@@ -1,55 +1,50 @@
-"""Probes that belong together, with the triggers on them: at every layer, and at disks only."""
+"""What a trace installs on the devices of some *numbers*, () for all: at every layer, at disks, for parity arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import chain
-from typing import NamedTuple
-
 from stackmap.sources import trace_probes
-from stackmap.sources.tracefs import Probe, Trigger
+from stackmap.sources.trace_definitions import ProbeSet
+from stackmap.sources.trace_probes import ISSUE_EVENT, QUEUE_EVENT, Offsets
 
 
-class ProbeSet(NamedTuple):
-    """``triggers``: those for the devices of some numbers, of all devices for ()."""
-
-    probes: tuple[Probe, ...]
-    triggers: Callable[[tuple[int, ...]], Iterable[Trigger]]
-
-
-NONE = ProbeSet((), lambda _: ())
+def sizes(numbers: tuple[int, ...]) -> ProbeSet:
+    """Return what counts sizes at every layer and at disks; it needs no probes."""
+    events = (QUEUE_EVENT, ISSUE_EVENT)
+    return ProbeSet(triggers=tuple(trace_probes.size_trigger(each, numbers) for each in events))
 
 
-def at_layers(offsets: trace_probes.Offsets, again: int | None) -> ProbeSet:
-    """Return what counts the latency and the sequence of requests; *again*: see ``trace_probes.is_first``."""
+def at_layers(offsets: Offsets, again: int | None, numbers: tuple[int, ...]) -> ProbeSet:
+    """Return what counts sizes, latency and the sequence of requests; *again*: see ``trace_probes.is_first``."""
     return ProbeSet(
         (trace_probes.submit_probe(offsets), trace_probes.end_probe(offsets)),
-        lambda numbers: chain(
-            trace_probes.sequence_triggers(numbers, again),
-            trace_probes.latency_triggers(numbers, again),
+        trace_probes.AT_LAYERS,
+        (
+            trace_probes.size_trigger(QUEUE_EVENT, numbers),
+            *trace_probes.sequence_triggers(numbers, again),
+            *trace_probes.latency_triggers(numbers, again),
         ),
     )
 
 
-def at_disks(offsets: trace_probes.Offsets, count: int) -> ProbeSet:
-    """Return what divides the latency of *count* disks; ``NONE`` if *offsets* lack a request's members."""
-    if not all(member in offsets for member in trace_probes.REQUEST):
-        return NONE
+def at_disks(offsets: Offsets | None, numbers: tuple[int, ...], count: int) -> ProbeSet:
+    """
+    Return what counts sizes on dispatch, and what divides the latency of *count* disks there.
+
+    *offsets*: None if the kernel has no function to probe. Without these or a request's members, only sizes are counted.
+    """
+    size = trace_probes.size_trigger(ISSUE_EVENT, numbers)
+    if offsets is None or not all(member in offsets for member in trace_probes.REQUEST):
+        return ProbeSet(triggers=(size,))
     return ProbeSet(
         (trace_probes.dispatch_probe(offsets),),
-        lambda numbers: trace_probes.dispatch_triggers(numbers, count),
+        trace_probes.AT_DISKS,
+        (size, *trace_probes.dispatch_triggers(numbers, count)),
     )
 
 
-def with_sizes(layers: ProbeSet, disks: ProbeSet) -> tuple[ProbeSet, ProbeSet]:
-    """Return them with the counts of sizes: on arrival at each layer, and on dispatch at disks."""
-
-    def added(found: ProbeSet, place: int) -> ProbeSet:
-        return found._replace(
-            triggers=lambda numbers: (
-                list(trace_probes.size_triggers(numbers))[place],
-                *found.triggers(numbers),
-            )
-        )
-
-    return added(layers, 0), added(disks, 1)
+def of_rows(offsets: Offsets, member_end: int, *, has_dm: bool) -> ProbeSet:
+    """Return what counts row updates; *member_end*: the address of ``trace_probes.MEMBER_END``."""
+    return ProbeSet(
+        (trace_probes.row_probe(offsets),),
+        triggers=tuple(trace_probes.row_triggers(member_end, has_dm=has_dm)),
+    )

@@ -1,21 +1,21 @@
 """
-What a request costs while it is traced, measured on this machine.
+The CPU time that a trace adds to each request, measured on this machine before the trace.
 
-The probes and histograms of a trace are installed once more, under other names, on two system calls. This
-process makes them many times: without probes, with probes that count nothing, and with all that a trace counts.
+Copies of the trace's probes and histograms are installed on two system calls. This process makes these calls
+many times: without probes, with probes that count nothing, and with all histograms.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host.tracing import LiveTracingHost
 from stackmap.sources import kallsyms, tracefs
-from stackmap.sources.probe_sets import ProbeSet
-from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Tracing, Trigger
+from stackmap.sources.trace_definitions import GROUP, Probe, ProbeSet, Trigger
+from stackmap.sources.trace_instance import Tracing
 
 CALLS, ROUNDS = 1000, 4
 ARCHITECTURES = ("__x64_sys_", "__arm64_sys_", "__s390x_sys_", "sys_")
@@ -45,20 +45,22 @@ TRACEPOINT = (
     "nr_sector",
     "rwbs",
 )  # the fields of a block tracepoint that are used
-LEAST = (
-    1e-7  # seconds; no probe is cheaper, but on a busy machine the difference of two times may be 0
-)
+# Seconds; no probe is cheaper, but on a busy machine the difference of two times may be 0.
+LEAST = 1e-7
 
 _ACTION = re.compile(r"onmatch\(\w+\.(\w+)\)\.(\w+)\(")
 _SIZE = re.compile(r":size=\d+")
+_FILTER = re.compile(r" (?:if|&&) \(dev == [^)]*\)")  # of devices: the calls have none
+
+NONE = ProbeSet()
 
 
 class Cost(NamedTuple):
     """
-    Seconds of CPU time, for each device that a request passes.
+    Seconds of CPU time per request, at each device that it is sent to.
 
-    ``request``: of a request that is counted; ``disk``: what is added where a driver gets it. ``other``: of a request
-    whose device is filtered out.
+    ``request``: at a device that is counted. ``disk``: in addition at a disk, whose dispatches are counted too.
+    ``other``: at a device that is filtered out.
     """
 
     request: float
@@ -66,7 +68,7 @@ class Cost(NamedTuple):
     other: float
 
 
-# Where it cannot be measured: more than any CPU of today needs.
+# Used where it cannot be measured: more than any CPU of today needs.
 ASSUMED = Cost(10e-6, 5e-6, 3e-6)
 
 
@@ -74,33 +76,31 @@ def measured(
     host: LiveTracingHost,
     tracing: Tracing,
     known: Collection[str],
-    synthetic: Iterable[Synthetic],
     layers: ProbeSet,
-    disks: ProbeSet,
+    disks: ProbeSet = NONE,
 ) -> Cost:
     """
-    Return what a request costs with the probes and triggers of *layers*, and those of *disks* at a disk.
+    Return the CPU time per request with *layers*, installed for every device, and *disks*, for disks in addition.
 
-    *known*: the kernel's functions among ``SYMBOLS``.
+    *known*: those of ``SYMBOLS`` that the kernel has. All that is installed in *tracing* is removed.
     ``SourceError`` if the kernel does not run probes.
     """
     symbols = _chosen(known)
     if symbols is None:
         return ASSUMED
-    counting, more = ([_renamed(each) for each in part.triggers(())] for part in (layers, disks))
-    copies = _by_name((*_copies(layers.probes, symbols), *_tracepoints(counting, symbols)))
-    added = _by_name((*_copies(disks.probes, symbols), *_tracepoints(more, symbols)))
-    idle = [Trigger(f"{GROUP}/{name}", "hist:keys=common_pid:size=128:pause") for name in copies]
-    events = [each._replace(name=_other_name(each.name)) for each in synthetic]
+    at_layers, at_disks = (_copied(each, symbols) for each in (layers, disks))
+    names = [probe.name for probe in at_layers.probes]
+    idle = (Trigger(f"{GROUP}/{name}", "hist:keys=common_pid:size=128:pause") for name in names)
     before = _seconds(host)
-    with tracing.temporary(copies.values(), events, idle):
-        passed = _seconds(host)
-        with tracing.temporary((), (), counting):
-            counted = _seconds(host)
-            with tracing.temporary(added.values(), (), more):
-                dispatched = _seconds(host)
-        hits = tracefs.probe_hits(host)
-    if any(name not in hits or hits[name].fired < CALLS for name in copies):
+    tracing.install(at_layers._replace(triggers=tuple(idle)))
+    passed = _seconds(host)
+    tracing.install(ProbeSet(triggers=at_layers.triggers))
+    counted = _seconds(host)
+    tracing.install(at_disks)
+    dispatched = _seconds(host)
+    hits = tracefs.probe_hits(host)
+    tracing.clear()
+    if any(name not in hits or hits[name].fired < CALLS for name in names):
         raise SourceError(DISARMED)
     return Cost(
         max(counted - before, LEAST), max(dispatched - counted, 0.0), max(passed - before, LEAST)
@@ -112,13 +112,12 @@ def of_event(host: LiveTracingHost, tracing: Tracing) -> float:
     symbols = _chosen(kallsyms.read(host, SYMBOLS))
     if symbols is None:
         return ASSUMED.other
-    fields = tuple(f"{name}={VALUES[name]}" for name in TRACEPOINT)
-    probe = Probe(f"{PREFIX}event", symbols[ARRIVAL], fields)
+    probe = _copy("event", TRACEPOINT, symbols)
     before = _seconds(host)
-    with tracing.temporary((probe,), (), ()):
-        tracing.enable(f"{GROUP}/{probe.name}", is_on=True)
-        after = _seconds(host)
-        tracing.enable(f"{GROUP}/{probe.name}", is_on=False)
+    tracing.install(ProbeSet((probe,)))
+    tracing.enable(f"{GROUP}/{probe.name}")
+    after = _seconds(host)
+    tracing.clear()
     return max(after - before, LEAST)
 
 
@@ -136,21 +135,20 @@ def _chosen(known: Collection[str]) -> dict[str, str] | None:
     return None
 
 
-def _by_name(probes: Iterable[Probe]) -> dict[str, Probe]:
-    return {probe.name: probe for probe in probes}
-
-
-def _copies(probes: Iterable[Probe], symbols: Mapping[str, str]) -> Iterator[Probe]:
-    for probe in probes:
-        names = (field.partition("=")[0] for field in probe.fields)
-        yield _copy(probe.name, names, symbols)
-
-
-def _tracepoints(triggers: Iterable[Trigger], symbols: Mapping[str, str]) -> Iterator[Probe]:
-    """Yield a probe in place of each block tracepoint that *triggers*, renamed already, use."""
-    for name in dict.fromkeys(each.event.rpartition(PREFIX)[2] for each in triggers):
-        if name.startswith("block_"):
-            yield _copy(name, TRACEPOINT, symbols)
+def _copied(found: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
+    """Return *found* under other names on the two calls, a probe there in place of each block tracepoint."""
+    fields = {
+        probe.name: [field.partition("=")[0] for field in probe.fields] for probe in found.probes
+    }
+    for trigger in found.triggers:
+        group, _, event = trigger.event.partition("/")
+        if group == "block":
+            fields[event] = [*TRACEPOINT]
+    return ProbeSet(
+        tuple(_copy(name, wanted, symbols) for name, wanted in fields.items()),
+        tuple(each._replace(name=_other_name(each.name)) for each in found.synthetic),
+        tuple(map(_renamed, found.triggers)),
+    )
 
 
 def _copy(name: str, fields: Iterable[str], symbols: Mapping[str, str]) -> Probe:
@@ -169,7 +167,7 @@ def _renamed(trigger: Trigger) -> Trigger:
     text = _ACTION.sub(
         lambda found: f"onmatch({GROUP}.{PREFIX}{found[1]}).{_other_name(found[2])}(", trigger.text
     )
-    return Trigger(event, _SIZE.sub(":size=128", text))
+    return Trigger(event, _SIZE.sub(":size=128", _FILTER.sub("", text)))
 
 
 def _other_name(synthetic: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from stackmap.errors import SourceMissing
 from stackmap.host.tracing import LOW_BYTE
-from stackmap.sources.tracefs import GROUP, Probe, Synthetic, Trigger
+from stackmap.sources.trace_definitions import GROUP, Probe, Synthetic, Trigger
 
 Offsets = Mapping[tuple[str, str], int]
 
@@ -43,12 +43,11 @@ NAMES = SUBMIT, END, ROW, DISPATCH = "submit", "end", "row", "dispatch"  # of th
 # Synthetic events.
 LATENCY, GAP = f"{GROUP}_latency", f"{GROUP}_gap"
 QUEUED, SERVED = f"{GROUP}_queued", f"{GROUP}_served"
-SYNTHETIC = (
+AT_LAYERS = (
     Synthetic(LATENCY, "u32 dev; u8 op; u64 lat"),
     Synthetic(GAP, "u32 dev; u8 op; u64 gap"),
-    Synthetic(QUEUED, "u32 dev; u8 op; u64 lat"),
-    Synthetic(SERVED, "u32 dev; u8 op; u64 lat"),
 )
+AT_DISKS = tuple(Synthetic(name, "u32 dev; u8 op; u64 lat") for name in (QUEUED, SERVED))
 SUBMIT_SYMBOL, END_SYMBOL = "submit_bio_noacct", "bio_endio"
 DISPATCH_SYMBOL = "blk_mq_start_request"
 ROW_SYMBOL, MEMBER_END = "schedule_reconstruction", "raid5_end_write_request"
@@ -136,11 +135,9 @@ def row_probe(offsets: Offsets) -> Probe:
     return Probe(ROW, ROW_SYMBOL, tuple(fields))
 
 
-def size_triggers(numbers: Iterable[int]) -> Iterator[Trigger]:
-    """Yield the counts of sizes at arrival and at dispatch, by block tracepoints."""
-    condition = _only(numbers)
-    for event in (QUEUE_EVENT, ISSUE_EVENT):
-        yield Trigger(event, f"hist:keys=dev,rwbs,nr_sector:size=16384{condition}")
+def size_trigger(event: str, numbers: Iterable[int]) -> Trigger:
+    """Return the count of sizes by a block tracepoint: at arrival (``QUEUE_EVENT``) or dispatch (``ISSUE_EVENT``)."""
+    return Trigger(event, f"hist:keys=dev,rwbs,nr_sector:size=16384{_only(numbers)}")
 
 
 def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:

@@ -1,24 +1,16 @@
-"""
-The kernel's tracing: probes, synthetic events and hist triggers in a tracefs instance of stackmap's own.
-
-Everything has stackmap's name: the instance, the group of the probes, and the first word of the synthetic
-events. So ``remove_all`` finds all of it, at the end of a trace and after one that was killed.
-Documentation/trace/kprobetrace.rst and histogram.rst describe the texts.
-"""
+"""tracefs: whether this machine can be traced, how often probes fired, and the removal of all that is stackmap's."""
 
 from __future__ import annotations
 
-import atexit
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
-from typing import NamedTuple, Self
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
-from stackmap.host.signals import delayed, uninterrupted
-from stackmap.host.tracing import InstanceExists, LiveTracingHost
+from stackmap.host.signals import uninterrupted
+from stackmap.host.tracing import LiveTracingHost
+from stackmap.sources.trace_definitions import GROUP
 
 ROOT = "/sys/kernel/tracing"
-GROUP = "stackmap"
 INSTANCE = f"{ROOT}/instances/{GROUP}"
 EVENTS = f"{INSTANCE}/events"
 PROBES = f"{ROOT}/kprobe_events"
@@ -26,52 +18,9 @@ SYNTHETIC = f"{ROOT}/synthetic_events"
 PROFILE = f"{ROOT}/kprobe_profile"
 LOCKDOWN = "/sys/kernel/security/lockdown"
 # The groups of events that have triggers of a trace.
-TRIGGERED = (GROUP, "synthetic", "block", "raw_syscalls")
+TRIGGERED = (GROUP, "synthetic", "block")
 
-LEFT = "a trace that was killed left its probes: run `stackmap trace --clean`"
 RUNNING = "another trace is running; wait for its end"
-
-
-class Probe(NamedTuple):
-    """A kprobe event of the group; ``fields``: "dev=+8($arg1):u32"."""
-
-    name: str
-    symbol: str
-    fields: tuple[str, ...] = ()
-
-    @property
-    def line(self) -> str:
-        """The line that defines it."""
-        return " ".join((f"p:{GROUP}/{self.name}", self.symbol, *self.fields))
-
-
-class Synthetic(NamedTuple):
-    """A synthetic event; its name begins with the group's name; ``fields``: "u32 dev; u64 lat"."""
-
-    name: str
-    fields: str
-
-
-class Trigger(NamedTuple):
-    """
-    A hist trigger of an *event* ("block/block_bio_queue"): "hist:keys=dev if dev != 0".
-
-    ``counts``: whether its histogram is read. One without only keeps variables for another, and is never paused.
-    """
-
-    event: str
-    text: str
-    counts: bool = True
-
-    def in_state(self, state: str) -> Trigger:
-        """
-        Return the trigger that pauses this one ("pause") or lets it go on ("cont").
-
-        >>> Trigger("block/block_bio_queue", "hist:keys=dev if dev != 0").in_state("cont").text
-        'hist:keys=dev:cont if dev != 0'
-        """
-        histogram, condition, rest = self.text.partition(" if ")
-        return self._replace(text=f"{histogram}:{state}{condition}{rest}")
 
 
 class Hits(NamedTuple):
@@ -79,107 +28,6 @@ class Hits(NamedTuple):
 
     fired: int
     missed: int
-
-
-class Tracing:
-    """
-    A tracefs instance while the context is entered; at its end everything in it is removed.
-
-    Entering raises ``TraceRefused`` if the names are in use, ``SourceDenied`` or
-    ``SourceMissing`` if this kernel or user cannot trace. Each method that installs
-    something raises ``SourceError`` if the kernel refuses it.
-    """
-
-    def __init__(self, host: LiveTracingHost) -> None:
-        self._host = host
-        self._is_own = False
-
-    def __enter__(self) -> Self:
-        require_tracefs(self._host)
-        with delayed():
-            try:
-                self._host.make_directory(INSTANCE)
-            except InstanceExists:
-                free = self._host.lock(INSTANCE)
-                raise TraceRefused(LEFT if free else RUNNING) from None
-            # A signal may come before the caller has entered the context, or while it ends.
-            atexit.register(self._at_exit)
-        try:
-            self._require_own()
-        except BaseException:  # a signal too
-            self._remove()
-            raise
-        self._is_own = True
-        return self
-
-    def _require_own(self) -> None:
-        """Raise ``TraceRefused`` if another process has the new instance, or events under our names exist."""
-        if not self._host.lock(INSTANCE):
-            raise TraceRefused(RUNNING)
-        probes = [line for line in _lines(self._host, PROBES) if f":{GROUP}/" in line]
-        others = [*probes, *_synthetic_events(self._host)]
-        if others:
-            raise TraceRefused(f"an event exists that stackmap did not make: {others[0]}")
-
-    def __exit__(self, *_: object) -> None:
-        self._remove()
-
-    def _at_exit(self) -> None:
-        with suppress(SourceError):  # leaving the context raised it
-            self._remove()
-
-    def _remove(self) -> None:
-        if self._is_own:
-            remove_all(self._host)
-        elif _has_instance(self._host):  # there may be probes of others
-            self._host.remove_directory(INSTANCE)
-        atexit.unregister(self._at_exit)
-
-    def probe(self, probe: Probe) -> None:
-        """Define a probe."""
-        self._host.write(PROBES, probe.line)
-
-    def synthetic(self, event: Synthetic) -> None:
-        """Define a synthetic event."""
-        self._host.write(SYNTHETIC, f"{event.name} {event.fields}")
-
-    def trigger(self, trigger: Trigger) -> None:
-        """Add *trigger* to its event of the instance, or change the state of the one that is there."""
-        self._host.write(f"{EVENTS}/{trigger.event}/trigger", trigger.text)
-
-    def enable(self, event: str, *, is_on: bool) -> None:
-        """Let *event* write into the instance's buffer, or no longer."""
-        self._host.write(f"{EVENTS}/{event}/enable", str(int(is_on)))
-
-    @contextmanager
-    def temporary(
-        self,
-        probes: Collection[Probe],
-        synthetic: Collection[Synthetic],
-        triggers: Collection[Trigger],
-    ) -> Iterator[None]:
-        """Have these while the context is entered; an exception leaves them to the end."""
-        for probe in probes:
-            self.probe(probe)
-        for event in synthetic:
-            self.synthetic(event)
-        for trigger in triggers:
-            self.trigger(trigger)
-        yield
-        for trigger in reversed(tuple(triggers)):
-            self.trigger(trigger._replace(text=f"!{trigger.text}"))
-        for event in synthetic:
-            self._host.write(SYNTHETIC, f"!{event.name} {event.fields}")
-        for probe in probes:
-            self._host.write(PROBES, f"-:{GROUP}/{probe.name}")
-
-    def clear(self) -> None:
-        """Remove all probes, events and triggers; the instance stays."""
-        _remove_content(self._host)
-
-    def histograms(self, event: str) -> str:
-        """Return the text of all hist triggers of *event*."""
-        return self._host.read(f"{EVENTS}/{event}/hist")
 
 
 def require_tracefs(host: LiveTracingHost) -> None:
@@ -202,43 +50,63 @@ def require_tracefs(host: LiveTracingHost) -> None:
 
 def probe_hits(host: LiveTracingHost) -> dict[str, Hits]:
     """Return the hits of each probe in the kernel, those of others too, by name without group."""
-    words = (line.split() for line in _lines(host, PROFILE))
+    words = (line.split() for line in _text(host, PROFILE).splitlines())
     return {name: Hits(int(fired), int(missed)) for name, fired, missed in words}
 
 
-def remove_all(host: LiveTracingHost) -> list[str]:
-    """
-    Remove whatever the instance is for, and the instance last; return the names of what was removed.
-
-    Signals are ignored until it is done. ``SourceError`` if something cannot be removed.
-    """
-    with uninterrupted():
-        if not _has_instance(host):
-            return []
-        removed = _remove_content(host)
-        host.remove_directory(INSTANCE)
-        return [*removed, f"instance {INSTANCE}"]
+def probes(host: LiveTracingHost) -> list[str]:
+    """Return the lines of the probes in stackmap's group."""
+    return [line for line in _text(host, PROBES).splitlines() if f":{GROUP}/" in line]
 
 
-def clean(host: LiveTracingHost) -> list[str]:
-    """Remove what a killed trace left, and return its names. ``TraceRefused`` while one is running."""
-    require_tracefs(host)
-    if _has_instance(host) and not host.lock(INSTANCE):
-        raise TraceRefused(RUNNING)
-    return remove_all(host)
+def synthetic_events(host: LiveTracingHost) -> list[str]:
+    """Return the lines of the synthetic events with stackmap's name."""
+    return [line for line in _text(host, SYNTHETIC).splitlines() if line.startswith(f"{GROUP}_")]
 
 
-def _remove_content(host: LiveTracingHost) -> list[str]:
-    host.write(f"{EVENTS}/enable", "0")
-    return [*_remove_triggers(host), *_remove_probes(host)]
-
-
-def _has_instance(host: LiveTracingHost) -> bool:
+def has_instance(host: LiveTracingHost) -> bool:
+    """Whether stackmap's instance exists."""
     try:
         host.names_in(INSTANCE)
     except SourceMissing:
         return False
     return True
+
+
+def clean(host: LiveTracingHost) -> list[str]:
+    """Remove what a killed trace left, and return its names. ``TraceRefused`` while one is running."""
+    require_tracefs(host)
+    if has_instance(host) and not host.lock(INSTANCE):
+        raise TraceRefused(RUNNING)
+    return remove_all(host)
+
+
+def remove_all(host: LiveTracingHost) -> list[str]:
+    """
+    Remove all that belongs to the instance, and the instance last; return the names of what was removed.
+
+    Signals are ignored until it is done. ``SourceError`` if something cannot be removed.
+    """
+    with uninterrupted():
+        if not has_instance(host):
+            return []
+        removed = remove_definitions(host)
+        host.remove_directory(INSTANCE)
+        return [*removed, f"instance {INSTANCE}"]
+
+
+def remove_definitions(host: LiveTracingHost) -> list[str]:
+    """Remove triggers, synthetic events and probes, and return their names; the instance stays."""
+    host.write(f"{EVENTS}/enable", "0")
+    removed = _remove_triggers(host)
+    for line in synthetic_events(host):
+        host.write(SYNTHETIC, f"!{line}")
+        removed.append(f"synthetic event {line.split()[0]}")
+    for line in probes(host):
+        name = line.split()[0].partition(":")[2]
+        host.write(PROBES, f"-:{name}")
+        removed.append(f"probe {name}")
+    return removed
 
 
 def _remove_triggers(host: LiveTracingHost) -> list[str]:
@@ -269,31 +137,9 @@ def _triggers(host: LiveTracingHost) -> Iterator[tuple[str, str]]:
             continue
         for event in events:
             path = f"{EVENTS}/{group}/{event}/trigger"
-            for line in _lines(host, path):
+            for line in _text(host, path).splitlines():
                 if not line.startswith("#"):
                     yield path, line.removesuffix(" [active]").removesuffix(" [paused]")
-
-
-def _remove_probes(host: LiveTracingHost) -> list[str]:
-    """Remove synthetic events and probes."""
-    removed = []
-    for line in _synthetic_events(host):
-        host.write(SYNTHETIC, f"!{line}")
-        removed.append(f"synthetic event {line.split()[0]}")
-    for line in _lines(host, PROBES):
-        name = line.split()[0].partition(":")[2]
-        if name.startswith(f"{GROUP}/"):
-            host.write(PROBES, f"-:{name}")
-            removed.append(f"probe {name}")
-    return removed
-
-
-def _synthetic_events(host: LiveTracingHost) -> list[str]:
-    return [line for line in _lines(host, SYNTHETIC) if line.startswith(f"{GROUP}_")]
-
-
-def _lines(host: LiveTracingHost, path: str) -> list[str]:
-    return _text(host, path).splitlines()
 
 
 def _text(host: LiveTracingHost, path: str) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from stackmap.errors import SourceError
-from stackmap.sources import owner_probes, probe_sets, trace_cost, trace_probes, tracefs
-from stackmap.sources.tracefs import Tracing
+from stackmap.sources import owner_probes, probe_sets, trace_cost, tracefs
+from stackmap.sources.trace_definitions import ProbeSet
+from stackmap.sources.trace_instance import Tracing
 from tests.measurement.test_trace import EVERY, Machine, is_clean
 
 SYMBOLS = ("__x64_sys_getppid", "__x64_sys_getuid")
-LAYERS, DISKS = probe_sets.with_sizes(probe_sets.at_layers(EVERY, 7), probe_sets.at_disks(EVERY, 4))
-TRIGGERS, AT_DISKS = (tuple(part.triggers(())) for part in (LAYERS, DISKS))
+NUMBERS = (8 << 20, 253 << 20)
+LAYERS, DISKS = probe_sets.at_layers(EVERY, 7, NUMBERS), probe_sets.at_disks(EVERY, NUMBERS, 4)
+TRIGGERS, AT_DISKS = LAYERS.triggers, DISKS.triggers
 
 
 class Watched(Machine):
@@ -28,9 +30,7 @@ class Watched(Machine):
 
 def measured(machine, symbols=SYMBOLS):
     with Tracing(machine) as tracing:
-        found = trace_cost.measured(
-            machine, tracing, symbols, trace_probes.SYNTHETIC, LAYERS, DISKS
-        )
+        found = trace_cost.measured(machine, tracing, symbols, LAYERS, DISKS)
         assert machine.files[tracefs.PROBES] == machine.files[tracefs.SYNTHETIC] == []
     assert is_clean(machine)
     return found
@@ -57,6 +57,7 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
     assert "onmatch(stackmap.cost_submit).stackmap_cost_latency(dev,op,$took)" in text
     assert "onmatch(stackmap.cost_block_bio_queue).stackmap_cost_gap(dev,op,$gap)" in text
     assert "size=32768" not in text
+    assert "dev ==" not in text  # the calls have no device
     at_end = [text for path, text in machine.written if text.startswith("p:") and "getuid" in text]
     assert [line.split()[0] for line in at_end] == [
         "p:stackmap/cost_end",
@@ -68,7 +69,8 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
 def test_every_field_of_a_probe_has_a_value_in_its_copy():
     """Without one a histogram of the copy would be refused."""
     owner = (owner_probes.submit_probe(dict.fromkeys(owner_probes.OFFSETS, 8)),)
-    for probe, copy in zip(owner, trace_cost._copies(owner, dict.fromkeys(("getppid", "getuid"), "x")), strict=True):  # fmt: skip
+    copied = trace_cost._copied(ProbeSet(owner), dict.fromkeys(("getppid", "getuid"), "x"))
+    for probe, copy in zip(owner, copied.probes, strict=True):
         names = [field.partition("=")[0] for field in probe.fields]
         assert [field.partition("=")[0] for field in copy.fields] == names
 

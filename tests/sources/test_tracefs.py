@@ -12,16 +12,9 @@ import pytest
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
 from stackmap.host.tracing import InstanceExists
 from stackmap.sources import tracefs
-from stackmap.sources.tracefs import (
-    INSTANCE,
-    PROBES,
-    SYNTHETIC,
-    Probe,
-    Synthetic,
-    Tracing,
-    Trigger,
-    clean,
-)
+from stackmap.sources.trace_definitions import Probe, ProbeSet, Synthetic, Trigger
+from stackmap.sources.trace_instance import Tracing
+from stackmap.sources.tracefs import INSTANCE, PROBES, SYNTHETIC, clean
 
 
 class Kernel:
@@ -83,12 +76,10 @@ PROBE = Probe("start", "submit_bio_noacct", ("bio=$arg1:x64",))
 
 
 def install(tracing):
-    tracing.probe(PROBE)
-    tracing.synthetic(Synthetic("stackmap_latency", "u32 dev; u64 lat"))
-    tracing.trigger(Trigger("stackmap/start", "hist:keys=bio:ts1=common_timestamp"))
-    tracing.trigger(
-        Trigger("stackmap/end", "hist:keys=bio:lat=x-$ts1:onmatch(stackmap.start).stackmap_latency")
-    )
+    start = Trigger("stackmap/start", "hist:keys=bio:ts1=common_timestamp")
+    end = "hist:keys=bio:lat=x-$ts1:onmatch(stackmap.start).stackmap_latency"
+    latency = Synthetic("stackmap_latency", "u32 dev; u64 lat")
+    tracing.install(ProbeSet((PROBE,), (latency,), (start, Trigger("stackmap/end", end))))
 
 
 def test_the_line_of_a_probe_has_its_group():
