@@ -26,7 +26,8 @@ from stackmap.cli.trace_events import event_options, print_events
 from stackmap.discover import discover
 from stackmap.document.trace import trace_document
 from stackmap.find import find_all
-from stackmap.measurement.trace import LONGEST, TraceOptions, Tracer, clean, interval_of
+from stackmap.measurement.overhead import LONGEST
+from stackmap.measurement.trace import TraceOptions, Tracer, clean, interval_of
 from stackmap.render.trace_json import trace_json
 from stackmap.sources import trace_record
 

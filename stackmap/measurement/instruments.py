@@ -6,16 +6,17 @@ Everything is removed when the ``ExitStack`` that it was installed on ends.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
 from stackmap.host.signals import delayed, uninterrupted
 from stackmap.host.tracing import KERNEL
-from stackmap.measurement.overhead import Spent, arrivals
 from stackmap.model.device import Device, Kind
 from stackmap.sources import (
+    diskstats,
     dm_stats,
     kallsyms,
     probe_sets,
@@ -27,7 +28,6 @@ from stackmap.sources.trace_definitions import ProbeSet, Trigger
 from stackmap.sources.trace_instance import Tracing
 from stackmap.sources.trace_probes import MAX_FILTERED
 from stackmap.sources.trace_record import device_of, without_addresses
-from stackmap.sources.tracefs import Hits
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
@@ -40,15 +40,22 @@ SYMBOLS = (
     trace_probes.MEMBER_END,
     trace_probes.DISPATCH_SYMBOL,
 )
-NONE = Hits(0, 0)
+
+
+class Spent(NamedTuple):
+    """``hits`` of probes, or requests without probes; ``taken``: seconds of CPU time; ``missed``: hits that the kernel skipped."""
+
+    hits: int
+    taken: float
+    missed: int
 
 
 class Instruments:
     """
     The probes for *names*, all devices without one, of *topology*.
 
-    ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: of a request;
-    None before ``install``. Without ``has_probes`` there are only sizes and dm's statistics.
+    ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: CPU time per request.
+    Without ``has_probes`` there are only sizes and dm's statistics.
     """
 
     def __init__(self, host: LiveTracingHost, topology: Topology, names: frozenset[str]) -> None:
@@ -67,8 +74,7 @@ class Instruments:
         self._tracing: Tracing | None = None
         self._triggers: list[Trigger] = []
         self._stats: dict[str, str] = {}
-        self._earlier: dict[str, Hits] = {}
-        self._arrived = 0
+        self._before = Counter[str](), Counter[str](), Counter[str]()
         self.cost = trace_cost.ASSUMED
         self.has_probes = False
         self.sources: list[str] = []
@@ -95,39 +101,40 @@ class Instruments:
             if self._tracing is not None and trigger.counts:
                 self._tracing.trigger(trigger.in_state(state))
         if state == "cont":
-            self._earlier = self._all_hits()
-            self._arrived = arrivals(self._host, self._names)
+            self._before = self._counts()
 
     def spent(self) -> Spent:
         """Return what was counted since "cont", and the CPU time that it took."""
-        arrived = arrivals(self._host, self._names) - self._arrived
+        # A device that was removed takes its counters with it: differences below 0 are left out.
+        arrivals, fired, missed = (
+            now - before for now, before in zip(self._counts(), self._before, strict=True)
+        )
+        arrived = arrivals.total()
         if not self.has_probes:
             return Spent(arrived, arrived * self.cost.request, 0)
-        found = self._all_hits()
-        fired = {
-            name: each.fired - self._earlier.get(name, NONE).fired for name, each in found.items()
-        }
-        missed = sum(each.missed for each in found.values()) - sum(
-            each.missed for each in self._earlier.values()
-        )
-        requests = max(fired.get(trace_probes.SUBMIT, 0), fired.get(trace_probes.END, 0))
+        requests = max(fired[trace_probes.SUBMIT], fired[trace_probes.END])
         # All devices are counted if none is named or a filter would be too long.
         counted = min(requests, arrived) if 0 < len(self._numbers) <= MAX_FILTERED else requests
-        rows = fired.get(trace_probes.ROW, 0)
-        at_disks = min(fired.get(trace_probes.DISPATCH, 0), counted)
+        at_disks = min(fired[trace_probes.DISPATCH], counted)
         taken = (
-            (counted + rows / 2) * self.cost.request
+            (counted + fired[trace_probes.ROW] / 2) * self.cost.request
             + at_disks * self.cost.disk
             + (requests - counted) * self.cost.other
         )
-        return Spent(sum(fired.values()), taken, missed)
+        hits, skipped = (sum(each[name] for name in trace_probes.NAMES) for each in (fired, missed))
+        return Spent(hits, taken, skipped)
 
-    def _all_hits(self) -> dict[str, Hits]:
-        """Return the hits of our probes since they exist; others may have probes too."""
-        if not self.has_probes:
-            return {}
-        found = tracefs.probe_hits(self._host)
-        return {name: found[name] for name in trace_probes.NAMES if name in found}
+    def _counts(self) -> tuple[Counter[str], Counter[str], Counter[str]]:
+        """Return the requests that arrived by device; the hits, and the skipped ones, by probe, those of others too."""
+        counters = diskstats.parse(self._host.read(diskstats.PATH).splitlines())
+        arrivals = {
+            name: each.reads + each.read_merges + each.writes + each.write_merges
+            for name, each in counters.items()
+            if name in self._names or not self._names
+        }
+        none = Counter[str](), Counter[str]()
+        hits = tracefs.probe_hits(self._host) if self.has_probes else none
+        return Counter(arrivals), *hits
 
     def texts(self) -> dict[str, str]:
         """Return the histograms by event."""

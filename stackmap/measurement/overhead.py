@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
-
-from stackmap.sources import diskstats
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
 
-SETTLED = 1.0  # seconds; a shorter time is judged as if it were as long
-
-
-class Spent(NamedTuple):
-    """``hits`` of probes, or requests without probes; ``taken``: seconds of CPU time; ``missed``: hits that the kernel skipped."""
-
-    hits: int
-    taken: float
-    missed: int
-
-
-def arrivals(host: LiveTracingHost, names: Collection[str]) -> int:
-    """Return how many requests arrived at the devices *names*, all without one, by the kernel's counters."""
-    counters = diskstats.parse(host.read(diskstats.PATH).splitlines())
-    return sum(
-        each.reads + each.read_merges + each.writes + each.write_merges
-        for name, each in counters.items()
-        if name in names or not names
-    )
+CPUS = "/sys/devices/system/cpu/online"
+LONGEST = 3600.0  # seconds
+TICK = 1.0  # seconds between two looks; a shorter time is judged as if it were as long
 
 
 class Overhead:
     """
-    CPU time that a trace took, from an instant on.
+    CPU time that a trace on *host* takes from now on.
 
     ``taken``: seconds so far. ``peak``: the highest share of all CPU time in any second. ``share``: the mean.
     """
 
-    def __init__(self, cpus: int, now: float) -> None:
-        self._cpus = cpus
-        self._start = self._since = now
+    def __init__(self, host: LiveTracingHost) -> None:
+        self._clock = host.clock
+        self.cpus = _online_cpus(host)
+        self._start = self._since = self._now = host.clock()
         self._before = 0.0
-        self._now = now
         self.taken = 0.0
         self.peak = 0.0
 
@@ -54,24 +35,32 @@ class Overhead:
     @property
     def share(self) -> float:
         """The share of all CPU time, on average."""
-        return self.taken / self._cpus / max(self.seconds, 0.001)
+        return self.taken / self.cpus / max(self.seconds, 0.001)
 
-    def look(self, now: float, taken: float, limit: float = 1.0) -> str:
+    def look(self, taken: float, limit: float = 1.0) -> str:
         """
-        Note that *taken* seconds of CPU time were taken until *now*.
+        Note that *taken* seconds of CPU time were taken until now.
 
-        Return why the trace must end, "" if the last second is within *limit*.
+        Return why the trace must end: the last second is above *limit*, or an hour has passed. "" if it may go on.
         """
-        self._now, self.taken = now, taken
-        spent = now - self._since
-        used = (taken - self._before) / self._cpus
-        share = used / max(spent, SETTLED)
+        self._now, self.taken = self._clock(), taken
+        spent = self._now - self._since
+        used = (taken - self._before) / self.cpus
+        share = used / max(spent, TICK)
         self.peak = max(self.peak, share)
-        if spent >= SETTLED:
-            self._since, self._before = now, taken
-        if share <= limit or limit >= 1:  # no limit; the share is an estimate
-            return ""
-        return (
-            f"stopped after {self.seconds:.1f} s: the trace took {used / max(spent, 0.001) * 100:.3g} % of all CPU time, "
-            f"more than the limit of {limit * 100:.3g} %"
-        )
+        if spent >= TICK:
+            self._since, self._before = self._now, taken
+        if share > limit and limit < 1:  # 1: no limit; the share is an estimate
+            return (
+                f"stopped after {self.seconds:.1f} s: the trace took {used / max(spent, 0.001) * 100:.3g} % of all CPU time, "
+                f"more than the limit of {limit * 100:.3g} %"
+            )
+        if self.seconds >= LONGEST + TICK:
+            return f"stopped after {self.seconds:.0f} s: a trace takes at most {LONGEST:g} s"
+        return ""
+
+
+def _online_cpus(host: LiveTracingHost) -> int:
+    """Return how many CPUs are online: "0-3,6"."""
+    parts = (part.split("-") for part in host.read(CPUS).strip().split(","))
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in parts)

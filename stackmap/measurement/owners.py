@@ -7,8 +7,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from stackmap.analysis.owners import Owner, owners
-from stackmap.measurement.overhead import Overhead
-from stackmap.measurement.trace import online_cpus
+from stackmap.measurement.overhead import TICK, Overhead
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names, owner_probes
 from stackmap.sources.trace_instance import Tracing
@@ -16,10 +15,6 @@ from stackmap.sources.trace_instance import Tracing
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
     from stackmap.model.topology import Topology
-
-
-TICK = 1.0  # seconds between two looks at the overhead
-LONGEST = 3600.0  # seconds
 
 
 class OwnerSample(NamedTuple):
@@ -54,7 +49,7 @@ class OwnerTrace:
         self._tracing = Tracing(host)
         self._groups: dict[int, ControlGroup] = {}
         self._installed: owner_probes.Installed | None = None
-        self._overhead = Overhead(online_cpus(host), host.clock())
+        self._overhead = Overhead(host)
         self._last = OwnerSample()
         self._lock = Lock()
         self._ended = Event()
@@ -65,7 +60,7 @@ class OwnerTrace:
         try:
             self._groups = self._named()
             self._installed = owner_probes.install(self._host, self._tracing)
-            self._overhead = Overhead(online_cpus(self._host), self._host.clock())
+            self._overhead = Overhead(self._host)
             self._watch.start()
         except BaseException:
             self._end()
@@ -91,9 +86,7 @@ class OwnerTrace:
         if self._installed is None:
             return
         spent = owner_probes.spent(self._host, self._installed)
-        stopped = self._overhead.look(self._host.clock(), spent, self._limit)
-        if not stopped and self._overhead.seconds > LONGEST:
-            stopped = f"stopped after {LONGEST:g} s: a trace takes at most that long"
+        stopped = self._overhead.look(spent, self._limit)
         if stopped:
             self._last = self._sample()._replace(stopped=stopped)
             self._installed = None

@@ -12,7 +12,6 @@ from stackmap.analysis.requests.totals import Totals
 from stackmap.errors import SourceError
 from stackmap.host.signals import after
 from stackmap.measurement.overhead import Overhead
-from stackmap.measurement.trace import online_cpus
 from stackmap.model.device import Kind
 from stackmap.sources import trace_cost
 from stackmap.sources.event_stream import EventStream
@@ -52,7 +51,7 @@ class RequestTrace:
         self.events = 0
         self._is_over = False
         self.stopped = ""
-        self.overhead = Overhead(online_cpus(host), host.clock())
+        self.overhead = Overhead(host)
         self.cost = EVENT
 
     def requests(self, seconds: float, max_overhead: float) -> Generator[list[Request]]:
@@ -80,12 +79,12 @@ class RequestTrace:
         ready: list[Request] = []
         ticks = self._host.ticks(TICK, ceil(seconds / TICK) + 1)
         next(ticks)
-        self.overhead = Overhead(online_cpus(self._host), self._host.clock())
+        self.overhead = Overhead(self._host)
         before = self._host.cpu_seconds()
         for place, _ in enumerate(ticks):
             ready += self._joined(stream.read())
             taken = self._host.cpu_seconds() - before + self.events * self.cost
-            self.stopped = self.overhead.look(self._host.clock(), taken, max_overhead)
+            self.stopped = self.overhead.look(taken, max_overhead)
             if self.stopped or self._is_over:
                 break
             if place % SHOWN_EVERY == SHOWN_EVERY - 1:

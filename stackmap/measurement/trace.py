@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.measurement.instruments import Instruments
-from stackmap.measurement.overhead import Overhead
+from stackmap.measurement.overhead import TICK, Overhead
 from stackmap.sources import diskstats, dm_stats, trace_probes, tracefs
 from stackmap.sources.trace_record import TraceRecord, without_lines
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
-CPUS = "/sys/devices/system/cpu/online"
-LONGEST = 3600.0  # seconds
-TICK = 1.0  # seconds between two looks at the overhead
 SILENT = "no probe fired while the counters of {} moved: the kernel does not run the probes"
 
 
@@ -44,14 +41,12 @@ class Tracer:
         names = frozenset(name for each in chosen for name in topology.with_all_below(each))
         self._names = names or topology.devices.keys()
         self._instruments = Instruments(host, topology, names)
-        self._before = (0.0, "")
-        self._start = 0.0
-        self._overhead = Overhead(1, 0.0)
+        self._overhead = Overhead(host)
         dm = [d.number for d in topology.devices.values() if d.name.startswith("dm-")]
         self.record = TraceRecord(
-            cpus=online_cpus(host), dm_major=int(dm[0].partition(":")[0]) if dm else 0
+            cpus=self._overhead.cpus, dm_major=int(dm[0].partition(":")[0]) if dm else 0
         )
-        self.is_complete = False
+        self._is_complete = False
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -65,9 +60,10 @@ class Tracer:
             self.record.sources = tuple(self._instruments.sources)
             self.record.notes = tuple(self._instruments.notes)
             self._instruments.set_state("cont")
-            self._before = next(self._host.ticks(0, 1)), self._host.read(diskstats.PATH)
-            self._start = self._host.clock()
-            self._overhead = Overhead(self.record.cpus, self._start)
+            start = next(self._host.ticks(0, 1))
+            self.record.times = start, start
+            self.record.counters = self._host.read(diskstats.PATH), ""
+            self._overhead = Overhead(self._host)
             try:
                 yield
             finally:
@@ -93,44 +89,34 @@ class Tracer:
 
     def stop_above(self, max_overhead: float) -> bool:
         """End the trace if it took more than that share of CPU time, or too long; return whether it ends now."""
-        if self.is_complete:
+        if self._is_complete:
             return False
-        spent = self._host.clock() - self._start
-        note = self._look(max_overhead)
-        if not note and spent > LONGEST + TICK:
-            note = f"stopped after {spent:.0f} s: a trace takes at most {LONGEST:g} s"
+        note = self._overhead.look(self._instruments.spent().taken, max_overhead)
         if not note:
             return False
         self.finish()
         self.record.notes += (note,)
         return True
 
-    def _look(self, max_overhead: float = 1.0) -> str:
-        """Note what the trace took until now; return why it must end, "" if it need not."""
-        found = self._instruments.spent()
-        note = self._overhead.look(self._host.clock(), found.taken, max_overhead)
-        record = self.record
-        record.hits, record.missed = found.hits, found.missed
-        record.cost = found.taken / found.hits if found.hits else 0.0
-        cost = self._instruments.cost
-        record.added = (cost.request, cost.disk) if self._instruments.has_probes else None
-        record.peak = self._overhead.peak
-        return note
-
     def finish(self) -> None:
         """Stop counting, and read what was counted; the end of ``running`` does so too."""
-        if self.is_complete:
+        if self._is_complete:
             return
-        record = self.record
-        self._instruments.set_state("pause")
-        after = self._host.read(diskstats.PATH)
-        self._look()
+        record, instruments = self.record, self._instruments
+        instruments.set_state("pause")
+        record.counters = record.counters[0], self._host.read(diskstats.PATH)
+        spent = instruments.spent()
+        self._overhead.look(spent.taken)
         # The time of day may have been set meanwhile.
-        record.times = self._before[0], self._before[0] + self._host.clock() - self._start
-        record.counters = self._before[1], after
-        record.texts = self._instruments.texts()
-        record.dm_stats = self._instruments.statistics()
-        self.is_complete = True
+        record.times = record.times[0], record.times[0] + self._overhead.seconds
+        record.hits, record.missed = spent.hits, spent.missed
+        record.cost = spent.taken / spent.hits if spent.hits else 0.0
+        record.peak = self._overhead.peak
+        if instruments.has_probes:
+            record.added = instruments.cost.request, instruments.cost.disk
+        record.texts = instruments.texts()
+        record.dm_stats = instruments.statistics()
+        self._is_complete = True
 
     def result(self) -> TraceRecord:
         """Stop counting; return what was counted. ``SourceError`` if no probe fired while there was I/O."""
@@ -180,9 +166,3 @@ def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
     per_slice = max(1, round(options.seconds / slices / TICK))
     count = slices * per_slice
     return options.seconds / count, count + 1, per_slice
-
-
-def online_cpus(host: LiveTracingHost) -> int:
-    """Return how many CPUs are online: "0-3,6"."""
-    parts = (part.split("-") for part in host.read(CPUS).strip().split(","))
-    return sum(int(part[-1]) - int(part[0]) + 1 for part in parts)

@@ -95,8 +95,8 @@ def spent(host: LiveTracingHost, installed: Installed) -> float:
 
 def _fired(host: LiveTracingHost) -> int:
     """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
-    hits = tracefs.probe_hits(host)
-    return max(hits[name].fired if name in hits else 0 for name in (SUBMIT, trace_probes.END))
+    fired, _ = tracefs.probe_hits(host)
+    return max(fired[SUBMIT], fired[trace_probes.END])
 
 
 def submit_probe(offsets: trace_probes.Offsets) -> Probe:

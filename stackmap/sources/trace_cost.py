@@ -98,9 +98,9 @@ def measured(
     counted = _seconds(host)
     tracing.install(at_disks)
     dispatched = _seconds(host)
-    hits = tracefs.probe_hits(host)
+    fired, _ = tracefs.probe_hits(host)
     tracing.clear()
-    if any(name not in hits or hits[name].fired < CALLS for name in names):
+    if any(fired[name] < CALLS for name in names):
         raise SourceError(DISARMED)
     return Cost(
         max(counted - before, LEAST), max(dispatched - counted, 0.0), max(passed - before, LEAST)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from stackmap.errors import SourceDenied, SourceError, SourceMissing, TraceRefused
 from stackmap.host.signals import uninterrupted
@@ -21,13 +21,6 @@ LOCKDOWN = "/sys/kernel/security/lockdown"
 TRIGGERED = (GROUP, "synthetic", "block")
 
 RUNNING = "another trace is running; wait for its end"
-
-
-class Hits(NamedTuple):
-    """How often a probe fired, and how often the kernel could not run it."""
-
-    fired: int
-    missed: int
 
 
 def require_tracefs(host: LiveTracingHost) -> None:
@@ -48,10 +41,13 @@ def require_tracefs(host: LiveTracingHost) -> None:
         raise SourceDenied(f"trace needs root: {denied}")
 
 
-def probe_hits(host: LiveTracingHost) -> dict[str, Hits]:
-    """Return the hits of each probe in the kernel, those of others too, by name without group."""
-    words = (line.split() for line in _text(host, PROFILE).splitlines())
-    return {name: Hits(int(fired), int(missed)) for name, fired, missed in words}
+def probe_hits(host: LiveTracingHost) -> tuple[Counter[str], Counter[str]]:
+    """Return how often each probe in the kernel fired, and how often it could not run; by name without group."""
+    words = [line.split() for line in _text(host, PROFILE).splitlines()]
+    return (
+        Counter({name: int(fired) for name, fired, _ in words}),
+        Counter({name: int(missed) for name, _, missed in words}),
+    )
 
 
 def probes(host: LiveTracingHost) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from stackmap.measurement import owners
+from stackmap.measurement import overhead, owners
 from stackmap.measurement.owners import OwnerTrace
 from stackmap.sources import owner_probes, tracefs
 from tests.measurement.test_trace import Machine, is_clean
@@ -50,10 +50,10 @@ def test_above_the_limit_nothing_is_probed_any_more():
 def test_it_ends_after_an_hour():
     machine = Owned(fires=1)
     with OwnerTrace(machine, 0.05) as trace:
-        machine.now += owners.LONGEST
+        machine.now += overhead.LONGEST
         assert trace.read().stopped == ""
         machine.now += 1
-        assert trace.read().stopped == "stopped after 3600 s: a trace takes at most that long"
+        assert trace.read().stopped == "stopped after 3601 s: a trace takes at most 3600 s"
     assert is_clean(machine)
 
 

@@ -11,7 +11,7 @@ from stackmap.measurement.trace import TraceOptions, Tracer, clean
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import dm_stats, kallsyms, trace_cost, trace_probes, tracefs
-from stackmap.sources.trace_record import parse
+from stackmap.sources.trace_record import TraceRecord, parse
 from tests.sources.test_tracefs import Kernel
 
 TOPOLOGY = Topology(
@@ -50,7 +50,7 @@ class Machine(Kernel):
                 f"{major} 0 {name} 0 0 0 0 {done} 0 {done * 8} {done} 0 {done} {done}\n"
                 for major, name in ((253, "dm-0"), (8, "sda"))
             )
-        if path == tracefs.PROFILE:
+        if path == tracefs.PROFILE and not self.denied:
             probes = "".join(self.files[tracefs.PROBES])
             copies = re.findall(r"p:stackmap/(cost_\w+)", probes)
             if copies:
@@ -189,6 +189,24 @@ def test_statistics_of_another_process_stay():
     dm_stats.create(machine, "253:0")
     Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
     assert machine.stats == {"253:0": ["0: 0+1 2 stackmap\n"]}
+
+
+class Unplugged(Machine):
+    """A machine whose dm-0 is removed during the trace."""
+
+    def read(self, path):
+        text = super().read(path)
+        gone = path == "/proc/diskstats" and self.now > 1000
+        return "".join(line for line in text.splitlines(True) if not (gone and "dm-0" in line))
+
+
+def test_a_device_that_is_removed_takes_no_requests_back():
+    """Else `record --trace` would write a capture that cannot be read."""
+    machine = Unplugged(btf=False)
+    machine.samples = 1000
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert 0 < record.hits < 1000
+    assert TraceRecord.from_json(record.to_json()).hits == record.hits
 
 
 def test_without_tracefs_dm_counts():

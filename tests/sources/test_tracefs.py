@@ -27,6 +27,8 @@ class Kernel:
         self.denied = ""
 
     def read(self, path):
+        if self.denied and path.startswith(tracefs.ROOT):
+            raise SourceDenied(f"{path}: {self.denied}")
         if path not in self.files:
             raise SourceMissing(f"{path}: No such file or directory")
         return "".join(f"{line}\n" for line in self.files[path])
