@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
-from stackmap.host.signals import delayed, uninterrupted
+from stackmap.host.signals import delayed
 from stackmap.host.tracing import KERNEL
 from stackmap.model.device import Device, Kind
 from stackmap.sources import (
@@ -222,19 +222,13 @@ class Instruments:
     def _add_dm_stats(self, stack: ExitStack) -> bool:
         for device in filter(_is_dm, self._devices):
             with suppress(SourceError), delayed():  # no right, or a kernel without histograms
-                stats = dm_stats.create(self._host, device.number)
-                stack.callback(_delete_stats, self._host, device.number, stats)
+                stats = stack.enter_context(dm_stats.counting(self._host, device.number))
                 self._stats[device.number] = stats
         return bool(self._stats)
 
 
 def _is_dm(device: Device) -> bool:
     return device.name.startswith("dm-")
-
-
-def _delete_stats(host: LiveTracingHost, number: str, stats: str) -> None:
-    with uninterrupted(), suppress(SourceError):  # the device may be gone
-        dm_stats.delete(host, number, stats)
 
 
 def _require_symbols(symbols: dict[str, int], names: tuple[str, ...]) -> None:

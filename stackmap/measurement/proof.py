@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from stackmap.errors import SourceError
-from stackmap.host.signals import delayed, uninterrupted
+from stackmap.host.signals import delayed
 from stackmap.model.trace import Proof
 from stackmap.sources import diskstats, dm_stats
 
@@ -27,22 +26,18 @@ def proving(
     volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
     found: list[Proof] = []
     ids: dict[str, str] = {}
-    try:
+    with ExitStack() as stack:
         for device in volumes:
-            with delayed():  # a signal before it is noted would leave it
-                ids[device.name] = dm_stats.create(host, device.number, histogram=False)
+            with delayed():
+                stats = dm_stats.counting(host, device.number, histogram=False)
+                ids[device.name] = stack.enter_context(stats)
         before = _counted(host)
         yield found
         after = _counted(host)
         for device in volumes:
-            stats = dm_stats.parse(dm_stats.read(host, device.number, ids[device.name]))
+            moved = dm_stats.parse(dm_stats.read(host, device.number, ids[device.name]))
             counted = after.get(device.name, 0) - before.get(device.name, 0)
-            found.append(Proof(device, counted, stats.read_bytes + stats.write_bytes))
-    finally:
-        with uninterrupted():
-            for name, own in ids.items():
-                with suppress(SourceError):  # the device may be gone
-                    dm_stats.delete(host, topology[name].number, own)
+            found.append(Proof(device, counted, moved.read_bytes + moved.write_bytes))
 
 
 def _counted(host: LiveTracingHost) -> dict[str, int]:

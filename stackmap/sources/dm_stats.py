@@ -7,10 +7,14 @@ reads from writes. Documentation/admin-guide/device-mapper/statistics.rst descri
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from stackmap.errors import ParseError
+from stackmap.errors import ParseError, SourceError
+from stackmap.host.signals import uninterrupted
+from stackmap.model.units import SECTOR
 from stackmap.sources.trace_definitions import GROUP
 from stackmap.sources.trace_histogram import integer
 
@@ -41,6 +45,21 @@ class DmStats(NamedTuple):
     latency: dict[tuple[int, int], int]
 
 
+@contextmanager
+def counting(host: LiveTracingHost, number: str, *, histogram: bool = True) -> Iterator[str]:
+    """
+    Count on the dm device *number* while the context is entered; yield the id of the statistics.
+
+    Enter it with signals ``delayed``, so that none comes before its end is provided for.
+    """
+    stats = create(host, number, histogram=histogram)
+    try:
+        yield stats
+    finally:
+        with uninterrupted(), suppress(SourceError):  # the device may be gone
+            delete(host, number, stats)
+
+
 def create(host: LiveTracingHost, number: str, *, histogram: bool = True) -> str:
     """Begin to count on the dm device *number*; return the id of the statistics."""
     options = "1 precise_timestamps"
@@ -63,7 +82,7 @@ def delete_all(host: LiveTracingHost, number: str) -> int:
     """Delete all statistics of stackmap on the device, of other processes too; return how many there were."""
     listed = host.message(number, f"@stats_list {GROUP}").splitlines()
     for line in listed:
-        host.message(number, f"@stats_delete {line.partition(':')[0]}")
+        delete(host, number, line.partition(":")[0])
     return len(listed)
 
 
@@ -82,5 +101,5 @@ def parse(text: str) -> DmStats:
         bucket: count for bucket, count in zip(pairwise(limits), counts, strict=False) if count
     }
     return DmStats(
-        reads, read_sectors * 512, writes, write_sectors * 512, read_ns, write_ns, latency
+        reads, read_sectors * SECTOR, writes, write_sectors * SECTOR, read_ns, write_ns, latency
     )
