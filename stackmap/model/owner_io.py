@@ -29,8 +29,3 @@ class OwnerIo(NamedTuple):
     bytes: int
     timed: int = 0
     took: int = 0
-
-    @property
-    def latency(self) -> float | None:
-        """Mean seconds per request; None if none was timed."""
-        return self.took / self.timed / 1e6 if self.timed else None

@@ -9,7 +9,7 @@ The remainder of a bio that was split is submitted once more: what was traced al
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stackmap.errors import SourceError, SourceMissing
@@ -25,9 +25,9 @@ from stackmap.sources import (
 )
 from stackmap.sources.trace_cost import Cost
 from stackmap.sources.trace_definitions import GROUP, Probe, ProbeSet, Synthetic, Trigger
-from stackmap.sources.trace_histogram import START
+from stackmap.sources.trace_histogram import Histogram
 from stackmap.sources.trace_instance import Tracing
-from stackmap.sources.trace_record import PER_BIO, device_of, number_of
+from stackmap.sources.trace_record import PER_BIO, entries_of, key_of, without_addresses
 
 GROUP_OF_BIO = (
     ("bio", "bi_blkg"),
@@ -45,16 +45,11 @@ SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
 )
 LATENCY_SYNTHETIC = Synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
 ENTRIES = 16384
-DIRECTIONS = {0: "read", 1: "write"}
 
 # A thread's name may contain anything, but has at most 15 bytes: it cannot imitate an entry.
-_THREADS = re.compile(
-    r"\{ dev: *(?P<dev>\d+), common_pid: (?P<name>.{0,16}?) *\[ *(?P<thread>\d+)\], op: *(?P<op>\d+) \} "
-    r"hitcount: *(?P<hits>\d+) +size: *(?P<size>\d+)",
-    re.DOTALL,
+_THREAD = re.compile(
+    r"common_pid: (.{0,16}?) *\[ *(\d+)\](?=, op: *\d+ \} hitcount: *\d+ +size: *\d+)", re.DOTALL
 )
-_DROPPED = re.compile(r"^ +Dropped: (\d+)$", re.MULTILINE)
-_OPS = {name: op for op, name in DIRECTIONS.items()}
 
 
 @dataclass(slots=True)
@@ -136,59 +131,39 @@ def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
     texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
     for trigger in installed.counting:
         tracing.trigger(trigger.in_state("clear"))
-    blocks = [block for text in texts for block in text.split(START)[1:]]
+    found, kept, cleared = parse(*texts)
     # Requests in flight are never cleared, so their drops are counted from the start.
-    kept = sum(_dropped(block) for block in blocks if PER_BIO in block)
-    cleared = sum(_dropped(block) for block in blocks if PER_BIO not in block)
     since, installed.dropped = kept - installed.dropped, kept
-    return parse(*texts), cleared + since
+    return found, cleared + since
 
 
-def _dropped(block: str) -> int:
-    return sum(int(count) for count in _DROPPED.findall(block))
-
-
-def parse(counted: str, latencies: str) -> list[OwnerIo]:
-    """Return what the histograms of the two events say."""
-    times = {
-        (is_group, *key): (hits, sums)
-        for block, is_group in (
-            (_block(latencies, ",cg,"), True),
-            (_block(latencies, ",thread,"), False),
-        )
-        for key, hits, sums in _entries(block, "cg" if is_group else "thread")
-    }
+def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
+    """Return the I/O in the histograms of the two events, and the hits without room: for requests in flight, and for owners."""
+    names = {int(thread): name for name, thread in _THREAD.findall(counted)}
+    requests, times = (
+        trace_histogram.parse(without_addresses(text))
+        for text in (_THREAD.sub(r"thread: \2", counted), latencies)
+    )
+    took = dict(_entries(times))
     found = [
-        OwnerIo(number_of(dev), True, owner, "", DIRECTIONS[op], hits, size)
-        for (dev, owner, op), hits, size in _entries(_block(counted, ",cg,"), "cg")
+        OwnerIo(
+            *(number, is_group, owner, "" if is_group else names[owner], direction),
+            *figures,
+            *took.get((number, is_group, owner, direction), (0, 0)),
+        )
+        for (number, is_group, owner, direction), figures in _entries(requests)
     ]
-    for match in _THREADS.finditer(_block(counted, "execname")):
-        dev, thread, op, hits, size = (
-            int(match[k]) for k in ("dev", "thread", "op", "hits", "size")
-        )
-        found.append(
-            OwnerIo(number_of(dev), False, thread, match["name"], DIRECTIONS[op], hits, size)
-        )
-    return [
-        each._replace(timed=hits, took=took)
-        for each in found
-        for hits, took in (
-            times.get(
-                (each.is_group, device_of(each.number), each.owner, _OPS[each.direction]), (0, 0)
-            ),
-        )
-    ]
+    every = (*requests, *times)
+    in_flight = sum(each.dropped for each in every if each.trigger.startswith(PER_BIO))
+    return found, in_flight, sum(each.dropped for each in every) - in_flight
 
 
-def _block(text: str, key: str) -> str:
-    """Return the histogram whose trigger has *key*, "" without one."""
-    blocks = (START + block for block in text.split(START)[1:])
-    return next((block for block in blocks if key in block.partition("vals=")[0]), "")
-
-
-def _entries(block: str, owner: str) -> Iterator[tuple[tuple[int, int, int], int, int]]:
-    """Yield (device, owner, operation), hits and the sum of each entry."""
-    for histogram in trace_histogram.parse(block):
-        for entry in histogram.entries:
-            key = entry.number("dev"), entry.number(owner), entry.number("op")
-            yield key, entry.hits, sum(entry.sums.values())
+def _entries(
+    histograms: Iterable[Histogram],
+) -> Iterator[tuple[tuple[str, bool, int, str], tuple[int, int]]]:
+    """Yield (device, whether the owner is a group, owner, direction) of each entry, and its hits and sum."""
+    for entry in entries_of(histograms):
+        is_group = "cg" in entry.keys
+        number, direction = key_of(entry)
+        owner = entry.number("cg" if is_group else "thread")
+        yield (number, is_group, owner, direction), (entry.hits, sum(entry.sums.values()))

@@ -155,7 +155,7 @@ def parse(record: TraceRecord) -> Trace:
         served=_latency(found.get(trace_probes.SERVED_EVENT, ())),
         sizes=_sizes(found.get(trace_probes.QUEUE_EVENT, ())),
         dispatched=_sizes(found.get(trace_probes.ISSUE_EVENT, ())),
-        sequential={_key(e): e.hits for each in gaps or () for e in each.entries},
+        sequential={key_of(each): each.hits for each in entries_of(gaps or ())},
         rows=_rows(rows or (), record.dm_major),
         member_bytes=_member_bytes(found.get(trace_probes.SUBMIT_EVENT, ())),
         has_rows=rows is not None,
@@ -192,7 +192,8 @@ def device_of(number: str) -> int:
     return major << MINOR_BITS | minor
 
 
-def _key(entry: Entry) -> Key:
+def key_of(entry: Entry) -> Key:
+    """Return the device and the direction of an entry; ``ParseError`` without them."""
     operation = OPERATIONS.get(entry.number("op"))
     if operation is None:
         raise ParseError(f"histogram: unknown operation {entry.number('op')}")
@@ -201,8 +202,8 @@ def _key(entry: Entry) -> Key:
 
 def _latency(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
     found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
-    for entry in _entries(histograms):
-        found[_key(entry)][entry.bucket("lat")] += entry.hits
+    for entry in entries_of(histograms):
+        found[key_of(entry)][entry.bucket("lat")] += entry.hits
     return dict(found)
 
 
@@ -219,7 +220,7 @@ def _dm_latency(texts: Mapping[str, str]) -> dict[Key, Mapping[tuple[int, int], 
 
 def _sizes(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
     found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
-    for entry in _entries(histograms):
+    for entry in entries_of(histograms):
         if "nr_sector" not in entry.keys:
             continue
         direction = _direction(entry.text("rwbs"))
@@ -238,7 +239,7 @@ def _direction(flags: str) -> str:
 
 def _rows(histograms: Iterable[Histogram], dm_major: int) -> dict[str, Counter[tuple[int, bool]]]:
     found: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
-    for entry in _entries(histograms):
+    for entry in entries_of(histograms):
         if "unit" in entry.keys:
             number = number_of(entry.number("unit"))
         else:
@@ -250,10 +251,11 @@ def _rows(histograms: Iterable[Histogram], dm_major: int) -> dict[str, Counter[t
 def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:
     return {
         number_of(entry.number("dev")): entry.sums["size"]
-        for entry in _entries(histograms)
+        for entry in entries_of(histograms)
         if "size" in entry.sums
     }
 
 
-def _entries(histograms: Iterable[Histogram]) -> Iterable[Entry]:
+def entries_of(histograms: Iterable[Histogram]) -> Iterable[Entry]:
+    """Return the entries of all *histograms*."""
     return (entry for each in histograms for entry in each.entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from stackmap.analysis.owners import Sum
 from stackmap.model.owner_io import OwnerIo
 from stackmap.sources import owner_probes
 
@@ -56,15 +57,17 @@ LATENCIES = f"""\
 
 
 @pytest.mark.parametrize(
-    "name", ["dd", "a, b: c", "x } hitcount: ", "kworker/u4:1", "a\nb", "[1], op: 1 }"]
+    "name",
+    ["dd", "a, b: c", "x } hitcount: ", "kworker/u4:1", "a\nb", "[1], op: 1 }", "\n Dropped: 9\n."],
 )
 def test_owners(name):
     counted = COUNTED.format(lv=LV, disk=DISK, name=name)
-    groups_lv, groups_disk, thread = owner_probes.parse(counted, LATENCIES)
+    (groups_lv, groups_disk, thread), kept, cleared = owner_probes.parse(counted, LATENCIES)
+    assert (kept, cleared) == (0, 3)
     assert groups_lv == OwnerIo("254:18", True, 132, "", "write", 8, 8388608, 8, 4000)
-    assert groups_lv.latency == 0.0005
+    assert Sum().plus(groups_lv).milliseconds == 0.5
     assert groups_disk == OwnerIo("8:0", False, 1, "", "read", 1, 4096)._replace(is_group=True)
-    assert groups_disk.latency is None
+    assert Sum().plus(groups_disk).milliseconds is None
     assert (thread.name, thread.owner, thread.bytes, thread.timed) == (
         name.rstrip(),
         884,
