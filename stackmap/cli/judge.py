@@ -33,9 +33,10 @@ FIRST, SAVED = 0.15, 0.05  # seconds of CPU that judging may take at the start, 
 
 class Judge:
     """
-    What lasts of the findings of each round.
+    The findings that last from round to round.
 
-    ``verdict``: what holds where none needs action. *host* is a live machine, whose rounds go on from interval to interval; None: each is done at once.
+    ``verdict``: the sentence to show when no finding needs action. *host*: a live machine, on which a round is spread
+    over several intervals; None: each round is done at once.
     """
 
     def __init__(self, host: Host | None) -> None:
@@ -71,7 +72,7 @@ class Judge:
         )
 
     def go_on(self, scope: Scope, share: float) -> None:
-        """Judge for *share* of the last interval at most, on average; where rounds are done at once, a round."""
+        """Do the next steps of the round, for *share* of the interval on average; without a live machine, the whole round."""
         if self._fresh < APPEARS and not self._judged and self._round is None:
             return  # none could have lasted
         if self._host is None:
@@ -91,7 +92,7 @@ class Judge:
                 return
 
     def _steps(self, scope: Scope) -> Iterator[None]:
-        """Judge the intervals so far together; a caller may pause at each step."""
+        """Judge the intervals so far together; the caller may pause after each step."""
         self._gone = set()
         count, self._fresh = self._fresh, 0
         raw, right = zip(*self._series, strict=True)

@@ -110,7 +110,7 @@ def command(
 
 
 def _refuse_limits(seconds: float | None) -> None:
-    """Raise ``UsageError`` for what only a new trace can have."""
+    """Raise ``UsageError`` for options of a new trace."""
     if seconds is not None:
         raise click.UsageError("the trace in a capture has its own length: leave out SECONDS")
     for name in ("max_overhead", "heatmap"):

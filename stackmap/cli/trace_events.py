@@ -35,7 +35,7 @@ class EventOptions(NamedTuple):
     operation: str | None = None
 
     def wants(self, request: Request) -> bool:
-        """Whether to print *request*; one that did not complete is as slow as any."""
+        """Whether to print *request*; one that did not complete counts as slow."""
         slow = self.slower is None or request.seconds is None or request.seconds >= self.slower
         return slow and self.operation in (None, request.operation)
 
@@ -102,7 +102,7 @@ def print_events(
                 start = min(each.queued for each in requests)
             if as_json:
                 found = requests_json(topology, wanted, start or 0.0, follow=options.follow)
-                # One write for all: each is flushed.
+                # One write, because each write is flushed.
                 click.echo("".join(f"{json.dumps(each)}\n" for each in found), nl=False)
             elif wanted:
                 blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)

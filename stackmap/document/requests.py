@@ -82,7 +82,7 @@ def title(topology: Topology, request: Request) -> str:
 def totals_blocks(
     topology: Topology, listed_count: int, totals: Totals, lost: int, overhead: float
 ) -> list[Block]:
-    """Return how much of what the disks did has a cause, what was derived, and what was lost."""
+    """Return the number of disk requests by cause, the arrays whose causes are derived, and the lost events."""
     said: list[Block] = []
     if totals.sent:
         said.append(Paragraph(_summary(listed_count, totals)))

@@ -166,7 +166,7 @@ def _self_check(rows: RowUpdates) -> str:
 
 
 def _limits(trace: Trace) -> Iterator[Block]:
-    """Yield what the trace cost, what it lost, and what is missing."""
+    """Yield what is missing, the cost of the trace, and the hits that it lost."""
     for note in trace.notes:
         yield Paragraph(note, "note:")
     cost = f"; {words}" if (words := overhead_words(trace)) else ""
@@ -174,11 +174,11 @@ def _limits(trace: Trace) -> Iterator[Block]:
 
 
 def overhead_words(trace: Trace) -> str:
-    """Return what a trace took of all CPU time, and in seconds of a request at each device; "" if unknown."""
+    """Return the share of all CPU time that a trace took, and its time per request; "" if unknown."""
     if trace.overhead is None:
         return ""
     most = "" if trace.peak is None else f" ({percent(trace.peak, 2)} in the busiest second)"
-    each = ", by what a request is assumed to cost"
+    each = ", from an assumed cost per request"
     if trace.added is not None:
         layer, disk = (seconds * MILLION for seconds in trace.added)
         each = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"

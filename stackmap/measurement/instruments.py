@@ -52,7 +52,7 @@ class Spent(NamedTuple):
 
 class Instruments:
     """
-    The probes for *names*, all devices without one, of *topology*.
+    The probes for the devices *names* of *topology*, all if empty.
 
     ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: CPU time per request.
     Without ``has_probes`` there are only sizes and dm's statistics.

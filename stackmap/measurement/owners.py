@@ -1,4 +1,4 @@
-"""Whose requests are at each layer, by kernel probes, while a measurement runs."""
+"""The control groups and threads whose requests reach each layer, by kernel probes, during a measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OwnerSample(NamedTuple):
     What was counted since the previous sample.
 
     ``groups``: control groups by number. ``dropped``: hits without room. ``overhead``: the share of all CPU time
-    so far. ``stopped``: why nothing is counted any more, said once; else "".
+    so far. ``stopped``: why the trace ended, in the first sample after that; else "".
     """
 
     rows: tuple[OwnerIo, ...] = ()

@@ -1,4 +1,4 @@
-"""The requests of some devices, one by one, while they happen; with all that they cause below."""
+"""The requests of some devices, one by one as they happen, with the requests that each causes below."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ EVENT = 1e-6  # seconds that the kernel takes for an event, where it cannot be m
 
 class RequestTrace:
     """
-    Requests of the devices *chosen*, of all volumes if empty.
+    A trace of the requests of the devices *chosen*, of all volumes if empty.
 
-    *follow*: also those below them; without *chosen*, all that no other request caused, metadata
-    too. ``totals``: of what the disks were sent so far. ``events``: how many were read. ``lost``: events that the kernel had no room for; known when all was read.
-    ``stopped``: why the trace ended early, "" if it did not. ``overhead``: what it took. ``cost``: seconds per event.
+    *follow*: trace the devices below too; without *chosen*, list all requests without a cause above, metadata too.
+    ``totals``: the requests that disks were sent so far. ``events``: how many events were read.
+    ``lost``: how many events the kernel had no room for, known at the end.
+    ``stopped``: why the trace ended early, "" if it ran to its end.
+    ``overhead``: the CPU time that it took so far. ``cost``: the CPU time per event, in seconds.
     """
 
     def __init__(
@@ -56,10 +58,9 @@ class RequestTrace:
 
     def requests(self, seconds: float, max_overhead: float) -> Generator[list[Request]]:
         """
-        Trace for *seconds*; yield requests when they completed, at the end also those that did not.
+        Trace for *seconds*; yield requests as they complete, and at the end those that did not.
 
-        Ends early when the trace takes more than the share *max_overhead* of all CPU time. A consumer that is slow
-        does not make it longer.
+        The trace ends early above the share *max_overhead* of all CPU time. A slow consumer does not make it longer.
         """
         with Tracing(self._host) as tracing:
             with suppress(SourceError):  # a kernel without kprobes has block events all the same

@@ -1,5 +1,5 @@
 """
-A trace of this machine: what can be probed is probed for a limited time, and removed.
+A trace of this machine: probes are installed for a limited time, and removed.
 
 Without kprobes or BTF, sizes come from block tracepoints and latencies from dm's own statistics; without
 tracefs, latencies alone.
@@ -26,7 +26,7 @@ SILENT = "no probe fired while the counters of {} moved: the kernel does not run
 
 
 class TraceOptions(NamedTuple):
-    """``seconds``: the time limit. ``max_overhead``: a share of CPU time. ``slices``: of the time, 0 for none."""
+    """``seconds``: the time limit. ``max_overhead``: a share of CPU time. ``slices``: columns of the heat map, 0: none."""
 
     seconds: float
     max_overhead: float
@@ -34,7 +34,7 @@ class TraceOptions(NamedTuple):
 
 
 class Tracer:
-    """The trace of the *chosen* devices of *topology*, all without one, and everything below them."""
+    """A trace of the devices *chosen*, all if empty, and of everything below them."""
 
     def __init__(self, host: LiveTracingHost, topology: Topology, chosen: list[str]) -> None:
         self._host = host
@@ -125,7 +125,7 @@ class Tracer:
         return self.record
 
     def _require_hits(self) -> None:
-        """Raise ``SourceError`` if the probes saw nothing of the I/O that there was: that is no result."""
+        """Raise ``SourceError`` if there was I/O and no probe fired: the figures would be wrong."""
         if not self._instruments.has_probes or self.record.hits:
             return
         for name, load in interval_of(self.record).loads.items():
@@ -134,7 +134,7 @@ class Tracer:
 
 
 def interval_of(record: TraceRecord) -> Interval:
-    """Return what the counters counted in the same time."""
+    """Return the loads during the trace, by the counters of /proc/diskstats."""
     before, after = (
         diskstats.Sample(time, tuple(text.splitlines()))
         for time, text in zip(record.times, record.counters, strict=True)
@@ -161,7 +161,7 @@ def clean(host: LiveTracingHost) -> list[str]:
 
 
 def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
-    """Return the seconds between two looks, how many instants there are, and looks per slice."""
+    """Return the seconds between two looks at the overhead, the number of ticks, and the looks per slice."""
     slices = options.slices or 1
     per_slice = max(1, round(options.seconds / slices / TICK))
     count = slices * per_slice

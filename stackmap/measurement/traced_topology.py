@@ -1,4 +1,4 @@
-"""The topology of a capture with what its trace, if it has one, says of parity arrays."""
+"""The topology of a capture, with the traced shares of full stripes if it has a trace."""
 
 from __future__ import annotations
 

@@ -23,14 +23,15 @@ class Trace:
     """
     What was counted in ``seconds``; a device or direction that is absent was not counted.
 
-    ``latency`` in nanoseconds; ``queued``: the part of a disk until the dispatch to its driver, ``served``: the
-    part after it. ``sizes`` of requests on arrival, ``dispatched`` those that a
-    disk's queue dispatched after merging, in bytes. ``sequential``: requests that began where
-    the previous one of the device ended. ``rows`` by parity array; ``member_bytes``: data and parity
-    that md wrote, by member. ``overhead``: share of all CPU time, ``peak``: the highest in any second;
-    ``added``: seconds to a request at each device, and more at a disk. ``missed``: probe hits that the
-    kernel skipped; ``dropped``: hits without room in a map. ``notes``: what is missing, and why.
-    ``slices``: the latencies until the end of each part of the time, where they changed in it.
+    ``latency``: in nanoseconds. ``queued``, ``served``: its parts at a disk, until the dispatch to the driver and
+    after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
+    ``sequential``: requests that began where the previous one of the device ended.
+    ``rows``: row updates by parity array. ``member_bytes``: data and parity that md wrote, by member.
+    ``overhead``: share of all CPU time. ``peak``: the highest share in any second.
+    ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
+    ``missed``: probe hits that the kernel skipped. ``dropped``: hits without room in a map.
+    ``notes``: what is missing, and why. ``slices``: for each part of the time, the latencies that changed in it,
+    counted from the start of the trace.
     """
 
     seconds: float

@@ -54,7 +54,7 @@ class EventStream:
         self._host.write(SWITCH, "1")
 
     def read(self) -> list[BlockEvent]:
-        """Return the events since the previous call in order of time, without the last moment's."""
+        """Return the events since the previous call by time; those of the last moment come with the next call."""
         early = len(self._early)
         found = self._drained()
         if len(found) == early:  # nothing new: no older one will come

@@ -1,9 +1,9 @@
 """
-Whose each request is, at every layer: the control group and the thread of each bio.
+The control group and the thread of each request, at every layer.
 
 A bio has the control group that is charged for it (``bi_blkg``). For a buffered write that is the group
-that dirtied the page, although a kernel thread submits it. Below RAID md's own thread submits: those requests have no group.
-The remainder of a bio that was split is submitted once more: what was traced already is left out.
+that dirtied the page, although a kernel thread submits it. Below RAID, md's own thread submits all requests:
+they have no group. The remainder of a split bio is submitted again, and is not counted twice.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def submit_probe(offsets: trace_probes.Offsets) -> Probe:
 
 
 def triggers(again: int) -> Iterator[Trigger]:
-    """Yield the counts of requests and bytes by owner, and of their latencies; *again*: see ``is_first``."""
+    """Yield the triggers that count requests, bytes and latencies by owner; *again*: see ``is_first``."""
     wanted = f"size > 0 && op < 2{trace_probes.is_first(again)}"
     start = "hist:keys=bio:started=common_timestamp.usecs,group=cg,by=common_pid"
     yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
@@ -127,7 +127,7 @@ def groups(host: LiveTracingHost) -> dict[int, str]:
 
 
 def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
-    """Return and clear what was counted by device, owner and direction, and how many hits had no room since the last call."""
+    """Return the I/O by device, owner and direction since the last call, and the hits that had no room; start again at 0."""
     texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
     for trigger in installed.counting:
         tracing.trigger(trigger.in_state("clear"))

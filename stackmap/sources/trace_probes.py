@@ -1,8 +1,8 @@
 """
 The probes and triggers of a trace, for the structures of the running kernel.
 
-A request is known by its bio's address, so a map holds as many entries as bios were ever in memory at
-once, not one per sector. Latency is counted in buckets at most 5 % wide, in ranges of a factor of 8.
+A request is identified by the address of its bio. So a map needs one entry per bio that was in memory at
+the same time, not one per sector. Latency is counted in buckets at most 5 % wide, in ranges of a factor of 8.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BIO = (
     ("block_device", "bd_dev"),
     ("gendisk", "first_minor"),
 )
-# A bio has this flag from its first submission: what is left of one that was split is submitted again.
+# A bio has this flag from its first submission on. The remainder of a split bio is submitted again.
 AGAIN = "BIO_TRACE_COMPLETION"
 FLAGS = ("bio", "bi_flags")
 RAID456 = (
@@ -60,10 +60,10 @@ ROW_EVENT = f"{GROUP}/{ROW}"
 
 LEAST, FACTOR, RANGES = 8000, 8, 8  # ns: below 8 µs, below 64 µs … above 2.1 s
 STEPS = 160  # buckets below the end of a range; 20 at its beginning, so each is at most 5 % wide
-BIOS = 32768  # bios that were in memory at once; a map has at most 131,072 entries
+LARGEST_MAP = 131072  # entries: the kernel's limit
+BIOS = 32768  # entries of a map of bios
 MAX_FILTERED = 48  # devices in the filter of a trigger, which must fit a page
-LARGEST_MAP = 131072
-ALL = 51  # devices for which maps have room where none is named
+ALL = 51  # devices that maps have room for where all are traced
 
 READ_OP, WRITE_OP = 0, 1
 
@@ -156,9 +156,9 @@ def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Tr
 
 def dispatch_triggers(numbers: tuple[int, ...], disks: int) -> Iterator[Trigger]:
     """
-    Yield the triggers that divide the latency of *disks* disks: until the dispatch to the driver, and from then on.
+    Yield the triggers that divide the latency of so many *disks* at the dispatch to the driver.
 
-    A request has the time of its first bio; one that was merged into it later has none of its own.
+    A request has the times of its first bio; bios that were merged into it later are not divided.
     """
     chosen = _only(numbers, " && ")
     action = f"onmatch({GROUP}.{SUBMIT}).{QUEUED}(dev,op,$waited)"
@@ -172,7 +172,7 @@ def dispatch_triggers(numbers: tuple[int, ...], disks: int) -> Iterator[Trigger]
 
 
 def _histograms(event: str, devices: int) -> Iterator[Trigger]:
-    """Yield the histograms of a latency, one for each range of a factor."""
+    """Yield the histograms of a latency: one per range, each with room for so many *devices*."""
     size = min(LARGEST_MAP, max(2048, _power(2 * STEPS * devices)))
     low = 0
     for place in range(RANGES):
@@ -184,7 +184,7 @@ def _histograms(event: str, devices: int) -> Iterator[Trigger]:
 
 
 def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Trigger]:
-    """Yield the triggers that count requests that begin where the previous one of the device ended."""
+    """Yield the triggers that count sequential requests: those that begin where the device's previous one ended."""
     chosen = _only(numbers)
     keys = "hist:keys=dev"
     text = f"{keys}:reached=sector+nr_sector:size=2048{chosen}"
@@ -197,7 +197,7 @@ def sequence_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[T
 
 
 def row_triggers(member_end: int, *, has_dm: bool) -> Iterator[Trigger]:
-    """Yield the counts of row updates, and of the bytes that md writes for them."""
+    """Yield the triggers that count row updates, and the bytes that md writes for them."""
     keys = "rcw,pages:size=4096 if expand == 0 && unit"
     yield Trigger(ROW_EVENT, f"hist:keys=unit,{keys} != 0")
     if has_dm:

@@ -1,5 +1,5 @@
 """
-A trace as it was read from the kernel: texts, kept as one JSON object, and what they say.
+A trace as the kernel printed it: texts, kept as one JSON object, and the counts in them.
 
 ``record --trace`` keeps it in a capture, so that a replay and a test parse what the kernel printed.
 """
@@ -28,13 +28,13 @@ PER_BIO = "hist:keys=bio"  # triggers whose entries are addresses, of no use aft
 @dataclass(slots=True)
 class TraceRecord:
     """
-    What a trace read.
+    The texts of a trace, and what it cost.
 
-    ``texts``: of the histograms by event; ``slices``: of the latency's at earlier instants, without the entries
-    that did not change since the one before.
-    ``dm_stats`` by device number. ``counters``: /proc/diskstats before and after, ``times``: when.
-    ``hits``: of probes, requests without probes; ``cost``: mean seconds per hit. ``peak``: the highest share of
-    all CPU time in any second; ``added``: seconds to a request at each device, and more at a disk. ``dm_major``: of dm devices.
+    ``texts``: histograms by event. ``slices``: those of latency at instants during the trace, each without the
+    entries that are as in the one before. ``dm_stats``: by device number.
+    ``counters``: /proc/diskstats before and after, at ``times``. ``dm_major``: the major number of dm devices.
+    ``hits``: how often probes fired; without probes, the requests. ``missed``: hits that the kernel skipped.
+    ``cost``: mean CPU time per hit, in seconds. ``peak``, ``added``: as in ``Trace``.
     """
 
     times: tuple[float, float] = (0.0, 0.0)
@@ -54,7 +54,7 @@ class TraceRecord:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """The length of the trace."""
         return max(self.times[1] - self.times[0], 0.001)
 
     @property
@@ -65,7 +65,7 @@ class TraceRecord:
         return self.hits * self.cost / self.seconds / self.cpus
 
     def to_json(self) -> str:
-        """Return it as text."""
+        """Return the record as text."""
         return json.dumps({"format": FORMAT, **asdict(self)})
 
     @classmethod
@@ -113,7 +113,7 @@ def from_capture(host: Host) -> TraceRecord:
 
 
 def without_addresses(text: str) -> str:
-    """Return the text of histograms without the entries of those that are keyed by a bio's address."""
+    """Return the text of histograms without entries whose key is the address of a bio."""
     kept, per_bio = [], False
     for line in text.splitlines(keepends=True):
         if line.startswith(trace_histogram.TRIGGER):

@@ -161,7 +161,11 @@ def test_what_was_judged_is_said(reads, said):
 
 
 def judge_of(capture):
-    """Return a judge of a live machine that does one step per interval, what it judges, and its intervals."""
+    """
+    Return a judge of *capture* as of a live machine, the scope that it judges, and the capture's intervals.
+
+    The judge has no CPU time saved up, so it does one step per interval.
+    """
     host = CapturedHost(str(capture))
     found = list(CaptureSource(host).intervals(1.0))
     judge = Judge(host)

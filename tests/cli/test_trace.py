@@ -147,7 +147,7 @@ def test_a_stack_as_text(capture):
     )
     words = " ".join(text.split())
     assert (
-        "overhead about 0.10 % of all CPU time, by what a request is assumed to cost; no hit was lost"
+        "overhead about 0.10 % of all CPU time, from an assumed cost per request; no hit was lost"
         in words
     )
     (row,) = (line for line in text.splitlines() if line.startswith("1 volume") and " 110 " in line)

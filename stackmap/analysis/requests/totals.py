@@ -1,4 +1,4 @@
-"""What became known of the causes of what the disks were sent."""
+"""The requests that disks were sent, by their causes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stackmap.analysis.requests.request import DERIVED, UNKNOWN, Request
 @dataclass(slots=True)
 class Totals:
     """
-    Requests that devices with a queue were sent.
+    How many requests devices with a queue were sent.
 
-    ``metadata``: of arrays and pools. ``unknown``: of unknown cause. ``derived``: the arrays whose
-    requests are joined to their members' by the layout.
+    ``metadata``: those for metadata of arrays and pools. ``unknown``: those of unknown cause. ``derived``: the arrays
+    whose requests are matched to their members' requests by the layout.
     """
 
     sent: int = 0
@@ -33,7 +33,7 @@ class Totals:
 
 
 def part(request: Request) -> str:
-    """Return what of the array it touches ("data", "parity", "metadata"), "" if unknown or several."""
+    """Return the part of the array that *request* is for ("data", "parity", "metadata"), "" if unknown or several."""
     if request.role or not request.causes:
         return request.role
     parts = {part(cause) for cause in request.causes}

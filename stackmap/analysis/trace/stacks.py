@@ -23,7 +23,7 @@ class Requests(NamedTuple):
     """
     The requests of some devices in one direction.
 
-    ``queued`` and ``served``: latency until the dispatch to a disk's driver and from then on, where it is known.
+    ``queued``, ``served``: the parts of the latency until the dispatch to a disk's driver, and after it.
     ``sequential``: the share that began where the previous request of the device ended; None if unknown.
     """
 
@@ -41,7 +41,7 @@ class Requests(NamedTuple):
 
 
 class TracedLayer(NamedTuple):
-    """A layer with its requests by direction; ``devices``: those of each device, ``titles``: its name for people."""
+    """A layer with its requests by direction. ``devices``: the same for each device. ``titles``: the devices' names for people."""
 
     layer: Layer
     requests: dict[str, Requests]
@@ -63,9 +63,9 @@ class TracedLayer(NamedTuple):
 
 class TracedStack(NamedTuple):
     """
-    A stack; ``rows``: of its first parity array, ``parity``: what the counters say of it.
+    A stack. ``rows``, ``parity``: of its first parity array, as traced and by the counters.
 
-    ``over_time``: the latency of the top by direction, part by part of the time; {} without slices.
+    ``over_time``: the top's latency by direction, in one part of the time after the other; {} without slices.
     """
 
     top: Device
@@ -83,7 +83,7 @@ class TracedStack(NamedTuple):
 def traced_stacks(
     topology: Topology, trace: Trace, ledger: Ledger, chosen: Iterable[str]
 ) -> Iterator[TracedStack]:
-    """Yield the stacks of the *chosen* devices; without one all that were busy."""
+    """Yield the stacks of the devices *chosen*; if empty, all stacks with requests."""
     names = list(chosen)
     for name in names or [device.name for device in topology.tops]:
         raid = parity_device(topology, name)
@@ -99,10 +99,10 @@ def traced_stacks(
 
 
 def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]]:
-    """Return the latencies of each slice: those counted until its end less those until its begin."""
+    """Return the latencies in each slice: the counts at its end minus those at its start."""
     found: dict[str, list[Distribution]] = {}
     for direction in (READ, WRITE):
-        # A slice has the entries that changed, with their counts from the start of the trace.
+        # A slice has the entries that changed in it, counted from the start of the trace.
         until: dict[str, dict[tuple[int, int], int]] = {number: {} for number in numbers}
         before: Counter[tuple[int, int]] = Counter()
         parts = []
