@@ -29,11 +29,10 @@ IDLE = "No requests arrived in this time."
 
 def trace_document(stacks: Iterable[TracedStack], trace: Trace) -> Iterator[Block]:
     """Yield the figures of each stack, then what limits them."""
-    none = True
-    for stack in stacks:
-        none = False
+    shown = list(stacks)
+    for stack in shown:
         yield from _stack(stack, trace)
-    if none:
+    if not shown:
         yield Paragraph(IDLE)
     yield from _limits(trace)
 

@@ -25,8 +25,8 @@ class Trace:
 
     ``latency``: in nanoseconds. ``queued``, ``served``: its parts at a disk, until the dispatch to the driver and
     after it. ``sizes``: of requests on arrival, in bytes. ``dispatched``: sizes after merging in a disk's queue.
-    ``sequential``: requests that began where the previous one of the device ended.
-    ``rows``: row updates by parity array. ``member_bytes``: data and parity that md wrote, by member.
+    ``sequential``: requests that began where the previous one of the device ended, ``rows``: row updates by
+    parity array; None if they were not traced. ``member_bytes``: data and parity that md wrote, by member.
     ``overhead``: share of all CPU time. ``peak``: the highest share in any second.
     ``added``: CPU time per request at each device, and in addition at a disk, in seconds.
     ``missed``: probe hits that the kernel skipped. ``dropped``: hits without room in a map.
@@ -40,11 +40,9 @@ class Trace:
     served: Mapping[Key, Counts] = field(default_factory=dict)
     sizes: Mapping[Key, Counts] = field(default_factory=dict)
     dispatched: Mapping[Key, Counts] = field(default_factory=dict)
-    sequential: Mapping[Key, int] = field(default_factory=dict)
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    sequential: Mapping[Key, int] | None = None
+    rows: Mapping[str, Rows] | None = None
     member_bytes: Mapping[str, int] = field(default_factory=dict)
-    has_rows: bool = False
-    has_sequential: bool = False
     overhead: float | None = None
     peak: float | None = None
     added: tuple[float, float] | None = None

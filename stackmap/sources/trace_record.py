@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
 from stackmap.host import Host
 from stackmap.host.capture_paths import TRACE
-from stackmap.model.trace import BOTH, READ, WRITE, Key, Trace
+from stackmap.model.trace import BOTH, READ, WRITE, Counts, Key, Rows, Trace
 from stackmap.model.units import SECTOR
 from stackmap.sources import dm_stats, trace_histogram, trace_probes
 from stackmap.sources.trace_histogram import Entry, Histogram
@@ -140,26 +140,20 @@ def without_lines(text: str, known: frozenset[str]) -> str:
 def parse(record: TraceRecord) -> Trace:
     """Return what *record* counted; ``ParseError`` if its texts are not the kernel's."""
     found = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
-    latencies = found.get(trace_probes.LATENCY_EVENT)
-    latency: Mapping[Key, Mapping[tuple[int, int], int]] = {}
-    if latencies is not None:
-        latency = _latency(latencies)
-    elif record.dm_stats:
-        latency = _dm_latency(record.dm_stats)
-    rows = found.get(trace_probes.ROW_EVENT)
-    gaps = found.get(trace_probes.GAP_EVENT)
+    latencies, rows, gaps = (
+        found.get(each)
+        for each in (trace_probes.LATENCY_EVENT, trace_probes.ROW_EVENT, trace_probes.GAP_EVENT)
+    )
     return Trace(
         record.seconds,
-        latency=latency,
+        latency=_dm_latency(record.dm_stats) if latencies is None else _latency(latencies),
         queued=_latency(found.get(trace_probes.QUEUED_EVENT, ())),
         served=_latency(found.get(trace_probes.SERVED_EVENT, ())),
         sizes=_sizes(found.get(trace_probes.QUEUE_EVENT, ())),
         dispatched=_sizes(found.get(trace_probes.ISSUE_EVENT, ())),
-        sequential={key_of(each): each.hits for each in entries_of(gaps or ())},
-        rows=_rows(rows or (), record.dm_major),
+        sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
+        rows=None if rows is None else _rows(rows, record.dm_major),
         member_bytes=_member_bytes(found.get(trace_probes.SUBMIT_EVENT, ())),
-        has_rows=rows is not None,
-        has_sequential=gaps is not None,
         overhead=record.overhead,
         peak=record.peak,
         added=record.added,
@@ -200,16 +194,16 @@ def key_of(entry: Entry) -> Key:
     return number_of(entry.number("dev")), operation
 
 
-def _latency(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
+def _latency(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
     found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
         found[key_of(entry)][entry.bucket("lat")] += entry.hits
-    return dict(found)
+    return found
 
 
-def _dm_latency(texts: Mapping[str, str]) -> dict[Key, Mapping[tuple[int, int], int]]:
+def _dm_latency(texts: Mapping[str, str]) -> Mapping[Key, Counts]:
     """Return the latencies of dm devices; a direction has its own only if the other one was idle."""
-    found: dict[Key, Mapping[tuple[int, int], int]] = {}
+    found: dict[Key, Counts] = {}
     for number, text in texts.items():
         stats = dm_stats.parse(text)
         direction = BOTH if stats.reads and stats.writes else READ if stats.reads else WRITE
@@ -218,7 +212,7 @@ def _dm_latency(texts: Mapping[str, str]) -> dict[Key, Mapping[tuple[int, int], 
     return found
 
 
-def _sizes(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]]]:
+def _sizes(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
     found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
         if "nr_sector" not in entry.keys:
@@ -227,7 +221,7 @@ def _sizes(histograms: Iterable[Histogram]) -> dict[Key, Counter[tuple[int, int]
         size = entry.number("nr_sector") * SECTOR
         if direction and size:
             found[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
-    return dict(found)
+    return found
 
 
 def _direction(flags: str) -> str:
@@ -237,7 +231,7 @@ def _direction(flags: str) -> str:
     return READ if "R" in flags else WRITE if "W" in flags else ""
 
 
-def _rows(histograms: Iterable[Histogram], dm_major: int) -> dict[str, Counter[tuple[int, bool]]]:
+def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
     found: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
     for entry in entries_of(histograms):
         if "unit" in entry.keys:
@@ -245,7 +239,7 @@ def _rows(histograms: Iterable[Histogram], dm_major: int) -> dict[str, Counter[t
         else:
             number = f"{dm_major}:{entry.number('dm')}"
         found[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
-    return dict(found)
+    return found
 
 
 def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:

@@ -30,7 +30,6 @@ def trace(members, rows, pages, sizes):
         sizes={("9:0", "write"): arrived},
         rows={"9:0": rows},
         member_bytes=each,
-        has_rows=True,
     )
 
 
@@ -77,7 +76,7 @@ def test_lost_rows_show_in_the_self_check():
     [
         (array("raid5", 4, state="resync 10 %"), {}, "resync"),
         (array("raid5", 4, role=Role.JOURNAL), {}, "journal"),
-        (array("raid5", 4), {"has_rows": False}, "not traced"),
+        (array("raid5", 4), {"rows": None}, "not traced"),
         (array("raid5", 4), {"sizes": {}, "member_bytes": {}}, "nothing was written"),
     ],
 )
@@ -94,7 +93,7 @@ def test_percentiles():
     assert found.percentile(0.99) == Range(200, 210)
     assert found.percentile(0.999) == found.max == Range(400, 420)
     assert Distribution({}).percentile(0.5) is None
-    assert Distribution({}).mean is Distribution({}).max is None
+    assert (Distribution({}).max, Distribution({}).total) == (None, 0)
     assert not Range(1, 100).exact
 
 

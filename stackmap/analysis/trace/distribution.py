@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
 from typing import NamedTuple
 
 from stackmap.model.trace import Counts
@@ -35,8 +34,8 @@ class Distribution:
     How often which values occurred.
 
     >>> found = Distribution({(4096, 4097): 3, (65536, 65537): 1})
-    >>> found.count, found.percentile(0.5), found.percentile(0.9), found.mean
-    (4, Range(low=4096, high=4097), Range(low=65536, high=65537), 19456.0)
+    >>> found.count, found.percentile(0.5), found.percentile(0.9), found.total
+    (4, Range(low=4096, high=4097), Range(low=65536, high=65537), 77824)
     """
 
     def __init__(self, counts: Counts) -> None:
@@ -65,18 +64,10 @@ class Distribution:
         """The bucket of the largest value; None without values."""
         return Range(*next(reversed(self.counts))) if self.counts else None
 
-    @cached_property
-    def mean(self) -> float | None:
-        """The mean, with the middle of each bucket for its values; None without values."""
-        if not self.count:
-            return None
-        total = sum(Range(*bucket).middle * n for bucket, n in self.counts.items())
-        return total / self.count
-
     @property
     def total(self) -> float:
-        """The sum of all values."""
-        return (self.mean or 0.0) * self.count
+        """The sum of all values, with the middle of each bucket for its values."""
+        return sum(Range(*bucket).middle * n for bucket, n in self.counts.items())
 
     def by_powers(self) -> dict[int, int]:
         """Return the counts by power of two: the exponent of the largest one that a bucket's middle reaches."""

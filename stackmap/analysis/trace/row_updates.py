@@ -53,7 +53,7 @@ def is_sound(rows: RowUpdates) -> bool:
 def row_updates(topology: Topology, raid: Device, trace: Trace) -> RowUpdates:
     """Return the row updates of the parity array *raid*."""
     layout = raid.layout
-    if layout is None or not trace.has_rows:
+    if layout is None or trace.rows is None:
         return RowUpdates(raid, reason="the row updates were not traced")
     if raid.state not in (None, "active") and not is_degraded(raid):
         return RowUpdates(raid, reason=f"its state is {raid.state}: it writes rows of its own")

@@ -118,19 +118,15 @@ def _over_time(trace: Trace, numbers: list[str]) -> dict[str, list[Distribution]
 
 
 def _layer(topology: Topology, trace: Trace, layer: Layer) -> TracedLayer:
-    devices = {
-        name: found
-        for name in layer.devices
-        if (found := _by_direction(trace, [_numbers(topology, name)]))
-    }
-    whole = _by_direction(trace, [_numbers(topology, name) for name in layer.devices])
+    numbers = {name: _numbers(topology, name) for name in layer.devices}
+    devices = {name: found for name, own in numbers.items() if (found := _by_direction(trace, own))}
+    whole = _by_direction(trace, [number for own in numbers.values() for number in own])
     titles = {name: topology[name].title for name in layer.devices}
     return TracedLayer(layer, whole, devices, titles)
 
 
-def _by_direction(trace: Trace, devices: list[list[str]]) -> dict[str, Requests]:
-    """Return the requests of *devices*, each the numbers under which they are counted."""
-    numbers = [number for device in devices for number in device]
+def _by_direction(trace: Trace, numbers: list[str]) -> dict[str, Requests]:
+    """Return the requests of the devices *numbers*."""
     found = {}
     for direction in (READ, WRITE, BOTH):
         keys = [(number, direction) for number in numbers]
@@ -141,7 +137,7 @@ def _by_direction(trace: Trace, devices: list[list[str]]) -> dict[str, Requests]
         requests = Requests(latency, sizes, dispatched, queued, served, None)
         if not requests.arrived:
             continue
-        if trace.has_sequential and requests.size.count:
+        if trace.sequential is not None and requests.size.count:
             after = sum(trace.sequential.get(key, 0) for key in keys)
             requests = requests._replace(sequential=min(1.0, after / requests.size.count))
         found[direction] = requests
