@@ -81,7 +81,7 @@ class TraceRecord:
                 record.added = (float(record.added[0]), float(record.added[1]))
             record.counters = (str(record.counters[0]), str(record.counters[1]))
             record._require_types()
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CaptureError(f"{TRACE}: damaged: {error}") from error
         return record
 

@@ -297,7 +297,8 @@ def test_a_capture_without_a_trace_says_how_to_record_one():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 99}', '{"format": 1, "colour": 1}',
-                                  '{"format": 1, "times": "x"}', '{"format": 1, "counters": [1]}'])  # fmt: skip
+                                  '{"format": 1, "times": "x"}', '{"format": 1, "counters": [1]}',
+                                  '{"format": 1, "texts": ' + "[" * 100_000], ids=range(8))  # fmt: skip
 def test_a_damaged_trace_is_an_error(capture, text):
     with pytest.raises(CaptureError):
         run(capture(text), "trace")
