@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from stackmap.analysis.owners import Owner, owners
+from stackmap.errors import SourceError
 from stackmap.measurement.overhead import TICK, Overhead
 from stackmap.model.owner_io import ControlGroup, OwnerIo
 from stackmap.sources import cgroup_names, owner_probes
@@ -100,8 +102,9 @@ class OwnerTrace:
         return OwnerSample(tuple(rows), self._groups, dropped, self._overhead.share)
 
     def _watched(self) -> None:
-        while not self._ended.wait(TICK):
-            self.look()
+        with suppress(SourceError):  # the next reading raises it too
+            while not self._ended.wait(TICK):
+                self.look()
 
     def _end(self) -> None:
         self._ended.set()

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from stackmap.errors import SourceError
 from stackmap.measurement import overhead, owners
 from stackmap.measurement.owners import OwnerTrace
 from stackmap.sources import owner_probes, tracefs
@@ -16,6 +17,7 @@ class Owned(Machine):
     """A machine whose probe of owners fires *fires* times per look."""
 
     dropped = 0
+    refusal = ""
 
     def names_in(self, path):
         return [] if path.startswith("/sys/fs/cgroup") else super().names_in(path)
@@ -24,6 +26,8 @@ class Owned(Machine):
         return dict.fromkeys(members, 8)
 
     def read(self, path):
+        if path == tracefs.PROFILE and self.refusal:
+            raise SourceError(f"{path}: {self.refusal}")
         if path == tracefs.PROFILE and "stackmap/cost_" not in "".join(self.files[tracefs.PROBES]):
             self.looks += 1
             return f"  owner {self.looks * self.fires} 0\n"
@@ -64,6 +68,18 @@ def test_the_thread_looks_too(monkeypatch):
         trace._ended.wait(0.5)
         assert machine.files[tracefs.PROBES] == []
         assert trace.read().stopped
+    assert is_clean(machine)
+
+
+def test_a_refusal_in_the_thread_is_one_of_the_next_reading(monkeypatch):
+    monkeypatch.setattr(owners, "TICK", 0.01)
+    machine = Owned(fires=1)
+    with OwnerTrace(machine, 0.05) as trace:
+        machine.refusal = "Input/output error"
+        trace._watch.join(5)
+        assert not trace._watch.is_alive()
+        with pytest.raises(SourceError, match="Input/output error"):
+            trace.read()
     assert is_clean(machine)
 
 
