@@ -114,10 +114,12 @@ def of_event(host: LiveTracingHost, tracing: Tracing) -> float:
         return ASSUMED.other
     probe = _copy("event", TRACEPOINT, symbols)
     before = _seconds(host)
-    tracing.install(ProbeSet((probe,)))
-    tracing.enable(f"{GROUP}/{probe.name}")
-    after = _seconds(host)
-    tracing.clear()
+    try:
+        tracing.install(ProbeSet((probe,)))
+        tracing.enable(f"{GROUP}/{probe.name}")
+        after = _seconds(host)
+    finally:
+        tracing.clear()
     return max(after - before, LEAST)
 
 
