@@ -29,7 +29,7 @@ from stackmap.find import find_all
 from stackmap.measurement.overhead import LONGEST
 from stackmap.measurement.trace import TraceOptions, Tracer, clean, interval_of
 from stackmap.render.trace_json import trace_json
-from stackmap.sources import trace_record
+from stackmap.sources import trace_counts, trace_record
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
@@ -98,7 +98,7 @@ def command(
         )
         return
     record = _record(session, topology, chosen, options)
-    trace = trace_record.parse(record)
+    trace = trace_counts.parse(record)
     interval = corrected(topology, interval_of(record))
     stacks = traced_stacks(
         topology, trace, Ledger(topology, interval.loads, interval.seconds), chosen

@@ -25,9 +25,9 @@ from stackmap.sources import (
     tracefs,
 )
 from stackmap.sources.trace_definitions import ProbeSet, Trigger
+from stackmap.sources.trace_histogram import device_of, without_addresses
 from stackmap.sources.trace_instance import Tracing
 from stackmap.sources.trace_probes import MAX_FILTERED
-from stackmap.sources.trace_record import device_of, without_addresses
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost

@@ -15,7 +15,8 @@ from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.measurement.instruments import Instruments
 from stackmap.measurement.overhead import TICK, Overhead
 from stackmap.sources import diskstats, dm_stats, trace_probes, tracefs
-from stackmap.sources.trace_record import TraceRecord, without_lines
+from stackmap.sources.trace_histogram import without_lines
+from stackmap.sources.trace_record import TraceRecord
 
 if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost

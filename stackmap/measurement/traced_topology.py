@@ -25,9 +25,10 @@ def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
         return topology
     # Only a capture with a trace pays for its readers.
     from stackmap.analysis.trace.row_updates import is_sound, row_updates
-    from stackmap.sources import trace_record
+    from stackmap.sources import trace_counts
+    from stackmap.sources.trace_record import TraceRecord
 
-    trace = trace_record.parse(trace_record.TraceRecord.from_json(text))
+    trace = trace_counts.parse(TraceRecord.from_json(text))
 
     def devices() -> Iterator[Device]:
         for device in topology.devices.values():

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from stackmap.host.tracing import LiveTracingHost
 from stackmap.model.block_event import BlockEvent, Step
 from stackmap.sources import block_events
-from stackmap.sources.trace_record import device_of
+from stackmap.sources.trace_histogram import device_of
 from stackmap.sources.tracefs import EVENTS, INSTANCE
 
 SWITCH = f"{INSTANCE}/tracing_on"

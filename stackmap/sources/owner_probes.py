@@ -24,10 +24,10 @@ from stackmap.sources import (
     tracefs,
 )
 from stackmap.sources.trace_cost import Cost
+from stackmap.sources.trace_counts import entries_of, key_of
 from stackmap.sources.trace_definitions import GROUP, Probe, ProbeSet, Synthetic, Trigger
-from stackmap.sources.trace_histogram import Histogram
+from stackmap.sources.trace_histogram import PER_BIO, Histogram, without_addresses
 from stackmap.sources.trace_instance import Tracing
-from stackmap.sources.trace_record import PER_BIO, entries_of, key_of, without_addresses
 
 GROUP_OF_BIO = (
     ("bio", "bi_blkg"),

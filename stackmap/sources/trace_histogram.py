@@ -13,7 +13,9 @@ _TOTAL = re.compile(r" +(Hits|Dropped): (\d+)")
 _VALUE = re.compile(r"(\w+): +(\d+)")
 START = "# event histogram"
 TRIGGER = "# trigger info: "
+PER_BIO = "hist:keys=bio"  # triggers whose entries are addresses, of no use afterwards
 LIMIT = 2**64  # above all numbers of the kernel
+MINOR_BITS = 20  # of a dev_t
 
 
 class Entry(NamedTuple):
@@ -79,3 +81,49 @@ def _histogram(block: str) -> Histogram:
         elif found := _TOTAL.match(line):
             totals[found[1]] = integer(found[2])
     return Histogram(trigger, tuple(entries), totals["Hits"], totals["Dropped"])
+
+
+def without_addresses(text: str) -> str:
+    """Return the text of histograms without entries whose key is the address of a bio."""
+    kept, per_bio = [], False
+    for line in text.splitlines(keepends=True):
+        if line.startswith(TRIGGER):
+            per_bio = line.startswith(TRIGGER + PER_BIO)
+        if not (per_bio and line.startswith("{")):
+            kept.append(line)
+    return "".join(kept)
+
+
+def without_lines(text: str, known: frozenset[str]) -> str:
+    r"""
+    Return the text of histograms without the entries among the lines *known*: their counts are unchanged.
+
+    >>> without_lines("# event histogram\n{ lat: 1 } hitcount: 2\n{ lat: 2 } hitcount: 7\n", frozenset({"{ lat: 1 } hitcount: 2"}))
+    '# event histogram\n{ lat: 2 } hitcount: 7\n'
+    """
+    return "".join(
+        line
+        for line in text.splitlines(keepends=True)
+        if not line.startswith("{") or line.rstrip("\n") not in known
+    )
+
+
+def number_of(device: int) -> str:
+    """
+    Return the kernel's dev_t as "major:minor".
+
+    >>> number_of(266338304)
+    '254:0'
+    """
+    return f"{device >> MINOR_BITS}:{device & ((1 << MINOR_BITS) - 1)}"
+
+
+def device_of(number: str) -> int:
+    """
+    Return "major:minor" as the kernel's dev_t.
+
+    >>> device_of("254:0")
+    266338304
+    """
+    major, minor = map(int, number.split(":"))
+    return major << MINOR_BITS | minor

@@ -1,5 +1,5 @@
 """
-A trace as the kernel printed it: texts, kept as one JSON object, and the counts in them.
+A trace as the kernel printed it: texts, kept as one JSON object.
 
 ``record --trace`` keeps it in a capture, so that a replay and a test parse what the kernel printed.
 """
@@ -7,22 +7,14 @@ A trace as the kernel printed it: texts, kept as one JSON object, and the counts
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from stackmap.errors import CaptureError, InputError, ParseError, SourceMissing
+from stackmap.errors import CaptureError, InputError, SourceMissing
 from stackmap.host import Host
 from stackmap.host.capture_paths import TRACE
-from stackmap.model.trace import BOTH, READ, WRITE, Counts, Key, Rows, Trace
-from stackmap.model.units import SECTOR
-from stackmap.sources import dm_stats, trace_histogram, trace_probes
-from stackmap.sources.trace_histogram import Entry, Histogram
+from stackmap.sources.trace_histogram import LIMIT
 
 FORMAT = 1
-OPERATIONS = {trace_probes.READ_OP: READ, trace_probes.WRITE_OP: WRITE}
-MINOR_BITS = 20
-PER_BIO = "hist:keys=bio"  # triggers whose entries are addresses, of no use afterwards
 
 
 @dataclass(slots=True)
@@ -92,9 +84,9 @@ class TraceRecord:
         known = (each for each in (self.cost, self.peak) if each is not None)
         shares = (*self.times, *known, *(self.added or ()))
         if not (
-            all(type(number) is int and 0 <= number < trace_histogram.LIMIT for number in whole)
+            all(type(number) is int and 0 <= number < LIMIT for number in whole)
             and self.cpus
-            and all(0 <= number < trace_histogram.LIMIT for number in shares)
+            and all(0 <= number < LIMIT for number in shares)
             and all(isinstance(each, (list, tuple)) for each in texts)
             and all(isinstance(text, str) for each in texts for text in each)
         ):
@@ -110,146 +102,3 @@ def from_capture(host: Host) -> TraceRecord:
             "the capture has no trace; record one with `stackmap record --trace`"
         ) from error
     return TraceRecord.from_json(text)
-
-
-def without_addresses(text: str) -> str:
-    """Return the text of histograms without entries whose key is the address of a bio."""
-    kept, per_bio = [], False
-    for line in text.splitlines(keepends=True):
-        if line.startswith(trace_histogram.TRIGGER):
-            per_bio = line.startswith(trace_histogram.TRIGGER + PER_BIO)
-        if not (per_bio and line.startswith("{")):
-            kept.append(line)
-    return "".join(kept)
-
-
-def without_lines(text: str, known: frozenset[str]) -> str:
-    r"""
-    Return the text of histograms without the entries among the lines *known*: their counts are unchanged.
-
-    >>> without_lines("# event histogram\n{ lat: 1 } hitcount: 2\n{ lat: 2 } hitcount: 7\n", frozenset({"{ lat: 1 } hitcount: 2"}))
-    '# event histogram\n{ lat: 2 } hitcount: 7\n'
-    """
-    return "".join(
-        line
-        for line in text.splitlines(keepends=True)
-        if not line.startswith("{") or line.rstrip("\n") not in known
-    )
-
-
-def parse(record: TraceRecord) -> Trace:
-    """Return what *record* counted; ``ParseError`` if its texts are not the kernel's."""
-    found = {event: trace_histogram.parse(text) for event, text in record.texts.items()}
-    latencies, rows, gaps = (
-        found.get(each)
-        for each in (trace_probes.LATENCY_EVENT, trace_probes.ROW_EVENT, trace_probes.GAP_EVENT)
-    )
-    return Trace(
-        record.seconds,
-        latency=_dm_latency(record.dm_stats) if latencies is None else _latency(latencies),
-        queued=_latency(found.get(trace_probes.QUEUED_EVENT, ())),
-        served=_latency(found.get(trace_probes.SERVED_EVENT, ())),
-        sizes=_sizes(found.get(trace_probes.QUEUE_EVENT, ())),
-        dispatched=_sizes(found.get(trace_probes.ISSUE_EVENT, ())),
-        sequential=None if gaps is None else {key_of(e): e.hits for e in entries_of(gaps)},
-        rows=None if rows is None else _rows(rows, record.dm_major),
-        member_bytes=_member_bytes(found.get(trace_probes.SUBMIT_EVENT, ())),
-        overhead=record.overhead,
-        peak=record.peak,
-        added=record.added,
-        missed=record.missed,
-        dropped=sum(each.dropped for group in found.values() for each in group),
-        sources=tuple(record.sources),
-        notes=tuple(record.notes),
-        slices=tuple(_latency(trace_histogram.parse(text)) for text in record.slices),
-    )
-
-
-def number_of(device: int) -> str:
-    """
-    Return the kernel's dev_t as "major:minor".
-
-    >>> number_of(266338304)
-    '254:0'
-    """
-    return f"{device >> MINOR_BITS}:{device & ((1 << MINOR_BITS) - 1)}"
-
-
-def device_of(number: str) -> int:
-    """
-    Return "major:minor" as the kernel's dev_t.
-
-    >>> device_of("254:0")
-    266338304
-    """
-    major, minor = map(int, number.split(":"))
-    return major << MINOR_BITS | minor
-
-
-def key_of(entry: Entry) -> Key:
-    """Return the device and the direction of an entry; ``ParseError`` without them."""
-    operation = OPERATIONS.get(entry.number("op"))
-    if operation is None:
-        raise ParseError(f"histogram: unknown operation {entry.number('op')}")
-    return number_of(entry.number("dev")), operation
-
-
-def _latency(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
-    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
-    for entry in entries_of(histograms):
-        found[key_of(entry)][entry.bucket("lat")] += entry.hits
-    return found
-
-
-def _dm_latency(texts: Mapping[str, str]) -> Mapping[Key, Counts]:
-    """Return the latencies of dm devices; a direction has its own only if the other one was idle."""
-    found: dict[Key, Counts] = {}
-    for number, text in texts.items():
-        stats = dm_stats.parse(text)
-        direction = BOTH if stats.reads and stats.writes else READ if stats.reads else WRITE
-        if stats.latency:
-            found[number, direction] = stats.latency
-    return found
-
-
-def _sizes(histograms: Iterable[Histogram]) -> Mapping[Key, Counts]:
-    found: defaultdict[Key, Counter[tuple[int, int]]] = defaultdict(Counter)
-    for entry in entries_of(histograms):
-        if "nr_sector" not in entry.keys:
-            continue
-        direction = _direction(entry.text("rwbs"))
-        size = entry.number("nr_sector") * SECTOR
-        if direction and size:
-            found[number_of(entry.number("dev")), direction][size, size + 1] += entry.hits
-    return found
-
-
-def _direction(flags: str) -> str:
-    """Return the direction in a tracepoint's letters: "FWS" is a write, "D" and "F" are neither."""
-    if "D" in flags or "N" in flags:
-        return ""
-    return READ if "R" in flags else WRITE if "W" in flags else ""
-
-
-def _rows(histograms: Iterable[Histogram], dm_major: int) -> Mapping[str, Rows]:
-    found: defaultdict[str, Counter[tuple[int, bool]]] = defaultdict(Counter)
-    for entry in entries_of(histograms):
-        if "unit" in entry.keys:
-            number = number_of(entry.number("unit"))
-        else:
-            number = f"{dm_major}:{entry.number('dm')}"
-        found[number][entry.number("pages"), entry.number("rcw") != 0] += entry.hits
-    return found
-
-
-def _member_bytes(histograms: Iterable[Histogram]) -> dict[str, int]:
-    return {
-        number_of(entry.number("dev")): entry.sums["size"]
-        for entry in entries_of(histograms)
-        if "size" in entry.sums
-    }
-
-
-def entries_of(histograms: Iterable[Histogram]) -> Iterable[Entry]:
-    """Return the entries of all *histograms*."""
-    return (entry for each in histograms for entry in each.entries)

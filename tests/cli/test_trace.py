@@ -18,12 +18,9 @@ from stackmap.host.capture_paths import TRACE
 from stackmap.measurement.trace import interval_of
 from stackmap.measurement.traced_topology import discover_traced
 from stackmap.sources import trace_probes as probes
-from stackmap.sources.trace_record import (
-    TraceRecord,
-    parse,
-    without_addresses,
-    without_lines,
-)
+from stackmap.sources.trace_counts import parse
+from stackmap.sources.trace_histogram import without_addresses, without_lines
+from stackmap.sources.trace_record import TraceRecord
 
 SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
 TRACES = sorted((Path(__file__).parents[1] / "traces").glob("*.tar.gz"))

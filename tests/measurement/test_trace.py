@@ -11,7 +11,8 @@ from stackmap.measurement.trace import TraceOptions, Tracer, clean
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Edge, Topology
 from stackmap.sources import dm_stats, kallsyms, trace_cost, trace_probes, tracefs
-from stackmap.sources.trace_record import TraceRecord, parse
+from stackmap.sources.trace_counts import parse
+from stackmap.sources.trace_record import TraceRecord
 from tests.sources.test_tracefs import Kernel
 
 TOPOLOGY = Topology(
