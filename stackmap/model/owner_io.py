@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import add
 from typing import NamedTuple
 
 
@@ -12,12 +13,34 @@ class ControlGroup(NamedTuple):
     owner: str = ""
 
 
+class Sum(NamedTuple):
+    """Requests and bytes in one direction; ``took``: µs of the ``timed`` requests, which completed in the trace."""
+
+    requests: int = 0
+    bytes: int = 0
+    timed: int = 0
+    took: int = 0
+
+    def plus(self, more: Sum) -> Sum:
+        """Return the sum with *more*."""
+        return Sum(*map(add, self, more))
+
+    @property
+    def size(self) -> float | None:
+        """Mean bytes per request; None without requests."""
+        return self.bytes / self.requests if self.requests else None
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Mean latency; None if no request completed."""
+        return self.took / self.timed / 1000 if self.timed else None
+
+
 class OwnerIo(NamedTuple):
     """
-    Requests and ``bytes`` of a control group or a thread, ``owner``, in one direction at the device *number*.
+    The I/O of a control group or a thread in one direction at the device *number*.
 
-    ``owner``: the group's number or the thread's. ``name``: the thread's, "" for a group. ``took``: µs of the
-    ``timed`` requests, which completed in the trace.
+    ``owner``: the group's number or the thread's. ``name``: the thread's, "" for a group.
     """
 
     number: str
@@ -25,7 +48,4 @@ class OwnerIo(NamedTuple):
     owner: int
     name: str
     direction: str
-    requests: int
-    bytes: int
-    timed: int = 0
-    took: int = 0
+    io: Sum

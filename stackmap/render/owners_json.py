@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackmap.analysis.owners import Owner, Sum
+from stackmap.analysis.owners import Owner
 from stackmap.document.owners import owner_name
+from stackmap.model.owner_io import Sum
 
 
 def owners_json(found: Iterable[Owner], dropped: int) -> dict[str, object]:

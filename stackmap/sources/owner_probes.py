@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from stackmap.errors import SourceError, SourceMissing
 from stackmap.host.tracing import KERNEL, LiveTracingHost
-from stackmap.model.owner_io import OwnerIo
+from stackmap.model.owner_io import OwnerIo, Sum
 from stackmap.sources import (
     cgroup,
     kallsyms,
@@ -148,8 +148,7 @@ def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
     found = [
         OwnerIo(
             *(number, is_group, owner, "" if is_group else names[owner], direction),
-            *figures,
-            *took.get((number, is_group, owner, direction), (0, 0)),
+            Sum(*figures, *took.get((number, is_group, owner, direction), (0, 0))),
         )
         for (number, is_group, owner, direction), figures in _entries(requests)
     ]

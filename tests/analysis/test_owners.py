@@ -5,7 +5,7 @@ from __future__ import annotations
 from stackmap.analysis.owners import owners
 from stackmap.document.owners import GONE, ROOT, owner_blocks, owner_name
 from stackmap.model.device import Device, Kind, Role
-from stackmap.model.owner_io import ControlGroup, OwnerIo
+from stackmap.model.owner_io import ControlGroup, OwnerIo, Sum
 from stackmap.model.topology import Edge, Topology
 from stackmap.render.owners_json import owners_json
 from stackmap.render.terminal import Style, render_text
@@ -23,7 +23,7 @@ GROUPS = {7: ControlGroup("/system.slice/mariadb.service", "service mariadb"), 1
 
 
 def row(number, owner, size, direction="write", *, name="", took=0):
-    return OwnerIo(number, not name, owner, name, direction, 2, size, 1 if took else 0, took)
+    return OwnerIo(number, not name, owner, name, direction, Sum(2, size, 1 if took else 0, took))
 
 
 def test_a_partitions_requests_are_the_disks_too():

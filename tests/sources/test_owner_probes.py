@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.owners import Sum
-from stackmap.model.owner_io import OwnerIo
+from stackmap.model.owner_io import OwnerIo, Sum
 from stackmap.sources import owner_probes
 
 DISK, LV = 8 << 20, 254 << 20 | 18
@@ -64,11 +63,11 @@ def test_owners(name):
     counted = COUNTED.format(lv=LV, disk=DISK, name=name)
     (groups_lv, groups_disk, thread), kept, cleared = owner_probes.parse(counted, LATENCIES)
     assert (kept, cleared) == (0, 3)
-    assert groups_lv == OwnerIo("254:18", True, 132, "", "write", 8, 8388608, 8, 4000)
-    assert Sum().plus(groups_lv).milliseconds == 0.5
-    assert groups_disk == OwnerIo("8:0", False, 1, "", "read", 1, 4096)._replace(is_group=True)
-    assert Sum().plus(groups_disk).milliseconds is None
-    assert (thread.name, thread.owner, thread.bytes, thread.timed) == (
+    assert groups_lv == OwnerIo("254:18", True, 132, "", "write", Sum(8, 8388608, 8, 4000))
+    assert groups_lv.io.milliseconds == 0.5
+    assert groups_disk == OwnerIo("8:0", True, 1, "", "read", Sum(1, 4096))
+    assert groups_disk.io.milliseconds is None
+    assert (thread.name, thread.owner, thread.io.bytes, thread.io.timed) == (
         name.rstrip(),
         884,
         8388608,
