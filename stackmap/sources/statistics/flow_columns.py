@@ -30,7 +30,7 @@ class FlowColumns:
     def of(
         cls, flow: str, index: Mapping[tuple[str, str], int], columns: Sequence[Column]
     ) -> FlowColumns:
-        """Return those of *flow* among *columns*, whose flow and field are in *index*."""
+        """Return those of *flow* among *columns*; *index*: the place of each flow and field."""
         size, mean = index.get((flow, "bytes")), index.get((flow, "size"))
         return cls(
             ios=index.get((flow, "ios")),

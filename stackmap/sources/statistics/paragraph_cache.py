@@ -46,7 +46,7 @@ class ParagraphCache(dict[tuple[Heading | None, str], ParsedParagraph]):
         self.hits = 0
 
     def keep(self, above: Heading | None, paragraph: str, told: ParsedParagraph) -> None:
-        """Keep a parsed *paragraph*; a full cache is emptied first, and is smaller where few repeated."""
+        """Keep a parsed *paragraph*; a full cache is emptied first, and made smaller if few paragraphs repeated."""
         if self._size > self._limit:
             few = self.hits < FEW_HITS * len(self)
             self._limit = MAX_CACHED // LESS if few else MAX_CACHED

@@ -159,7 +159,7 @@ class ReportBuilder:
         self._events.append(event)
 
     def close(self) -> None:
-        """End the current report; without rows it counts for iostat (-z) and does not exist for sar."""
+        """End the current report; one of iostat may have no rows (-z), and sar's begins with its first row."""
         if self.current is not None:
             self.done.append(self.current.interval())
         self.current = None

@@ -95,7 +95,7 @@ def _half(*figures: float) -> float:
 
 
 def _within(printed: float, half: float, found: float, error: float) -> float:
-    """Return *found*, with its relative *error*, as far as it rounds to *printed*; else *printed*."""
+    """Return *found*, limited to what rounds to *printed*; *printed* if they differ by more than the relative *error*."""
     if abs(found - printed) > half * 1.01 + found * error:
         return printed
     return max(printed - half * 0.9999, min(found, printed + half * 0.9999))

@@ -126,7 +126,7 @@ class TableLayout:
     def _bytes_by_mean(
         self, ios: float | None, both: float | None, mean: float | None
     ) -> float | None:
-        """Return the bytes of reads and writes by their mean size; None if their own columns are as precise."""
+        """Return the bytes of reads and writes together, by the mean size; None if their own columns are as precise."""
         mean_unit = self._whole.size_unit if self._whole else 1.0
         if both is None:
             return product(product(ios, mean), mean_unit)

@@ -127,7 +127,7 @@ class TableReader:
         self._cache.keep(self._heading_above, paragraph, told)
 
     def known(self, paragraph: str) -> ParsedParagraph | None:
-        """Return the content of a whole *paragraph* that came before or is one ordinary table."""
+        """Return the content of a whole *paragraph* that came before or is one ordinary table; None for any other."""
         known = self._cache.get((self.heading, paragraph))
         if known is not None:
             self._cache.hits += 1
@@ -203,7 +203,7 @@ class TableReader:
         return True
 
     def _tables_below(self, line: str) -> WholeTables | None:
-        """Return the reader of tables below the heading that *line* is, None if it is none."""
+        """Return the reader of tables below *line*, None if it is no heading."""
         known = self._tables.get(line)
         if known is not None:
             return known

@@ -16,7 +16,7 @@ class WholeTables:
     """
     The tables below *heading*, in blocks whose figures are computed together.
 
-    What most tables have in common is kept: their devices, and the lines of idle ones.
+    What repeats from table to table is kept: the names of the devices, and the lines of idle ones.
     """
 
     def __init__(self, heading: Heading) -> None:
@@ -91,7 +91,7 @@ class WholeTables:
         return [self._idle.get(line) or next(others) for line in lines] or self._busy
 
     def _are_devices(self, names: Sequence[str]) -> bool:
-        """Whether *names* are of one table: each another, and not too many; note them."""
+        """Whether *names* can be of one table: all different, and not too many; note them."""
         if names == self._names:
             return True
         self._names = names if len(names) == len({*names}) <= MAX_DEVICES else ()
