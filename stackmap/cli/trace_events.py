@@ -91,21 +91,18 @@ def print_events(
     """Print the requests of *chosen*, of all volumes if empty, within *limits*."""
     trace = RequestTrace(host, topology, chosen, follow=options.follow)
     signal.signal(signal.SIGINT, lambda *_: host.stop())
-    start: float | None = None
     count = 0
     # A closed pipe ends the trace too.
     with closing(trace.requests(limits.seconds, limits.max_overhead)) as batches:
         for requests in batches:
             wanted = [each for each in requests if options.wants(each)]
             count += len(wanted)
-            if start is None and requests:
-                start = min(each.queued for each in requests)
             if as_json:
-                found = requests_json(topology, wanted, start or 0.0, follow=options.follow)
+                found = requests_json(topology, wanted, trace.start, follow=options.follow)
                 # One write, because each write is flushed.
                 click.echo("".join(f"{json.dumps(each)}\n" for each in found), nl=False)
             elif wanted:
-                blocks = request_blocks(topology, wanted, start or 0.0, follow=options.follow)
+                blocks = request_blocks(topology, wanted, trace.start, follow=options.follow)
                 print_text(blocks, heading=heading)
     if trace.stopped:
         tell(trace.stopped)

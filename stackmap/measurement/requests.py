@@ -35,6 +35,7 @@ class RequestTrace:
 
     *follow*: trace the devices below too; without *chosen*, list all requests without a cause above, metadata too.
     ``totals``: the requests that disks were sent so far. ``events``: how many events were read.
+    ``start``: when the first event was, on the trace clock; 0 before it.
     ``lost``: how many events the kernel had no room for, known at the end.
     ``stopped``: why the trace ended early, "" if it ran to its end.
     ``overhead``: the CPU time that it took so far. ``cost``: the CPU time per event, in seconds.
@@ -51,6 +52,7 @@ class RequestTrace:
         self.totals = Totals()
         self.lost = 0
         self.events = 0
+        self.start = 0.0
         self._is_over = False
         self.stopped = ""
         self.overhead = Overhead(host)
@@ -98,6 +100,8 @@ class RequestTrace:
         tracing.clear()
 
     def _joined(self, events: list[BlockEvent]) -> list[Request]:
+        if events and not self.events:
+            self.start = events[0].time
         self.events += len(events)
         ready = self._follower.feed(events)
         self.totals.add(self._follower.dispatched())

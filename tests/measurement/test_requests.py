@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from stackmap.cli.trace_events import EventOptions, print_events
 from stackmap.measurement.requests import RequestTrace
+from stackmap.measurement.trace import TraceOptions
 from stackmap.sources.tracefs import INSTANCE
 from tests.measurement.test_trace import TOPOLOGY, Machine, is_clean
 
@@ -52,6 +56,30 @@ def test_a_process_of_any_name_is_counted(name):
     trace = RequestTrace(machine, TOPOLOGY, ["dm-0"], follow=False)
     found = [each for batch in trace.requests(1.0, 0.05) for each in batch]
     assert [(each.sector, each.pid) for each in found] == [(2048, 812), (4096, 812)]
+
+
+def test_times_begin_at_the_first_event_whichever_request_completes_first(monkeypatch, capsys):
+    machine = Streaming(0.0)
+    machine.stop = None
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    events = ("97.2: block_bio_queue", "97.5: block_bio_queue", "97.6: block_bio_complete")
+    texts = [
+        f" fio-8 [001] ..... {event}: 253,0 WS {sector} + 8 [0]\n"
+        for event, sector in zip(events, (8, 64, 64), strict=True)
+    ]
+    machine.text = "".join(texts)
+    print_events(
+        machine,
+        TOPOLOGY,
+        ["dm-0"],
+        TraceOptions(3.0, 0.05),
+        EventOptions(),
+        as_json=True,
+        heading=True,
+    )
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    times = {each["offset"]: each["time"] for each in found if "offset" in each}
+    assert times == pytest.approx({8 * 512: 0.0, 64 * 512: 0.3})
 
 
 def test_it_ends_above_the_limit_of_cpu_time():
