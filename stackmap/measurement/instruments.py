@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
-from stackmap.host.signals import delayed
 from stackmap.host.tracing import KERNEL
 from stackmap.model.device import Device, Kind
 from stackmap.sources import (
@@ -73,7 +72,7 @@ class Instruments:
         self._numbers = tuple(sorted({device_of(device.number) for device in counted}))
         self._tracing: Tracing | None = None
         self._triggers: list[Trigger] = []
-        self._stats: dict[str, str] = {}
+        self._stats = dm_stats.Statistics(host)
         self._before = Counter[str](), Counter[str](), Counter[str]()
         self.cost = trace_cost.ASSUMED
         self.has_probes = False
@@ -147,7 +146,7 @@ class Instruments:
 
     def statistics(self) -> dict[str, str]:
         """Return what device-mapper counted, by device number."""
-        return {number: dm_stats.read(self._host, number, i) for number, i in self._stats.items()}
+        return {number: self._stats.read(number) for number in self._stats.ids}
 
     def _add(self, tracing: Tracing, found: ProbeSet) -> None:
         """Install *found*; its histograms count nothing until "cont"."""
@@ -220,11 +219,11 @@ class Instruments:
         return probe_sets.of_rows(offsets, symbols[trace_probes.MEMBER_END], has_dm=has_dm)
 
     def _add_dm_stats(self, stack: ExitStack) -> bool:
+        stack.enter_context(self._stats)
         for device in filter(_is_dm, self._devices):
-            with suppress(SourceError), delayed():  # no right, or a kernel without histograms
-                stats = stack.enter_context(dm_stats.counting(self._host, device.number))
-                self._stats[device.number] = stats
-        return bool(self._stats)
+            with suppress(SourceError):  # no right, or a kernel without histograms
+                self._stats.add(device.number)
+        return bool(self._stats.ids)
 
 
 def _is_dm(device: Device) -> bool:

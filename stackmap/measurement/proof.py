@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from stackmap.host.signals import delayed
 from stackmap.model.trace import Proof
 from stackmap.sources import diskstats, dm_stats
 
@@ -25,17 +24,14 @@ def proving(
     names = {name for each in chosen for name in topology.with_all_below(each)}
     volumes = [d for d in topology if d.target == TARGET and (d.name in names or not names)]
     found: list[Proof] = []
-    ids: dict[str, str] = {}
-    with ExitStack() as stack:
+    with dm_stats.Statistics(host, histogram=False) as statistics:
         for device in volumes:
-            with delayed():
-                stats = dm_stats.counting(host, device.number, histogram=False)
-                ids[device.name] = stack.enter_context(stats)
+            statistics.add(device.number)
         before = _counted(host)
         yield found
         after = _counted(host)
         for device in volumes:
-            moved = dm_stats.parse(dm_stats.read(host, device.number, ids[device.name]))
+            moved = dm_stats.parse(statistics.read(device.number))
             counted = after.get(device.name, 0) - before.get(device.name, 0)
             found.append(Proof(device, counted, moved.read_bytes + moved.write_bytes))
 

@@ -7,13 +7,12 @@ reads from writes. Documentation/admin-guide/device-mapper/statistics.rst descri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from stackmap.errors import ParseError, SourceError
-from stackmap.host.signals import uninterrupted
+from stackmap.host.signals import delayed, uninterrupted
 from stackmap.model.units import SECTOR
 from stackmap.sources.trace_definitions import GROUP
 from stackmap.sources.trace_histogram import integer
@@ -45,19 +44,35 @@ class DmStats(NamedTuple):
     latency: dict[tuple[int, int], int]
 
 
-@contextmanager
-def counting(host: LiveTracingHost, number: str, *, histogram: bool = True) -> Iterator[str]:
+class Statistics:
     """
-    Count on the dm device *number* while the context is entered; yield the id of the statistics.
+    Statistics that this process makes; the end of the context deletes them.
 
-    Enter it with signals ``delayed``, so that none comes before its end is provided for.
+    ``ids``: by number of the dm device. *histogram*: count latencies too.
     """
-    stats = create(host, number, histogram=histogram)
-    try:
-        yield stats
-    finally:
-        with uninterrupted(), suppress(SourceError):  # the device may be gone
-            delete(host, number, stats)
+
+    def __init__(self, host: LiveTracingHost, *, histogram: bool = True) -> None:
+        self._host = host
+        self._histogram = histogram
+        self.ids: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with uninterrupted():
+            for number, own in self.ids.items():
+                with suppress(SourceError):  # the device may be gone
+                    delete(self._host, number, own)
+
+    def add(self, number: str) -> None:
+        """Begin to count on the dm device *number*; ``SourceError`` if it refuses."""
+        with delayed():  # a signal before the id is noted would leave them
+            self.ids[number] = create(self._host, number, histogram=self._histogram)
+
+    def read(self, number: str) -> str:
+        """Return what was counted so far."""
+        return self._host.message(number, f"@stats_print {self.ids[number]}")
 
 
 def create(host: LiveTracingHost, number: str, *, histogram: bool = True) -> str:
@@ -66,11 +81,6 @@ def create(host: LiveTracingHost, number: str, *, histogram: bool = True) -> str
     if histogram:
         options = f"2 precise_timestamps histogram:{','.join(map(str, boundaries()))}"
     return host.message(number, f"@stats_create - /1 {options} {GROUP}").strip()
-
-
-def read(host: LiveTracingHost, number: str, stats: str) -> str:
-    """Return what was counted so far."""
-    return host.message(number, f"@stats_print {stats}")
 
 
 def delete(host: LiveTracingHost, number: str, stats: str) -> None:
