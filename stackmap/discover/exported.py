@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from stackmap.discover.sound_edges import sound_edges
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.machine import Machine
 from stackmap.model.raid import Layout, layout
@@ -29,11 +30,10 @@ def topology(
     found = [_device(each) for each in devices]
     used = [_edge(each, lengths) for each in edges]
     strange = found.count(None) + used.count(None)
+    sound, doubts = sound_edges(filter(None, used))
+    unread = [UNREAD.format(count=strange, host=host)] if strange else []
     return Topology(
-        filter(None, found),
-        filter(None, used),
-        machine=Machine(host, kernel),
-        unknown=[UNREAD.format(count=strange, host=host)] if strange else [],
+        filter(None, found), sound, machine=Machine(host, kernel), unknown=unread + doubts
     )
 
 

@@ -36,6 +36,7 @@ TLS_REASONS = {
     "alert bad certificate": "the server refuses our certificate, or wants one: cert_file and key_file",
 }
 QUOTED = 200  # characters of the server's message
+LARGEST = 1e21  # what is larger, or no number, is no figure: a counter ends at 2 ** 64
 
 
 class Series(NamedTuple):
@@ -94,7 +95,8 @@ class Prometheus:
         )
         if data.get("resultType") != "vector":
             raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
-        return [Series(_labels(each), (_pair(each["value"]),)) for each in data["result"]]
+        found = (Series(_labels(each), _figures([each.get("value")])) for each in data["result"])
+        return [each for each in found if each.values]
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
         """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
@@ -102,7 +104,7 @@ class Prometheus:
         data = self._ask("query_range", {"query": expression, **given})
         if data.get("resultType") != "matrix":
             raise ParseError(f"{self.url}: not a matrix: {expression[:QUOTED]}")
-        return [Series(_labels(each), tuple(map(_pair, each["values"]))) for each in data["result"]]
+        return [Series(_labels(each), _figures(each.get("values"))) for each in data["result"]]
 
     def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
         """Return the data of an answer."""
@@ -148,7 +150,7 @@ class Prometheus:
             )
         try:
             answer = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             hint = (
                 "; is this the address of the API? Mimir's ends in /prometheus"
                 if status == 404
@@ -164,7 +166,10 @@ class Prometheus:
         if not isinstance(data, dict) or not isinstance(data.get("result"), list):
             raise ParseError(f"{self.url}: an answer of unknown form")
         for place in (answer, data):  # some versions of Thanos have them in data
-            self.warnings.update(dict.fromkeys(map(str, place.get("warnings") or ())))
+            told = place.get("warnings") or []
+            self.warnings.update(
+                dict.fromkeys(map(str, told if isinstance(told, list) else [told]))
+            )
         if answer.get("isPartial"):  # VictoriaMetrics' cluster
             self.warnings["the server's answer is partial"] = None
         return data
@@ -222,12 +227,13 @@ def _labels(series: Any) -> dict[str, str]:
     return labels
 
 
-def _pair(pair: Any) -> tuple[float, float]:
+def _figures(pairs: Any) -> tuple[tuple[float, float], ...]:
+    """Return the instants with a figure; ``ParseError`` unless all are pairs of numbers."""
     try:
-        instant, value = pair
-        return float(instant), float(value)
-    except (TypeError, ValueError) as error:
+        found = [(float(instant), float(value)) for instant, value in pairs]
+    except (TypeError, ValueError, OverflowError) as error:
         raise ParseError("a value of unknown form in the server's answer") from error
+    return tuple([pair for pair in found if abs(pair[1]) < LARGEST])
 
 
 def _split(url: str) -> SplitResult:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from math import isfinite
 from re import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -95,7 +94,7 @@ class FleetReader:
         )
 
     def _query(self, expression: str) -> list[Series]:
-        return [s for s in self._server.query(expression, self._asked.time) if isfinite(s.value)]
+        return self._server.query(expression, self._asked.time)
 
     def _together(
         self, ask: Callable[[Asked], Answer], several: Iterable[Asked]

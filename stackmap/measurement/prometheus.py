@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.discover import exported as discovering
@@ -88,7 +87,6 @@ class PrometheusHost(Source):
                 each.labels.get("role", ""),
             ): each.value
             for each in found.get(exported.EDGE_BYTES, ())
-            if isfinite(each.value)
         }
         build = next((each.labels for each in found.get(exported.BUILD, ())), {})
         devices, edges = (
@@ -145,10 +143,11 @@ def _samples(
     units[prefix + exported.IN_FLIGHT] = "in_flight", 1
     found: dict[float, dict[str, dict[str, float]]] = {}
     for each in counters:
-        field, unit = units[each.labels["__name__"]]
+        counter = units.get(each.labels.get("__name__", ""))
+        if counter is None:  # it was not asked for
+            continue
+        field, unit = counter
         for place, value in each.values:
-            if not isfinite(value):
-                continue
             devices = found.setdefault(place, {})
             devices.setdefault(each.labels.get("device", ""), {})[field] = value * unit
     scraped = {place: time for each in instants for place, time in each.values}

@@ -58,7 +58,7 @@ def serving(answer, context=None):
     with QuietServer(("127.0.0.1", 0), Handler) as server:
         if context is not None:
             server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield f"{'https' if context else 'http'}://127.0.0.1:{server.server_port}", asked

@@ -96,11 +96,42 @@ def test_the_server_says_why():
         '{"status":"success"}',
         '{"status":"success","data":{"resultType":"vector","result":[7]}}',
         '{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":["x"]}]}}',
+        '{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}',
+        f'{{"status":"success","data":{{"resultType":"vector","result":[{{"metric":{{}},"value":[1,1{"0" * 400}]}}]}}}}',
+        "[" * 200_000,
     ],
 )
 def test_an_answer_of_another_form(body):
     with serving(lambda _: (200, body)) as (url, _):
         assert failure(url)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "1e308", 10**25])
+def test_what_is_no_figure_is_unknown(value):
+    """No sum or product of it is printed, and JSON has no Infinity."""
+
+    def answer(query):
+        status, body = small_fleet(query)
+        if "written_bytes" in query and query.startswith("max"):
+            body["data"]["result"][0]["value"][1] = value
+        return status, body
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J")
+    (volume,) = json.loads(result.stdout, parse_constant=pytest.fail)["volumes"]
+
+    assert volume["write_bytes"] is None
+    assert volume["cost_bytes_per_byte"] is None
+    assert volume["read_bytes"] == 2e6
+
+
+@pytest.mark.parametrize("said", [7, "a store did not answer", {"a": 1}])
+def test_warnings_of_another_form_are_said(said):
+    with serving(lambda query: (200, {**small_fleet(query)[1], "warnings": said})) as (url, _):
+        result = ask(url, "-J")
+
+    assert result.exit_code == 64
+    assert f"the server warns: {said}" in json.loads(result.stdout)["partial"]
 
 
 def test_no_rules_and_no_hosts():

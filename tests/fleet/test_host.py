@@ -58,8 +58,13 @@ def history(writes, boots):
 
 
 def opened(writes, boots):
-    with serving(history(writes, boots)) as (url, _):
-        result = ask(url, "h1", "--at", f"@{STEP * len(writes)}", "--window", "10min", "-J")
+    return opened_from(history(writes, boots), len(writes))
+
+
+def opened_from(answer, scrapes):
+    """Return what ``fleet`` says of the host and its layers after so many scrapes."""
+    with serving(answer) as (url, _):
+        result = ask(url, "h1", "--at", f"@{STEP * scrapes}", "--window", "10min", "-J")
     assert result.exit_code == 0, result.output
     return result, json.loads(result.stdout)["layers"]
 
@@ -75,6 +80,56 @@ def test_after_a_reboot_the_figures_begin_anew():
     assert stack["layers"][0]["write"]["iops"] == pytest.approx(1.0)
     assert layers["seconds"] == 2 * STEP
     assert "h1 was rebooted in the window; its figures begin after that" in result.stderr
+
+
+@pytest.mark.parametrize("what", ["node_disk_", "timestamp("])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "1e308"])
+def test_a_scrape_without_a_figure_is_left_out(what, value):
+    """No figure of the others changes, whether a counter or its instant is none."""
+    writes = [600 * n for n in range(1, 7)]
+    whole = history(writes, [1000] * 6)
+
+    def answer(query):
+        status, body = whole(query)
+        for series in body["data"]["result"] if what in query else ():
+            series["values"][2][1] = value
+        return status, body
+
+    _, layers = opened_from(answer, len(writes))
+    (stack,) = layers["stacks"]
+
+    assert stack["layers"][0]["write"]["iops"] == pytest.approx(10.0)
+
+
+def test_series_that_were_not_asked_for_are_left_out():
+    whole = history(REBOOT[:3], [1000] * 3)
+
+    def answer(query):
+        status, body = whole(query)
+        if exported.NODE in query and "timestamp(" not in query:
+            other = body["data"]["result"][0]
+            body["data"]["result"] += [
+                {**other, "metric": {**other["metric"], "__name__": "other"}},
+                {**other, "metric": {}},
+            ]
+        return status, body
+
+    _, layers = opened_from(answer, 3)
+    (stack,) = layers["stacks"]
+
+    assert stack["layers"][0]["write"]["iops"] == pytest.approx(10.0)
+
+
+def test_a_device_below_itself_is_named():
+    """A walk down such a stack has no end, and no stack of it is shown."""
+    whole = history(REBOOT[:3], [1000] * 3)
+    edge = {**LABELS, "__name__": exported.EDGE, "above": "sda", "below": "sda", "role": "data"}
+    result, layers = opened_from(
+        lambda q: (200, vector(DEVICE, edge)) if exported.INFO in q else whole(q), 3
+    )
+
+    assert "the input lists a device below itself" in result.stderr
+    assert [each["top"] for each in layers["stacks"]] == ["sda"]
 
 
 def test_a_corrected_clock_is_no_reboot():
