@@ -139,6 +139,11 @@ class Prometheus:
             proxies=self._proxies,
             allow_redirects=self._redirects,
         ) as response:
+            if response.request.method != "POST":  # redirects 301 to 303 drop the query
+                there = response.url.partition("/api/v1/")[0][:QUOTED]
+                raise SourceError(
+                    f"{self.url}: the server redirects to {there}; give that as --url"
+                )
             return response.status_code, _content(response, deadline)
 
     def _data(self, status: int, content: bytes) -> dict[str, Any]:

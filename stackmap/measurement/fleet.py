@@ -20,7 +20,7 @@ from stackmap.analysis.fleet.volumes import (
     Volume,
     worst_first,
 )
-from stackmap.errors import InputError, SourceError, SourceTimeout
+from stackmap.errors import InputError, ParseError, SourceError
 from stackmap.measurement.fleet_expressions import LEVEL_FIGURES, PARTS, Expressions
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ LONG = 6 * 3600  # seconds: longer windows use means of an hour
 PAGE = 250  # hosts per query
 AT_ONCE = 4  # queries
 NAMED = 5  # hosts in a sentence
+NO_ANSWER = SourceError, ParseError
 NO_RULES = "no recorded series of stackmap in this window: load stackmap.rules.yml into Prometheus; see stackmap-fleet(7)"
 NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 
@@ -164,11 +165,11 @@ class FleetReader:
         ]
 
     def _page(self, task: tuple[Expressions, str]) -> list[Series]:
-        """Return one figure of the volumes of a page; nothing, and a remark, if the server cannot answer in time."""
+        """Return one figure of the volumes of a page; nothing, and a remark, if the server does not answer."""
         asked, part = task
         try:
             return self._query(asked.part(part))
-        except SourceTimeout as error:
+        except NO_ANSWER as error:
             self._partial.append(f"{part} of {_hosts(asked.host.count('|') + 1)}: {error}")
             return []
 
@@ -180,7 +181,7 @@ class FleetReader:
     def _doubt(self, expression: str, what: str) -> list[str]:
         try:
             found = self._query(expression)
-        except SourceError as error:
+        except NO_ANSWER as error:
             return [f"hosts {what}: not known: {error}"]
         names = sorted({each.labels.get("instance", "") for each in found})
         if not names:

@@ -47,10 +47,13 @@ def serving(answer, context=None):
             content = (body if isinstance(body, str) else json.dumps(body)).encode()
             with contextlib.suppress(OSError):
                 self.send_response(status)
-                if status == 307:
+                if 300 < status < 310:
                     self.send_header("Location", str(body))
                 self.end_headers()
                 self.wfile.write(content)
+
+        def do_GET(self):
+            self.send_error(400)
 
         def log_message(self, *_):
             """Print nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 import time
@@ -55,18 +56,46 @@ def test_a_server_that_trickles(start):
     assert seconds < 10
 
 
-def test_the_servers_own_time_limit_makes_it_partial():
-    late = {"status": "error", "errorType": "timeout", "error": "query timed out"}
+LATE = {"status": "error", "errorType": "timeout", "error": "query timed out"}
+LARGE = {"status": "error", "errorType": "execution", "error": "too many samples"}
 
-    def answer(query):
-        slow = "disk_requests" in query and query.startswith("max")
-        return (503, late) if slow else small_fleet(query)
 
-    with serving(answer) as (url, _):
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (503, LATE, "HTTP 503: query timed out"),
+        (422, LARGE, "HTTP 422: too many samples"),
+        (502, "<html>", "HTTP 502 without JSON"),
+        (200, "", "HTTP 200 without JSON"),
+    ],
+)
+@pytest.mark.parametrize("what", ["max by .*disk_requests", "node_boot_time"])
+def test_a_query_that_fails_makes_it_partial(what, status, body, said):
+    """One figure of the volumes, or one doubt about hosts; all others are shown."""
+    with serving(lambda q: (status, body) if re.match(f".*{what}", q) else small_fleet(q)) as (
+        url,
+        _,
+    ):
         result = ask(url, "-J")
+    report = json.loads(result.stdout)
+    (volume,) = report["volumes"]
 
     assert result.exit_code == 64
-    assert "HTTP 503: query timed out" in json.loads(result.stdout)["partial"][0]
+    assert [said in each for each in report["partial"]] == [True]
+    assert volume["write_bytes"] == 2e6
+    assert (volume["raid10_saves_requests"] is None) == ("disk" in what)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_redirect_that_drops_the_query_is_named(status):
+    """Browsers and HTTP libraries follow these with a GET, without the query."""
+    with (
+        serving(small_fleet) as (there, _),
+        serving(lambda _: (status, f"{there}/prom/api/v1/query")) as (url, _),
+    ):
+        said = failure(url)
+
+    assert said == f"{url}: the server redirects to {there}/prom; give that as --url"
 
 
 @pytest.mark.parametrize("status", [401, 403])
