@@ -161,6 +161,8 @@ def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
         yield doc.Paragraph(
             f"The worst {len(fleet.volumes)} of {fleet.total} volumes; --limit 0 shows all."
         )
+    for note in fleet.notes:
+        yield doc.Paragraph(note, "note:")
     if fleet.partial:
         yield doc.Paragraph("The results are partial.", "Caution:")
         yield doc.Listing(fleet.partial)

@@ -21,7 +21,7 @@ from stackmap.analysis.fleet.volumes import (
     worst_first,
 )
 from stackmap.errors import InputError, ParseError, SourceError
-from stackmap.measurement.fleet_expressions import LEVEL_FIGURES, PARTS, Expressions
+from stackmap.measurement.fleet_expressions import LEVEL_FIGURES, NEW, PARTS, Expressions
 
 if TYPE_CHECKING:
     from stackmap.host.prometheus import Prometheus, Series
@@ -71,6 +71,7 @@ class FleetReader:
             hourly=question.seconds > LONG,
         )
         self._partial: list[str] = []
+        self._notes: list[str] = []
 
     def read(self) -> Fleet:
         """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
@@ -92,6 +93,7 @@ class FleetReader:
             tuple(worst_first(found, asked.sort)),
             levels,
             tuple(self._partial),
+            tuple(self._notes),
         )
 
     def _query(self, expression: str) -> list[Series]:
@@ -119,7 +121,7 @@ class FleetReader:
         if self._all.hourly and all(each.write_bytes is None for each in sums):
             self._all = self._all._replace(hourly=False)
             sums = self._sums_by_level()
-            self._partial.append(NO_HOURS)
+            self._notes.append(NO_HOURS)
         if all(each.write_bytes is None for each in sums):
             raise InputError(NO_RULES)
         return sums
@@ -174,20 +176,21 @@ class FleetReader:
             return []
 
     def _tell_missing(self) -> None:
-        """Add what is missing or doubtful to ``partial``."""
-        for remark in self._together(lambda doubt: self._doubt(*doubt), self._all.doubts):
-            self._partial += remark
+        """Add what is missing or doubtful to ``partial``; a window that still fills is a note."""
+        for said, is_missing in self._together(lambda each: self._doubt(*each), self._all.doubts):
+            if said:
+                (self._partial if is_missing else self._notes).append(said)
 
-    def _doubt(self, expression: str, what: str) -> list[str]:
+    def _doubt(self, expression: str, what: str) -> tuple[str, bool]:
+        """Return the sentence on the hosts in an answer, "" without any, and whether something is missing."""
         try:
             found = self._query(expression)
         except NO_ANSWER as error:
-            return [f"hosts {what}: not known: {error}"]
+            return f"hosts {what}: not known: {error}", True
         names = sorted({each.labels.get("instance", "") for each in found})
-        if not names:
-            return []
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        return [f"{_hosts(len(names))} {what} ({', '.join(names[:NAMED])}{more})"]
+        said = f"{_hosts(len(names))} {what} ({', '.join(names[:NAMED])}{more})" if names else ""
+        return said, what != NEW
 
 
 def any_of(names: Iterable[str]) -> str:

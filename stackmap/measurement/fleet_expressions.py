@@ -12,6 +12,7 @@ ID = "job, instance, top, name"
 LEVEL = "kind, level"
 STALE = 900  # seconds without a new textfile
 SKEW = 60  # seconds by which a clock may be wrong
+NEW = "with data for a part of the window only"
 
 # By field of Volume: the series of a rate, and that of its hourly mean.
 FIGURES = {
@@ -164,7 +165,7 @@ class Expressions(NamedTuple):
             (f"count by (job, instance) ({read}) > 1", "that several series have (replicas, or clusters with the same names): the highest figures are shown"),
             (_group(self._collisions()), "whose target labels replace stackmap's labels (exported_*): rename them in scrape_configs"),
             (_group(f"instance_top_layer:stackmap_devices_without_counters:count{{{volumes}}}"), "where node_exporter leaves out devices of the stacks"),
-            (f"{known} unless {before}", "with data for a part of the window only"),
+            (f"{known} unless {before}", NEW),
             (f"{before} unless {known}", "that had volumes when the window began and have none at its end"),
         )  # fmt: skip
 

@@ -19,6 +19,7 @@ def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:
         "wasted_bytes": fleet.sum_of("wasted_bytes"),
         "wasted_requests": fleet.sum_of("wasted_requests"),
         "partial": list(fleet.partial),
+        "notes": list(fleet.notes),
         "volumes": [_volume(volume) for volume in fleet.volumes],
     }
 

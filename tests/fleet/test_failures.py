@@ -208,6 +208,29 @@ def test_the_same_names_twice_are_said():
     assert json.loads(result.stdout)["volumes_total"] == 1
 
 
+def test_a_window_that_still_fills_is_a_note():
+    """The figures of a new host, and of a fleet without hourly means yet, are those of the data there is."""
+
+    def answer(query):
+        if "offset" in query and query.startswith("group by (job, instance) (instance_level"):
+            is_new = "unless" in query and " offset 604800s)" in query.partition("unless")[2]
+            return 200, vector(*[({"job": "n", "instance": "h1"}, 1)] * is_new)
+        if "avg1h" in query:
+            return 200, vector()
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        table, report = ask(url, "--window", "7d"), ask(url, "--window", "7d", "-J")
+    found = json.loads(report.stdout)
+
+    assert table.exit_code == report.exit_code == 0
+    assert found["partial"] == []
+    assert len(found["notes"]) == 2
+    assert found["notes"][1] == "1 host with data for a part of the window only (h1)"
+    assert f"note: {found['notes'][1]}" in " ".join(table.stdout.split())
+    assert found["volumes"][0]["write_bytes"] == 2e6
+
+
 @pytest.mark.parametrize("sort", SORTS)
 def test_the_worst_are_the_worst_of_the_level(sort):
     """Otherwise volumes of other levels would take their places in the table."""

@@ -127,7 +127,7 @@ class Fleet(NamedTuple):
     The answer for a fleet over ``window`` (as given) that ends at ``time``.
 
     ``volumes`` may be the worst only; ``levels`` has the sums of all. ``partial``: what is missing
-    or doubtful, in sentences.
+    or doubtful, in sentences. ``notes``: what is used, though it covers a part of the window.
     """
 
     window: str
@@ -136,6 +136,7 @@ class Fleet(NamedTuple):
     volumes: tuple[Volume, ...]
     levels: tuple[LevelSum, ...]
     partial: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
