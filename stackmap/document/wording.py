@@ -108,7 +108,7 @@ def plural(count: float, one: str) -> str:
     """
     Return a count with its noun.
 
-    >>> plural(1, "interval"), plural(5, "interval")
-    ('1 interval', '5 intervals')
+    >>> plural(1, "interval"), plural(5, "interval"), plural(2_034_567, "volume")
+    ('1 interval', '5 intervals', '2034567 volumes')
     """
-    return f"{count:g} {one if count == 1 else one + 's'}"
+    return f"{count:.12g} {one if count == 1 else one + 's'}"
