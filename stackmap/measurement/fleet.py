@@ -35,6 +35,7 @@ AT_ONCE = 4  # queries
 NAMED = 5  # hosts in a sentence
 NO_ANSWER = SourceError, ParseError
 NO_RULES = "no recorded series of stackmap in this window: load stackmap.rules.yml into Prometheus; see stackmap-fleet(7)"
+NO_INFO = "not shown: {lacking} of {shown} volumes, which have no stackmap_stack_info at the end of the window"
 NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
 
 
@@ -81,9 +82,12 @@ class FleetReader:
             self._explain_nothing()
         levels = self._levels()
         hosts = [each.labels.get("instance", "") for each in per_host]
-        limited = 0 < asked.limit < sum(each.volumes for each in levels)
-        chosen = self._worst() if limited else None
+        wanted = round(sum(each.volumes for each in levels))
+        chosen = self._worst() if 0 < asked.limit < wanted else None
         found = self._volumes(hosts if chosen is None else [key.host for key in chosen], chosen)
+        shown = wanted if chosen is None else len(chosen)
+        if len(found) < shown:
+            self._partial.append(NO_INFO.format(lacking=shown - len(found), shown=shown))
         self._tell_missing()
         self._partial += [f"the server warns: {each}" for each in self._server.warnings]
         return Fleet(

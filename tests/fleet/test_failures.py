@@ -208,6 +208,26 @@ def test_the_same_names_twice_are_said():
     assert json.loads(result.stdout)["volumes_total"] == 1
 
 
+@pytest.mark.parametrize("words", [[], ["--limit", "1"]])
+def test_volumes_that_are_counted_and_not_shown_make_it_partial(words):
+    """A recorded count outlives the series of a host that went away."""
+
+    def answer(query):
+        gone = query.startswith("max by (job, instance, top, name, kind, level)")
+        return (200, vector()) if gone else small_fleet(query, volumes=2)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J", *words)
+    report = json.loads(result.stdout)
+
+    assert result.exit_code == 64
+    assert report["volumes"] == []
+    lacking = "1 of 1" if words else "2 of 2"
+    assert [each.startswith(f"not shown: {lacking} volumes") for each in report["partial"]] == [
+        True
+    ]
+
+
 def test_a_window_that_still_fills_is_a_note():
     """The figures of a new host, and of a fleet without hourly means yet, are those of the data there is."""
 
