@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.analysis.same_machine import another_machine
 from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
-from stackmap.errors import CaptureError, SourceError
+from stackmap.errors import CaptureError, OutputRefused, SourceError
+from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE
+from stackmap.host.file_tree import MANIFEST
 from stackmap.host.recorder import UnprivilegedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.retention import Limits
+from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
 from stackmap.model.units import parse_size
@@ -45,7 +50,9 @@ UNREAD = "devices changed shortly before the end; their new state is not recorde
     "interval", metavar="[INTERVAL", type=click.FloatRange(min=0, min_open=True), default=1.0
 )
 @click.argument("count", metavar="[COUNT]]", type=click.IntRange(min=1), required=False)
-@click.option("--append", is_flag=True, help="Continue the recording OUT, if it exists.")
+@click.option(
+    "--append", is_flag=True, help="Continue the recording OUT of this machine, if it exists."
+)
 @click.option("--max-size", metavar="SIZE", help="Remove the oldest samples beyond SIZE: 500M, 2G.")
 @click.option("--max-age", metavar="LENGTH", help="Remove samples older than LENGTH: 12h, 14d.")
 @click.option("--trace", "with_trace", is_flag=True, help="Add latencies and rows; see trace.")
@@ -75,6 +82,8 @@ def command(
         None if max_size is None else parse_size(max_size),
         None if max_age is None else length(max_age),
     )
+    if append and os.path.exists(out + MANIFEST):
+        _refuse_another_machine(session.host, out)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as systemd stops a service
     times: list[float] = []
     try:
@@ -96,6 +105,15 @@ def command(
     _clear()
     spent = times[-1] - times[0] if times else 0.0
     click.echo(f"{safe(out)}: {max(0, host.frames - 1)} intervals, {spent:.1f} s", err=True)
+
+
+def _refuse_another_machine(host: Host, out: str) -> None:
+    """Refuse to continue a recording whose last sample is of another machine."""
+    recorded = CapturedHost(out, tell)
+    if span := recorded.span():
+        recorded.select(TimeWindow(since=span[1]))
+    if reason := another_machine(discover(host), discover(recorded)):
+        raise OutputRefused(f"{out}: of another machine: {reason}; give a new directory")
 
 
 @contextlib.contextmanager

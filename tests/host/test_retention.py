@@ -228,6 +228,78 @@ def test_append_after_a_restart_of_the_machine(tmp_path, boot, figures):
     assert [RESTARTED in each.events for each in found] == [False, False, not figures, False, False]
 
 
+BOOT, HOST = "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/hostname"
+WWNS = "/sys/block/sda/wwid", "/sys/block/sdb/wwid"
+
+
+def recorded(path, delay, *, boot="", host="", wwns=()):
+    """Record a machine with these identities, *delay* seconds after the first one."""
+    machine = Later(delay)
+    given = {BOOT: boot, HOST: host, **dict(zip(WWNS, wwns, strict=False))}
+    machine.files |= {name: f"{text}\n" for name, text in given.items()}
+    with RecordingHost(machine, str(path)) as recording:
+        for _ in samples(recording, STEP, 2):
+            pass
+    return str(path)
+
+
+A, B = "naa.5000c500a1b2c3d4", "naa.5000c500a1b2c3d5"
+SAME = [
+    ({"host": "db1", "boot": "1"}, {"host": "db2", "boot": "1"}),  # renamed
+    ({"host": "db1", "boot": "1"}, {"host": "db1", "boot": "2"}),  # restarted
+    ({"host": "db1", "boot": "1"}, {"host": "DB1.example", "boot": "2"}),
+    ({"host": "db1", "boot": "1", "wwns": [A]}, {"host": "db2", "boot": "2", "wwns": [B, A]}),
+    ({"host": "db1", "boot": "1", "wwns": [A]}, {"host": "db1", "boot": "2"}),
+    ({}, {"host": "db1", "boot": "1"}),
+]
+ANOTHER = [
+    ({"host": "db1", "boot": "1"}, {"host": "db2", "boot": "2"}, "host db1, not db2"),
+    ({"host": "db1"}, {"host": "db2"}, "host db1, not db2"),
+    (
+        {"host": "db1", "boot": "1", "wwns": [A]},
+        {"host": "db1", "boot": "2", "wwns": [B]},
+        "no disk has the world-wide name of one there",
+    ),
+    (
+        {"host": "db1", "boot": "1", "wwns": ["t10.QEMU    QEMU HARDDISK   drive-scsi0"]},
+        {"host": "db2", "boot": "2", "wwns": ["t10.QEMU    QEMU HARDDISK   drive-scsi0"]},
+        "host db1, not db2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "then"), SAME)
+def test_append_to_the_recording_of_this_machine(first, then, tmp_path):
+    """The same boot or disk, or the same host name where disks have no world-wide name."""
+    out, other = recorded(tmp_path / "c", 0.0, **first), recorded(tmp_path / "o", 9000.0, **then)
+    done = CliRunner().invoke(stackmap, ["--from", other, "record", out, "1", "2", "--append"])
+
+    assert done.exit_code == 0, done.exception
+    assert len(instants(out)) == 6
+
+
+@pytest.mark.parametrize(("first", "then", "reason"), ANOTHER)
+def test_append_to_the_recording_of_another_machine_is_refused(first, then, reason, tmp_path):
+    """Nothing in it changes, and the exit status is that of a refusal."""
+    out, other = recorded(tmp_path / "c", 0.0, **first), recorded(tmp_path / "o", 9000.0, **then)
+    before = {path: path.read_bytes() for path in Path(out).rglob("*") if path.is_file()}
+    done = CliRunner().invoke(stackmap, ["--from", other, "record", out, "1", "2", "--append"])
+
+    assert isinstance(done.exception, OutputRefused)
+    assert str(done.exception) == f"{out}: of another machine: {reason}; give a new directory"
+    assert done.exception.exit_code == 3
+    assert {path: path.read_bytes() for path in Path(out).rglob("*") if path.is_file()} == before
+
+
+def test_append_looks_at_the_newest_sample(tmp_path):
+    """A machine that was renamed and then restarted may continue the recording."""
+    out = recorded(tmp_path / "c", 0.0, host="db1", boot="1")
+    for delay, host, boot in ((9000.0, "db2", "1"), (20000.0, "db2", "2")):
+        other = recorded(tmp_path / boot, delay, host=host, boot=boot)
+        done = CliRunner().invoke(stackmap, ["--from", other, "record", out, "1", "2", "--append"])
+        assert done.exit_code == 0, done.exception
+
+
 def test_append_after_a_kill(tmp_path):
     """The segment that was cut off is completed: only the cut sample is lost, and nothing is called damaged."""
     out = tmp_path / "c"
