@@ -188,7 +188,7 @@ def command(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep the garbage collector away from answers: they have no cycles, and half of the time went into searching them."""
+    """Disable the garbage collector: answers have no cycles, and the search for them takes half of the time."""
     gc.disable()
     try:
         yield

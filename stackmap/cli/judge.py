@@ -33,10 +33,9 @@ FIRST, SAVED = 0.15, 0.05  # seconds of CPU that judging may take at the start, 
 
 class Judge:
     """
-    The findings that last from round to round.
+    The findings that last, judged in rounds. ``verdict``: the sentence for a screen without a grave finding.
 
-    ``verdict``: the sentence to show when no finding needs action. *host*: a live machine, on which a round is spread
-    over several intervals; None: each round is done at once.
+    *host*: a live machine, where a round may take several intervals. None: each round is completed at once.
     """
 
     def __init__(self, host: Host | None) -> None:
@@ -46,7 +45,7 @@ class Judge:
         self._series: deque[tuple[Interval, Interval]] = deque(maxlen=JUDGED)
         self._fresh = 0  # intervals since the present round began
         self._round: Iterator[None] | None = None
-        self._gone: set[str] = set()  # since then
+        self._gone: set[str] = set()  # devices that went away during this round
         self._judged = False
         self.verdict = NOT_YET
         self._credit = FIRST
@@ -72,7 +71,7 @@ class Judge:
         )
 
     def go_on(self, scope: Scope, share: float) -> None:
-        """Do the next steps of the round, for *share* of the interval on average; without a live machine, the whole round."""
+        """Go on with the round, on average for at most *share* of an interval; complete it at once without a live host."""
         if self._fresh < APPEARS and not self._judged and self._round is None:
             return  # none could have lasted
         if self._host is None:
@@ -92,7 +91,7 @@ class Judge:
                 return
 
     def _steps(self, scope: Scope) -> Iterator[None]:
-        """Judge the intervals so far together; the caller may pause after each step."""
+        """Judge the intervals so far together; a caller may pause at each step."""
         self._gone = set()
         count, self._fresh = self._fresh, 0
         raw, right = zip(*self._series, strict=True)

@@ -65,7 +65,7 @@ class Player:
         return max(0.0, self._due - time.monotonic()) if self.watcher.state.playing else None
 
     def go(self, found: Iterable[TopologyInterval]) -> None:
-        """Show the last one of *found*, with the others as what was before it."""
+        """Show the last interval of *found*; the others are its history."""
         intervals = list(found)
         if not intervals:
             self.watcher.say("there is no other interval")
@@ -76,7 +76,7 @@ class Player:
         self._take(intervals[-1])
 
     def go_on(self, found: Iterable[TopologyInterval]) -> None:
-        """Show the interval in *found*, which follows the one shown; none ends the recording."""
+        """Show the first interval of *found*, which follows the present one; without one, the recording has ended."""
         following = next(iter(found), None)
         if following is None:
             self.watcher.stop_playing()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
 
-SHARE = 0.0025  # of the time that judging may take of a processor, and
+SHARE = 0.0025  # of a processor that judging may take, and
 SHARE_SHOWN = 0.02  # while findings are shown
 MAX_EVENTS = 500
 MEASURING = "stackmap top: measuring the first interval; q quits"

@@ -14,7 +14,7 @@ from stackmap.document.wording import plural
 from stackmap.model.units import MIB
 
 LEGEND = (
-    "cost: bytes read and written at the members for each byte written, parity and data alone; ideal: with full-stripe "
+    "cost: bytes read and written at the members per byte written, parity and data alone; ideal: with full-stripe "
     "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: await ÷ "
     "median await of its peers; RAID10 saves: bytes at the members that RAID10 would not move; - unknown"
 )

@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 MOST = 1 << 29  # bytes of an answer
 PIECE = 1 << 18
-GRACE = 0.5  # seconds after the timeout, for a better reason than that
+GRACE = 0.5  # seconds after the timeout in which the server may still give its own reason
 TLS_REASONS = {
     "PEM lib": "cert_file and key_file are not a certificate and its key",
     "certificate required": "the server wants a certificate: cert_file and key_file",
@@ -53,7 +53,7 @@ class Series(NamedTuple):
 
 class Prometheus:
     """
-    A server. ``warnings``: what it said of incomplete answers.
+    A server. ``warnings``: its own, on incomplete answers.
 
     Each request takes at most *timeout* seconds; errors are ``SourceError``.
     """
@@ -191,10 +191,10 @@ def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
 
 def _within(seconds: float, work: Callable[[], Answer]) -> Answer:
     """
-    Return what *work* returns, or raise what it raises; ``TimeoutError`` after *seconds*.
+    Run *work* in a thread; return its result or raise its error. ``TimeoutError`` after *seconds*.
 
-    A socket's timeout starts anew with each byte, so a server that trickles would never be late.
-    Then the thread is left behind; it does not keep the program from ending.
+    The timeout of a socket starts again with each byte, so it does not end a slow answer. A thread
+    that is late goes on, but the program does not wait for it when it ends.
     """
     outcome: Future[Answer] = Future()
 

@@ -1,8 +1,8 @@
 """
 The volumes of all hosts, from the series that ``packaging/prometheus/stackmap.rules.yml`` records.
 
-The server averages, sums, sorts and cuts; only the figures of the wanted volumes travel,
-a page of hosts at a time.
+The server computes means and sums, and sorts. It sends only the figures of the volumes to
+show, for a page of hosts per query.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Question(NamedTuple):
     """
     What is asked: the volumes of *host* (a regular expression) and *level*, at *time*, over *seconds*.
 
-    ``limit``: the worst so many by ``sort``; 0 for all. ``savings``: also what RAID10 would save,
+    ``limit``: how many of the worst by ``sort``; 0 for all. ``savings``: also what RAID10 would save,
     by level.
     """
 
@@ -111,7 +111,7 @@ class FleetReader:
             yield from pool.map(ask, several)
 
     def _explain_nothing(self) -> NoReturn:
-        """Raise what is missing: volumes, or the rules."""
+        """Raise ``InputError``: the volumes are missing, or the rules."""
         if self._query(f"count({self._all.info})"):
             raise InputError(NO_RULES)
         matching = " matches" if self._all.levels else ""

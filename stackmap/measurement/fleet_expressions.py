@@ -99,7 +99,7 @@ class Expressions(NamedTuple):
         """Return a figure's mean over the window, one per volume."""
         series = (SLOWEST if field == "slowest" else FIGURES[field])[self.hourly]
         mean, labels = self._over_window("avg", series % self.volumes), ID
-        if field == "slowest":  # of the members that were the slowest, the one that was it longest
+        if field == "slowest":  # of the members that were slowest at a time, the slowest in sum
             longest = self._over_window("sum", series % self.volumes)
             mean, labels = f"({mean} and topk by ({ID}) (1, {longest}))", f"{ID}, device"
         if self.level:
@@ -149,7 +149,7 @@ class Expressions(NamedTuple):
 
     @property
     def doubts(self) -> Iterable[tuple[str, str]]:
-        """Questions for hosts, each with what is wrong with those in the answer."""
+        """Queries for hosts, each with the problem of the hosts in its answer."""
         volumes = self.volumes
         read = f"{exported.TIMESTAMP}{{{volumes}}}"
         clock = f"node_time_seconds{{{volumes}}}"

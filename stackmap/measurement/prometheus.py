@@ -1,8 +1,8 @@
 """
 One host as a source of figures, from what Prometheus stored of it.
 
-Its counters become the lines of ``/proc/diskstats`` again, so that what follows is
-what follows a local sample.
+Its counters become lines of ``/proc/diskstats`` again, so that the code for local samples
+reads them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIELDS = (
     "write_ms", "in_flight", "busy_ms", "weighted_ms", "discards", "discard_merges",
     "discard_bytes", "discard_ms", "flushes", "flush_ms",
 )  # fmt: skip
-LENGTHS = (11, 15, 17)  # how many of them there are, by the age of the kernel
+LENGTHS = (11, 15, 17)  # how many a line has, by the version of the kernel
 IN_SECTORS = frozenset({"read_bytes", "write_bytes", "discard_bytes"})
 
 
@@ -160,7 +160,7 @@ def _samples(
 
 
 def _line(name: str, fields: dict[str, float]) -> str:
-    """Return the device's line of ``/proc/diskstats``, as long as its counters go; "" if it lacks one that all have."""
+    """Return the device's line of ``/proc/diskstats`` up to its first missing counter; "" if all kernels have that one."""
     words = [
         str(round(fields[key] / (SECTOR if key in IN_SECTORS else 1))) for key in _known(fields)
     ]

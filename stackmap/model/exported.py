@@ -21,7 +21,7 @@ NOT_EXPORTED = re.compile(r"(z?ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+")
 
 
 class Counter(NamedTuple):
-    """``name`` after the prefix; ``field`` of ``Counters``; ``unit``: how much of the field one is."""
+    """``name`` after the prefix; ``field`` of ``Counters``; ``unit``: the field's value for 1 of the metric."""
 
     name: str
     field: str

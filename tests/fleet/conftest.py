@@ -53,7 +53,7 @@ def doubled(loads: dict[str, list[float]]) -> dict[str, list[float]]:
 
 
 def drawn(names: dict[str, tuple[float, float]]) -> dict[str, list[float]]:
-    """Return loads: by device, the writes and the reads per second, 8 KiB each."""
+    """Return the rates of all counters; *names*: by device, its writes and reads per second, 8 KiB each."""
     return {
         name: [
             reads,

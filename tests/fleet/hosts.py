@@ -54,7 +54,7 @@ class SteadyHost:
         return found
 
     def advance(self) -> float:
-        """Bring /proc and the textfile to the instant of this scrape, and return it: late scrapes count as punctual."""
+        """Write /proc and the textfile for this scrape, and return its instant: the planned one, even if it is late."""
         self.begin = self.begin or time.time()
         elapsed = INTERVAL * round((time.time() - self.begin) / INTERVAL)
         now = self.begin + elapsed

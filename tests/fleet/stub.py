@@ -31,7 +31,7 @@ def vector(*series):
 
 class QuietServer(ThreadingHTTPServer):
     def handle_error(self, *_):
-        """Print nothing: clients that break off are tests."""
+        """Print nothing: in some tests the client closes the connection."""
 
 
 @contextlib.contextmanager

@@ -41,7 +41,7 @@ CONFIGS = [
 
 @pytest.mark.parametrize(("text", "header"), CONFIGS)
 def test_credentials_come_from_promtools_file(text, header, tmp_path):
-    """Relative to its folder; nothing is taken from ~/.netrc."""
+    """File names are relative to its folder; ~/.netrc is not read."""
     (tmp_path / "secret").write_text("s3cret\n")
     (tmp_path / "http.yml").write_text(text)
     with serving(small_fleet) as (url, asked):
@@ -91,7 +91,7 @@ def test_a_password_in_the_url_is_used_and_never_shown():
 
 
 def test_credentials_of_any_letters():
-    """Percent-encoded in the URL, sent as UTF-8."""
+    """They are percent-encoded in the URL and sent as UTF-8."""
     with serving(small_fleet) as (url, asked):
         result = ask(url.replace("//", "//u:p%40%E2%82%AC@"))
 
@@ -112,7 +112,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("kind", HEADERS)
 def test_the_tenant_of_mimir_is_a_header(kind, tmp_path):
-    """And what its answer without one says is shown."""
+    """It is sent; without one, the message has the reason that Mimir gives."""
     (tmp_path / "tenant").write_text("team-a\n")
     (tmp_path / "http.yml").write_text(HEADERS[kind])
     with serving(small_fleet) as (url, asked):
@@ -144,7 +144,7 @@ def certificates(tmp_path_factory):
 
 
 def tls(folder, name="server", client=""):
-    """Return what a server offers; *client*: the authority of the certificates that it wants."""
+    """Return the TLS context of a server; *client*: the authority whose client certificates it requires."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
     if client:
@@ -208,7 +208,7 @@ tls_server_config:
 
 
 def test_a_real_prometheus_that_wants_a_certificate(certificates, tmp_path):
-    """Without one, a line says so; with one, the server answers: it is empty."""
+    """Without a certificate one line says so; with one, the server answers that it has no volume."""
     for file in certificates.iterdir():
         shutil.copy(file, tmp_path)
     (tmp_path / "web.yml").write_text(WEB_CONFIG)

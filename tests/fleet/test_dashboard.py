@@ -67,7 +67,7 @@ def test_no_two_panels_overlap():
 
 
 def test_what_draws_a_line_per_volume_is_folded():
-    """All hosts of a fleet are chosen at first: 40,000 lines would be asked for."""
+    """At first all hosts are chosen; open panels would then draw 40,000 lines."""
     open_at_first = [panel for panel in BOARD["panels"] if panel["type"] == "timeseries"]
 
     assert all("topk(" in panel["targets"][0]["expr"] for panel in open_at_first)

@@ -1,4 +1,4 @@
-"""What ``fleet`` asks, evaluated by the PromQL engine of promtool: a wrong host is named, and no other."""
+"""The queries of ``fleet``, evaluated by promtool: a host with a problem is named, and no other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def volume(name, top, figure, level="raid5"):
 
 
 def evaluated(tmp_path, series, *expressions, at=NOW):
-    """Return what each of *expressions* is: labels and value of each series; promtool prints it as a failed test."""
+    """Return the series of each of *expressions*, as promtool prints them for a failed test: labels and value."""
     tests = [
         {"expr": each, "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": -1}]}
         for each in expressions
@@ -76,7 +76,7 @@ def evaluated(tmp_path, series, *expressions, at=NOW):
 
 
 def named(tmp_path, series, what):
-    """Return the hosts that the doubt with *what* in its text names."""
+    """Return the hosts in the answer to the doubt that has *what* in its text."""
     names = {key.partition('instance="')[2].partition('"')[0] for key in series}
     (expression,) = [each for each, text in ALL.doubts if what in text]
     (found,) = evaluated(tmp_path, series, expression)
@@ -105,7 +105,7 @@ DOUBTS = {
 
 @pytest.mark.parametrize("what", DOUBTS)
 def test_a_doubtful_host_is_named_and_no_other(what, tmp_path):
-    """Beside a host of which nothing is wrong, and one whose clock is ahead."""
+    """A host without a problem is beside it and is not named."""
     series, expected = DOUBTS[what]
     assert len([each for each, _ in ALL.doubts]) == len(DOUBTS)
 

@@ -1,4 +1,4 @@
-"""A server that fails, lies or is hostile costs one clear line, never a traceback or a silent gap."""
+"""A server that fails or is hostile leads to one clear line, never to a traceback or a silent gap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_server_that_is_slow():
 
 @pytest.mark.parametrize("start", ["Content-Length: 99999\r\n\r\n", "\r\n", "X-Long: "])
 def test_a_server_that_trickles(start):
-    """A byte now and then, in the body or the header, is no answer either."""
+    """One byte at a time, in the body or the header, does not extend the time limit."""
     done = threading.Event()
 
     def trickle():
@@ -262,7 +262,7 @@ def test_the_worst_are_the_worst_of_the_level(sort):
 
 
 def test_warnings_and_timeouts_make_it_partial():
-    """The figures that came are shown; what is missing is unknown, never 0; the status is 64."""
+    """Figures without an answer are unknown, never 0; all others are shown. The status is 64."""
 
     def answer(query):
         if "disk_requests" in query and query.startswith("max"):
@@ -296,7 +296,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_label_values(name, tmp_path, monkeypatch):
-    """They control no terminal, end no line, and are not queries."""
+    """They control no terminal, break no line, and change no query."""
     monkeypatch.setenv("COLUMNS", "200")  # a narrow table may fold its headings
 
     def answer(query):
@@ -326,7 +326,7 @@ def test_hostile_label_values(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://u:hunter/2@host", "http://host?token=x"])
 def test_an_address_that_is_none(url):
-    """A slash ends a password: what follows is no port, and the password is not shown."""
+    """A slash in the password makes the address invalid; the message does not show the password."""
     said = failure(url)
 
     assert "--url must be" in said

@@ -1,4 +1,4 @@
-"""One host from what a server stored, where its history has a break."""
+"""One host from the counters that a server stored, with breaks in its history."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ REBOOT = [600, 1200, 1800, 60, 120, 180]  # writes: 10/s, then 1/s
 
 
 def test_after_a_reboot_the_figures_begin_anew():
-    """Names of devices may have changed: the load before it is not added to the same name."""
+    """Device names may have changed, so the load before the reboot is not used."""
     result, layers = opened(REBOOT, [1000] * 3 + [9000] * 3)
     (stack,) = layers["stacks"]
 
@@ -133,7 +133,7 @@ def test_a_device_below_itself_is_named():
 
 
 def test_a_corrected_clock_is_no_reboot():
-    """The time of boot that the kernel tells moves with the clock."""
+    """The kernel's time of boot moves when the clock is corrected."""
     writes = [600 * n for n in range(1, 7)]
     result, layers = opened(writes, [1000, 1000, 1001, 1002, 1002, 1002])
     (stack,) = layers["stacks"]

@@ -1,4 +1,4 @@
-"""What ``export --textfile`` writes: a file for node_exporter that promtool has nothing to say about."""
+"""``export --textfile`` writes a file for node_exporter that promtool accepts without a remark."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ DEVICES = (
 
 
 def test_what_node_exporter_leaves_out_is_known(tmp_path):
-    """A real one with its defaults: the textfile has the counters of exactly these devices."""
+    """The textfile has the counters of exactly the devices that a real node_exporter leaves out by default."""
     (tmp_path / "proc").mkdir()
     (tmp_path / "textfile").mkdir()
     (tmp_path / "proc" / "stat").write_text("cpu  1 1 1 1 1 1 1 0 0 0\nbtime 1700000000\n")

@@ -1,4 +1,4 @@
-"""Any bytes, as the file someone hands to ``--input``."""
+"""Any bytes as the file of ``--input``."""
 
 from harness import fuzz
 

@@ -1,5 +1,5 @@
 """
-What the fuzz targets share: feed a parser any bytes, and let nothing but ``StackmapError`` come out.
+What the fuzz targets share: a parser reads any bytes and raises nothing but ``StackmapError``.
 
 By hand, with atheris installed: ``python tests/fuzz/fuzz_iostat.py tests/fuzz/corpus``,
 and whatever libFuzzer takes (``-max_total_time=600``). New finds go to the

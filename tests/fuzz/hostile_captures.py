@@ -1,4 +1,4 @@
-"""Captures that someone made: damaged, hostile, or of machines that cannot be."""
+"""Captures that are damaged or hostile, or of machines that cannot exist."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _entry(content: bytes, chance: random.Random) -> bytes:
 
 
 def tars(tally: Tally, chance: random.Random, folder: Path) -> None:
-    """One case: a tar that is damaged, or that leads out of itself."""
+    """One case: a tar that is damaged, or whose paths lead out of it."""
     files = sample("laptop-luks-lvm")
     path = folder / "hostile.tar"
     form = chance.choice((tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT))

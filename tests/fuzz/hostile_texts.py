@@ -86,9 +86,9 @@ def _line(stamp: str, name: str, cells: list[str], *, last: bool) -> str:
 
 def damaged(lines: list[str], chance: random.Random, *, parts: bool) -> list[str]:
     """
-    Return *lines* with one change that leaves every word whole; *parts*: one that may move parts of rows.
+    Return *lines* with one change that leaves every word whole; *parts*: the change may move parts of rows.
 
-    Two of those can put the begin of one row before the end of another: nobody can tell.
+    After two such changes, the start of one row may stand before the end of another. No reader can detect that.
     """
     if not lines:
         return lines
@@ -122,7 +122,7 @@ def damaged(lines: list[str], chance: random.Random, *, parts: bool) -> list[str
 
 
 def tracers(tally: Tally, chance: random.Random, folder: Path) -> None:  # noqa: ARG001 - like the others
-    """One case: a text, damaged or whole, of which each figure that is read must be of its cell."""
+    """One case: a text, damaged or whole. Each figure that is read must come from its own cell."""
     cells: Cells = {}
     lines = text_with_tracers(chance, cells)
     number = chance.choice((0, 1, 1, 2, 4))

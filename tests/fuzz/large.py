@@ -1,4 +1,4 @@
-"""Machines and files that are too large: work grows with devices and edges, memory has an end."""
+"""Very large machines and files: work grows in proportion to devices and edges, and memory is limited."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def growth(
     """
     Each command on machines of this *shape*: at most ``GROWTH`` times the CPU for sixteen times the devices.
 
-    A machine that does something else makes times longer: the best of three rounds counts.
+    Other work on the machine makes times longer, so the best of three rounds counts.
     """
     few, many = sizes
     paths = [machine(folder / f"{count}.tar", shape, count) for count in sizes]
@@ -183,9 +183,9 @@ def _best(path: str, command: tuple[str, ...], most: float) -> Outcome:
 
 def _measured(path: str, command: tuple[str, ...]) -> Outcome:
     """
-    Run *command* with room for a busy machine, as its users do: in a process of its own.
+    Run *command* in a process of its own, as its users do, with a limit that suits a busy machine.
 
-    In a forked child the collector of garbage would also look at all that the campaign holds.
+    In a forked child the garbage collector would also scan what the campaign holds.
     """
     arguments = ("--from", path, *command)
 

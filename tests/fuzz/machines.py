@@ -1,8 +1,8 @@
 """
-Machines whose true counts are known, recorded while everything happens to them that can.
+Machines whose true counts are known, recorded while everything possible happens to them.
 
 Clocks jump, the machine sleeps, counters wrap, names and numbers are used again. Each rate, live and
-from the recording, is the true one of one device or is not there.
+from the recording, is the true one of one device or absent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ States = dict[float, dict[str, tuple[int, list[int]]]]  # life and counts by ins
 
 
 class Kernel:
-    """What a kernel can tell: word length, fields, diskseq, uevents."""
+    """What a kernel reports: word length, fields, diskseq, uevents."""
 
     def __init__(self, chance: random.Random) -> None:
         self.wraps = chance.random() < 0.3  # every count has 32 bits
@@ -106,7 +106,7 @@ class Machine(DrawnHost):
         (self.late if late else self.events).append(event)
 
     def happen(self) -> None:
-        """Have the time until the next sample pass, with whatever happens in it."""
+        """Pass the time until the next sample, with random events in it."""
         if self.events is not None:
             self.events += self.late
             self.late = []
@@ -123,7 +123,7 @@ class Machine(DrawnHost):
         self.date += self.chance.choice((0, 0, 0, -3600, 3600, 86400, -(10**8), 10**9))
 
     def count(self, counts: list[int]) -> None:
-        """Have a device do something."""
+        """Give a device some load."""
         most = self.chance.choice((5, 400, 400, 400, 1 << 20))
         counts[:] = [count + self.chance.randrange(most) for count in counts]
         counts[GAUGE] = self.chance.randrange(9)
@@ -162,7 +162,7 @@ class Machine(DrawnHost):
         self.clock += seconds + self.chance.choice((0, 0, 0, 0.001, 0.7, 3600))
 
     def clocks(self) -> SimpleNamespace:
-        """Return what stands for the module ``time``."""
+        """Return the stand-in for the module ``time``."""
         return SimpleNamespace(
             time=lambda: self.date + self.clock,
             sleep=self.sleep,
@@ -172,7 +172,7 @@ class Machine(DrawnHost):
 
 
 class _Later:
-    """An answer that is there some samples after its question."""
+    """An answer that arrives some samples after its question."""
 
     def __init__(self, machine: Machine, ask: Callable[[], object]) -> None:
         self._machine, self._due = machine, machine.tick + machine.delay
@@ -180,7 +180,7 @@ class _Later:
         self.result = (lambda: found) if machine.early else ask
 
     def ready(self, _: float) -> bool:
-        """Whether it is there."""
+        """Whether the answer has arrived."""
         return self._machine.tick >= self._due
 
 

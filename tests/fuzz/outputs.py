@@ -1,7 +1,7 @@
 """
-Places that others prepare, and disks without room.
+Output paths that another user prepared, and full disks.
 
-Whatever is planted or swapped there, no file outside changes. An output is complete or is not there.
+Whatever is planted or swapped there, no file outside changes. An output is complete or absent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SWAPS = 20_000  # of a racing process, which then ends
 
 
 def planted(tally: Tally, chance: random.Random, folder: Path) -> None:
-    """One case: something is where the output is to be, or another process puts it there meanwhile."""
+    """One case: something is at the path of the output, or another process puts it there meanwhile."""
     scene = _Scene(folder / f"scene-{chance.randrange(1 << 60)}", chance)
     words, ending = chance.choice(COMMANDS)
     arguments = [*words, str(scene.path)]
@@ -113,7 +113,7 @@ class _Scene:
                 os.chown(self.victim / NAME, 0, 0)
 
     def faults(self, outcome: Outcome, ending: bytes) -> Iterator[str] | list[str]:
-        """Return what does not hold after the command."""
+        """Return what is wrong after the command."""
         found = []
         if self._state() != self.before:
             found.append(f"the victim changed: {self.before} to {self._state()}")
@@ -209,7 +209,7 @@ def _swap_directory(scene: _Scene, chance: random.Random) -> None:
 
 
 def _swap_parts(scene: _Scene, chance: random.Random) -> None:
-    """Put links where temporary files and the parts of a recording are to be."""
+    """Put links where temporary files and the parts of a recording will be."""
     for path in Path("room").glob(".stackmap-*"):
         path.unlink()
         path.symlink_to(scene.victim / NAME)

@@ -69,7 +69,7 @@ def unpack(folder: Path, name: str = "vghdd") -> Path:
 
 
 def stubs(tally: Tally, chance: random.Random, folder: Path) -> None:
-    """One case: dmsetup and lvm that do not do their work; no process of theirs is left."""
+    """One case: dmsetup and lvm hang or print nonsense; none of their processes is left."""
     root, programs = unpack(folder), folder / "programs"
     programs.mkdir(exist_ok=True)
     pids, lie = folder / "pids", folder / "lie"
@@ -111,7 +111,7 @@ def stubs(tally: Tally, chance: random.Random, folder: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
+    """Whether a process exists and has not ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
     except OSError:
@@ -181,7 +181,7 @@ def killed_recording(tally: Tally, chance: random.Random, folder: Path) -> None:
 
 
 def _missing(out: str, read: list[int]) -> list[str]:
-    """Return which of the samples that were *read* a recording lacks, but for the last one."""
+    """Return the samples that were *read* and that the recording lacks, except the last one."""
     if len(read) < 3:  # the second reading is the one for the files
         return []
     try:

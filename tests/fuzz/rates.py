@@ -1,4 +1,4 @@
-"""Counters that wrap, devices that are replaced, clocks that jump: each rate is right or is not there."""
+"""Counters that wrap, devices that are replaced, clocks that jump: each rate is right or absent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLOWS = {
 
 @dataclass
 class Disk:
-    """A disk of which the true counts are known; ``life`` tells two of one name apart."""
+    """A disk whose true counts are known; ``life`` distinguishes disks of one name."""
 
     name: str
     life: int = 0
@@ -87,7 +87,7 @@ def true_rates(tally: Tally, chance: random.Random, folder: Path) -> None:  # no
 def _may_be(
     load: Load, begin: tuple[int, list[int]], end: tuple[int, list[int]], seconds: float
 ) -> bool:
-    """Whether *load* is the true one; that of a disk replaced by one that counted further is not known."""
+    """Whether *load* may be the true one. A new disk with higher counters than the old one looks like the old one."""
     (life, before), (later, after) = begin, end
     if life != later:  # nothing in the text tells, unless a count went back
         return all(

@@ -1,4 +1,4 @@
-"""Runs of the command line in child processes with limits, and what every run must hold."""
+"""Runs of the command line in child processes with limits, and the conditions that every run must meet."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Outcome:
     memory: int  # MiB
 
     def faults(self, codes: frozenset[int] = frozenset(EXIT_CODES)) -> list[str]:
-        """Return what does not hold."""
+        """Return what is wrong with the run."""
         found = []
         if "Traceback" in self.err or "Exception ignored" in self.err:
             found.append("traceback: " + self.err.strip().splitlines()[-1][:160])
@@ -95,7 +95,7 @@ class Tally:
     statuses: dict[int, int] = field(default_factory=dict)
 
     def case(self, what: str, faults: Sequence[str] = (), outcome: Outcome | None = None) -> None:
-        """Count a case; *what* leads back to it."""
+        """Count a case; *what* identifies it."""
         self.cases += 1
         self.failures += [f"{self.part}: {what}: {fault}" for fault in faults]
         if outcome:

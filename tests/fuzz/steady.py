@@ -31,7 +31,7 @@ DISKS = ("vda", "sda", "sdb", "dm-0", "dm-1", "dm-2")
 
 
 def steady(tally: Tally, folder: Path, samples: int = DAY) -> None:
-    """Each command that may run for days, for a day of a clock that does not wait."""
+    """Run each command that may run for days for one day of a simulated clock."""
     journal = folder / "memory"
     for words in COMMANDS:
         out = folder / "day"
@@ -55,7 +55,7 @@ def _run(
 
 
 def trimmed(tally: Tally, folder: Path, samples: int = 26 * 3600) -> None:
-    """26 hours with ``--max-size``: after no sample more than it and a segment; then, all is read."""
+    """Record 26 hours with ``--max-size``: never more than that and one segment. Then read all of it."""
     out, journal = folder / "bounded", folder / "sizes"
     journal.write_text("0 0\n")
     arguments = ["record", "--max-size", "2M", str(out), "1", str(samples)]
@@ -100,7 +100,7 @@ def grown(journal: Path, samples: int) -> list[str]:
 
 
 def _fast(root: Path, journal: Path, counters: _Counters | None = None) -> _Counters:
-    """Have this process's machine count and its clock pass, and its memory written to *journal*."""
+    """Simulate the counters and the clock of this process, and write its memory to *journal*."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     counters = counters or _Counters(journal)
     machine_of(root, None, counters.text)
@@ -114,7 +114,7 @@ def _fast(root: Path, journal: Path, counters: _Counters | None = None) -> _Coun
 
 
 def _watched(root: Path, journal: Path, samples: int) -> None:
-    """The same under ``top``: a display on which no key is pressed but each view's, and q at the end."""
+    """The same for ``top``: the keys of all views are pressed, and q at the end."""
     counters = _fast(root, journal, _Counters(journal, samples // 60))
     pressed = iter(range(samples))
 
@@ -175,7 +175,7 @@ class _Counters:
 
 
 class _Measured(_Counters):
-    """Beside each sample it measures the folder of a recording."""
+    """It also measures the folder of a recording at each sample."""
 
     def __init__(self, journal: Path, out: Path) -> None:
         super().__init__(journal)
@@ -197,4 +197,4 @@ class _Measured(_Counters):
         return [*os.scandir(folder)] if folder.is_dir() else []
 
     def _note(self) -> None:
-        """Leave the memory alone."""
+        """Do nothing: the memory is not measured here."""

@@ -1,1 +1,1 @@
-"""A fleet of hosts: what a host exports about its stacks, and what a server's figures of all hosts say."""
+"""A fleet of hosts: what each host exports about its stacks, and the figures of all its volumes."""

@@ -1,9 +1,9 @@
 """
-Whose counters show what a stack did at each of its devices.
+The devices whose counters show what a stack did at each device below it.
 
-The same rules as the ledger's (``analysis.traffic.ownership``), without loads: a
-server joins them with counters later. A device that only the stack uses has its
-own counters. On a shared one, the devices above that pass requests on have them.
+The rules are the ledger's (``analysis.traffic.ownership``), but without loads: a server
+has the counters. For a device that only the stack uses, these are its own counters.
+For a shared device, they are those of the devices above it that pass requests on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Senders:
 
     @computed_once
     def of(self, name: str) -> Names | None:
-        """Return those for the data at *name*; None where no counters show it."""
+        """Return the devices whose counters are the data at *name*; None if no counters show it."""
         above = self.topology.above(name)
         if name != self.top and above and all(passes_on(self.topology, edge) for edge in above):
             return self._union(
@@ -46,7 +46,7 @@ class Senders:
         return self._own(name) if name == self.top or self._alone(name) else None
 
     def of_layer(self, names: Iterable[str]) -> Names | None:
-        """Return those for the data at *names* together; None where one is unknown, or has data elsewhere too."""
+        """Return the same for *names* together; None if one is unknown, or if a device divides its data among others too."""
         here = frozenset(names)
         dividing = (
             edge for name in here for edge in self._edges(name) if divides(self.topology, edge)
@@ -57,7 +57,7 @@ class Senders:
 
     @computed_once
     def of_metadata(self, name: str) -> Names | None:
-        """Return those for metadata and journals at *name*, also of devices above that hold data and pass it on."""
+        """Return the devices whose counters are metadata and journals at *name*, including those passed on by devices with data."""
         if name not in self.data:
             return self.of(name)
         found: set[str] = set()
@@ -69,7 +69,7 @@ class Senders:
 
     @property
     def shared(self) -> list[str]:
-        """The devices with known traffic below which several stacks share traffic that no counter divides."""
+        """Devices with known traffic. Below them several stacks share traffic, and no counter divides it."""
         unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
         above = (edge.above for name in unknown for edge in self._edges(name))
         return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]

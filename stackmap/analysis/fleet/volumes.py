@@ -18,7 +18,7 @@ class SlowestMember(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What tells a volume from all others: ``top`` is its kernel name."""
+    """What identifies a volume; ``top``: its kernel name."""
 
     job: str
     host: str
@@ -75,7 +75,7 @@ class Volume(NamedTuple):
 
     @property
     def raid10_saves_requests(self) -> float | None:
-        """The same in requests of the disks: an estimate, as if a write were one request per copy."""
+        """The same in disk requests: an estimate that counts one request per copy of a write."""
         if self.raid10_saves is None or self.writes is None:
             return None
         if self.disk_requests is None or self.reads is None:
@@ -144,7 +144,7 @@ class Fleet(NamedTuple):
         return round(sum(each.volumes for each in self.levels))
 
     def sum_of(self, field: str) -> float | None:
-        """Return the sum of a field over the levels where it is known; None if it is nowhere."""
+        """Return the sum of a field over the levels where it is known; None if no level has it."""
         values = (getattr(each, field) for each in self.levels)
         known = [value for value in values if value is not None]
         return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""Which counters, times which factor, are the traffic of each layer of each stack."""
+"""For each layer of each stack: the devices whose counters, times a factor, are its traffic."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Weight(NamedTuple):
 
 class Stack(NamedTuple):
     """
-    One stack, as it is exported. ``raid``: the device whose redundancy costs, None without.
+    A stack as it is exported. ``raid``: its RAID device, None without one.
 
-    ``disks``: for a device whose counters are used at the disks, the only disk it sends to.
+    ``disks``: pairs of a device whose counters are used at the disks, and the only disk it sends to.
     """
 
     top: Device

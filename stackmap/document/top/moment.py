@@ -26,7 +26,7 @@ UNFOLDED = 40  # stacks; more of them are folded at first
 
 class Scope:
     """
-    The devices to show, which only a change of the topology or of the devices with counters changes.
+    The devices to show. They change only with the topology or with the devices that have counters.
 
     *chosen*: the devices that NAMEs mean; () for all. ``tops``: the stacks, in tree order.
     ``folded``: whether only their first rows are shown at first.
@@ -66,10 +66,10 @@ class Scope:
 
 class Moment:
     """
-    One *interval*, corrected, and what is remembered of those before.
+    One corrected *interval*, and what is kept from earlier ones.
 
-    ``recent``: for sparklines. ``findings``: those to show, the worst first;
-    ``verdict``: what holds where none needs action. ``groups``: the largest first; None where they are not read. ``events``: the newest last. ``host``: its name.
+    ``recent``: for sparklines. ``findings``: those to show, the worst first. ``verdict``: the sentence
+    where none is grave. ``groups``: the largest first; None if they were not read. ``events``: the newest last.
     """
 
     def __init__(self, scope: Scope, interval: Interval, *, recent: RecentLoad) -> None:

@@ -1,4 +1,4 @@
-"""What opens over the rows: help, the per-layer table of a stack, the findings on a row."""
+"""The panes over the rows: help, the per-layer table of a stack, or the findings on a row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def pane(moment: Moment, state: State, row: Row | None) -> Iterator[Block]:
 
 
 def _layers(moment: Moment, row: Row) -> Iterator[Block]:
-    """Yield what ``iostat --per-layer`` says of the stack of *row*, or of those above its device."""
+    """Yield the tables of ``iostat --per-layer`` for the stack of *row*, or for the stacks on its device."""
     if isinstance(row.about, Finding):
         yield from _explained(moment, row)
         return

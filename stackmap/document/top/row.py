@@ -1,4 +1,4 @@
-"""A line of a view of the screen, and what it may be about."""
+"""A row of a view of ``top``, and the events and loads of control groups that rows show."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Event(NamedTuple):
 
 class GroupLoad(NamedTuple):
     """
-    What the control group at the path ``group`` and those inside it sent to ``device``: rates per second.
+    The I/O per second that a control group and the groups inside it sent to ``device``.
 
-    ``kind`` and ``name``: those of its owner.
+    ``group``: its path. ``kind`` and ``name``: those of its owner.
     """
 
     group: str
@@ -37,18 +37,18 @@ class GroupLoad(NamedTuple):
         return self.kind, self.name, self.device
 
     def plus(self, inner: CgroupLoad) -> GroupLoad:
-        """Return the sum with what a group inside sent."""
+        """Return the sum with the load of a group inside."""
         return self._replace(ios=self.ios + inner.ios, bytes=self.bytes + inner.bytes)
 
 
 class Row(NamedTuple):
     """
-    A line of a view. ``key`` is unique in it.
+    A row of a view. ``key``: unique in the view. ``name``: its text, untrusted.
 
-    ``name``: untrusted. ``device``: the kernel name of what it is about, "" for none. ``stack``:
-    the row that folds it, "" for none; ``layer``: its index in that stack.
-    ``about``: a finding, an event, a user or a control group. ``shows`` is the command that
-    shows it alone, by its ``title``.
+    ``device``: the kernel name of its device, "" for none. ``stack``: the top of its stack, "" for none.
+    ``layer``: the index of a layer in that stack, None for other rows. ``about``: the finding, event,
+    user or control group that the row shows. ``shows``: the command for this row alone, and ``title``
+    the name that the command takes.
     """
 
     key: str
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command line that shows it alone."""
+        """The command line for this row alone."""
         name = operand(self.title) if self.title else ()
         interval = () if self.shows in ("explain", "tree") else ("1",)
         return quoted(("stackmap", *self.shows.split(), *name, *interval))

@@ -74,7 +74,7 @@ def _volumes(moment: Moment, state: State) -> list[Row]:
 
 
 def _add_stack(rows: dict[str, Row], moment: Moment, state: State, top: str) -> None:
-    """Add the rows of the stack of *top*, and those of what it shares."""
+    """Add the rows of the stack of *top*, then those of each device that it shares with other stacks."""
     if top in rows:
         return
     folded = moment.scope.folded != (top in state.toggled)

@@ -23,7 +23,7 @@ PANES = {"?": "help", "h": "help", "e": "explain", "enter": "layers"}
 
 
 class Request(NamedTuple):
-    """What the program has to do: "quit", "interval", "write", "step", "jump", "play", with its value."""
+    """What a key asks of the program: "quit", "interval", "write", "step", "jump", "play", with its value."""
 
     what: str
     value: str = ""
@@ -117,7 +117,7 @@ def _is_text(key: str) -> bool:
 
 
 def _on_recording(state: State, key: str) -> Change:
-    """Move or play, which ends a pause: who moves wants to see it."""
+    """Move or play; this ends a pause."""
     state = replace(state, paused=False)
     if key == ".":
         return replace(state, playing=not state.playing), Request("play")
@@ -200,7 +200,7 @@ def _pause(state: State, _: str, __: Screen) -> State:
 
 
 def _next(state: State, _: str, screen: Screen) -> State:
-    """Move to the next match of the filter, a row that details another one left out; from the last to the first."""
+    """Move to the next row that matches the filter, from the last to the first; skip the layers of stacks."""
     rows = screen.rows
     at = place_of(state, rows)
     order = [*rows[at + 1 :], *rows[: at + 1]]

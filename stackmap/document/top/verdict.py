@@ -15,7 +15,7 @@ CLEAR = "No finding that needs action."
 
 
 def verdict(topology: Topology, questions: Sequence[Unjudged]) -> str:
-    """Return what the rules say that found nothing grave, with the *questions* that stay open."""
+    """Return the sentence for a round without a grave finding; it names the open *questions*."""
     for each in questions:
         if each.question is LOAD:
             return f"Not judged: {filled(LOAD.reason, words_of(topology, each.observed))}"
