@@ -62,7 +62,7 @@ def test_the_cursor_stays_on_the_screen(keys, row, offset):
 
 
 def test_a_row_that_goes_takes_no_one_with_it():
-    """The cursor is on a row, not on a place: rows that come above do not move it; if it goes, the first has it."""
+    """The cursor stays on its row when rows appear above it. If the row goes, the first row has it."""
     state, _ = after("down", "down")
     came = [Row("new", "new"), *ROWS]
     assert scrolled(state, came, 10).cursor == "row 2"
@@ -85,7 +85,7 @@ def test_a_row_that_goes_takes_no_one_with_it():
     ],
 )  # fmt: skip
 def test_requests(keys, request_, screen):
-    """A key asks for something only where that is possible; a prompt takes the keys."""
+    """A key acts only where that is possible; an open prompt takes all keys."""
     assert after(*keys, screen=screen)[1] == request_
 
 
@@ -116,7 +116,7 @@ def test_a_finding_appears_after_three_intervals_and_stays_ten():
 
 
 def test_findings_that_were_judged_together_count_as_many():
-    """The worst first; a device that went away takes its findings along."""
+    """The worst first; the findings on a device go with it."""
     lasting = LastingFindings()
     lasting.judge([finding("sdb"), finding("sda", Severity.CRITICAL)], 5)
     assert [each.device for each in lasting.shown] == ["sda", "sdb"]
@@ -129,7 +129,7 @@ def test_findings_that_were_judged_together_count_as_many():
 
 
 def test_nothing_is_clear_before_it_was_judged():
-    """The header, view 4 and the pane of a row say so until a finding could have lasted."""
+    """The header, view 4 and the pane of a row say that nothing is judged until a finding could have lasted."""
     watcher, display = watch(VGHDD, count=2, size=(120, 30))
     watcher.press("4")
     lines = display.text.splitlines()
@@ -175,7 +175,7 @@ def judge_of(capture):
 
 
 def test_a_round_of_judging_takes_several_intervals():
-    """None has more than its share; until the round is over, nothing is clear; then all is as if judged at once."""
+    """No interval takes more than its share. Nothing is clear before the round is over; the result is as if judged at once."""
     judge, scope, intervals = judge_of(VGHDD)
     rounds = 0
     for interval in intervals[:3] + [intervals[3]] * 3000:
@@ -249,7 +249,7 @@ def times(capture):
 
 
 def test_a_recording_forwards_and_backwards():
-    """Each interval is found again from both sides, and its figures are the same."""
+    """Each interval is reached forwards and backwards, with the same figures."""
     player, wanted = player_of(VGHDD), times(VGHDD)
     seen = {}
     for step in ["1"] * 6 + ["-1"] * 6 + ["1"] * 2:

@@ -23,7 +23,7 @@ KEYS = (
     ("s", "sort: stack order, IOPS, bytes, await, cost"),
     ("/", "filter by name, VM or mount; an empty filter shows all"),
     ("n", "next match"),
-    ("y", "copy the command line of the row to the last line"),
+    ("y", "show the command line for the row"),
     ("i", "change the interval"),
     ("z", "pause and go on"),
     ("W", "write the last five minutes as a capture"),
@@ -41,7 +41,7 @@ WORDS = (
     ("queue", "requests in flight, on average"),
     ("IOPS×, bytes×", "arriving at a layer per request or byte at the top; of a stack: at its disks"),
     ("cost", "disk bytes per byte at the top, everything included; ~ estimate"),
-    ("2 min", "the last two minutes of the metric sorted by, each row to its own maximum"),
+    ("2 min", "the metric sorted by over two minutes, each row scaled to its own maximum"),
     ("-", "cannot be known"),
 )  # fmt: skip
 
