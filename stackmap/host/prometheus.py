@@ -6,9 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from stackmap.errors import (
@@ -19,12 +17,11 @@ from stackmap.errors import (
     SourceTimeout,
     UsageError,
 )
+from stackmap.host.background import ThreadedAnswer
 from stackmap.host.http_config import NEEDED, HttpConfig
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
-
-Answer = TypeVar("Answer")
 
 MOST = 1 << 29  # bytes of an answer
 PIECE = 1 << 18
@@ -112,7 +109,7 @@ class Prometheus:
 
         slow = f"{self.url}: no answer in {self._timeout:g} s; try a shorter --window, --host, or --timeout"
         try:
-            return self._data(*_within(self._timeout + GRACE, lambda: self._post(path, form)))
+            return self._data(*self._in_time(path, form))
         except requests.exceptions.SSLError as error:
             raise SourceError(
                 f"{self.url}: TLS failed: {_reason(error)}; see tls_config in stackmap-fleet(8)"
@@ -126,8 +123,14 @@ class Prometheus:
         except OSError as error:  # a CA file or certificate that cannot be read
             raise SourceMissing(f"{self.url}: {_reason(error)}") from error
 
+    def _in_time(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return the status and the body; a socket's own timeout starts again with each byte."""
+        answer = ThreadedAnswer(lambda: self._post(path, form))
+        if not answer.ready(self._timeout + GRACE):
+            raise TimeoutError
+        return answer.result()
+
     def _post(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
-        """Return the status and the body of an answer."""
         deadline = time.monotonic() + self._timeout
         with self._session.post(
             f"{self._base}/api/v1/{path}",
@@ -187,25 +190,6 @@ def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
         return request
 
     return authorize
-
-
-def _within(seconds: float, work: Callable[[], Answer]) -> Answer:
-    """
-    Run *work* in a thread; return its result or raise its error. ``TimeoutError`` after *seconds*.
-
-    The timeout of a socket starts again with each byte, so it does not end a slow answer. A thread
-    that is late goes on, but the program does not wait for it when it ends.
-    """
-    outcome: Future[Answer] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - the caller gets it
-            outcome.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    return outcome.result(seconds)
 
 
 def _content(response: Response, deadline: float) -> bytes:
