@@ -65,8 +65,13 @@ def _layout(labels: Labels) -> Layout | None:
     return layout(labels.get("level", ""), members, chunk, copies, labels.get("variant", ""))
 
 
+def edge_key(labels: Labels) -> tuple[str, str, str]:
+    """Return the device above, the one below, and the role."""
+    return labels.get("above", ""), labels.get("below", ""), labels.get("role", "")
+
+
 def _edge(labels: Labels, lengths: Mapping[tuple[str, str, str], float]) -> Edge | None:
-    above, below, role = (labels.get(key, "") for key in ("above", "below", "role"))
+    above, below, role = edge_key(labels)
     if role not in set(Role):
         return None
     size = lengths.get((above, below, role))

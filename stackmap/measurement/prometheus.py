@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.discover import exported as discovering
@@ -81,11 +81,7 @@ class PrometheusHost(Source):
                 f"{self.name}: no topology at the end of the window; does it run stackmap export --textfile?"
             )
         lengths = {
-            (
-                each.labels.get("above", ""),
-                each.labels.get("below", ""),
-                each.labels.get("role", ""),
-            ): each.value
+            discovering.edge_key(each.labels): each.value
             for each in found.get(exported.EDGE_BYTES, ())
         }
         build = next((each.labels for each in found.get(exported.BUILD, ())), {})
@@ -98,9 +94,12 @@ class PrometheusHost(Source):
         topology = self.topology()
         boot = self._last_before_boot()
         self.rebooted = boot > 0
-        own = dict(self._intervals(exported.OWN, exported.TIMESTAMP, boot))
+        own = dict(self._intervals(exported.OWN, f"{exported.TIMESTAMP}{{{self._selector}}}", boot))
         scraped = f"timestamp({exported.NODE}{exported.COUNTERS[0].name}{{{self._selector}}})"
-        for place, interval in self._intervals(exported.NODE, f"max({scraped})", boot, keep=True):
+        intervals = [*self._intervals(exported.NODE, f"max({scraped})", boot)]
+        if not intervals:
+            raise NoInterval(f"{self.name}: fewer than two scrapes of its counters in the window")
+        for place, interval in intervals:
             more = own.get(place)
             loads = {**(more.loads if more else {}), **interval.loads}
             yield topology, replace(interval, loads=loads, machine=topology.machine)
@@ -113,20 +112,16 @@ class PrometheusHost(Source):
         return max((place for place, boot in values if abs(boot - last) > SAME_BOOT), default=0.0)
 
     def _intervals(
-        self, prefix: str, instants: str, after: float, *, keep: bool = False
+        self, prefix: str, instants: str, after: float
     ) -> Iterator[tuple[float, Interval]]:
         """
         Yield the intervals of the counters with *prefix*, each with its place in the window.
 
-        *after*: leave out samples up to this place. *keep*: there must be one.
+        *after*: leave out samples up to this place.
         """
-        if not keep:
-            instants = f"{instants}{{{self._selector}}}"
         counters = self._range(f"{{__name__=~{quoted(f'{prefix}({COUNTED})')},{self._selector}}}")
         found = _samples(counters, prefix, self._range(instants))
         samples = [(place, sample) for place, sample in found if place > after]
-        if keep and len(samples) < 2:
-            raise NoInterval(f"{self.name}: fewer than two scrapes of its counters in the window")
         for (_, earlier), (place, later) in pairwise(samples):
             yield place, diskstats.between(earlier, later)
 
@@ -162,17 +157,11 @@ def _samples(
 def _line(name: str, fields: dict[str, float]) -> str:
     """Return the device's line of ``/proc/diskstats`` up to its first missing counter; "" if all kernels have that one."""
     words = [
-        str(round(fields[key] / (SECTOR if key in IN_SECTORS else 1))) for key in _known(fields)
+        str(round(fields[key] / (SECTOR if key in IN_SECTORS else 1)))
+        for key in takewhile(fields.__contains__, FIELDS)
     ]
     length = max((each for each in LENGTHS if each <= len(words)), default=0)
     return f"0 0 {name} {' '.join(words[:length])}" if length and name.split() == [name] else ""
-
-
-def _known(fields: dict[str, float]) -> Iterator[str]:
-    for key in FIELDS:
-        if key not in fields:
-            return
-        yield key
 
 
 def find_host(server: Prometheus, host: str, job: str, at: float) -> tuple[str, str]:
