@@ -83,7 +83,7 @@ def command(
     judged = True
     for number, batch in enumerate(_batches(measured, options)):
         context, found, open_questions = waiting(
-            "examining", partial(_judged, topology, batch, before, caps, part)
+            "examining", partial(judged_together, topology, batch, before, caps, part)
         )
         if as_json:
             click.echo(json.dumps(explain_json(context, found, open_questions)))
@@ -98,7 +98,7 @@ def command(
         session.status = status_of(severities, judged=judged) or session.status
 
 
-def _judged(
+def judged_together(
     topology: Topology,
     batch: list[Interval],
     before: Interval | None,

@@ -6,7 +6,7 @@ import gc
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from re import escape
@@ -172,12 +172,13 @@ def command(
         level,
         savings=page is not None,
     )
+    write = None if page is None else _page_writer(page, force=force, markdown=markdown)
     with _without_collector():
         fleet = waiting("asking", FleetReader(server, question).read)
     if fleet.partial:
         session.status = SOME_MISSING
-    if page is not None:
-        _report(fleet, page, force=force, markdown=markdown)
+    if write is not None:
+        write(fleet)
     elif as_json:
         from stackmap.render.fleet_json import fleet_json
 
@@ -211,14 +212,11 @@ def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
         print_text(blocks, heading=heading)
 
 
-def _report(fleet: Fleet, path: str, *, force: bool, markdown: bool) -> None:
-    from stackmap.cli.report import drawn, is_markdown
-    from stackmap.host.capture_paths import encoded
+def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet], None]:
+    """Return what writes the page to *path*; an impossible one is refused before the server is asked."""
+    from stackmap.cli.report import drawn, is_markdown, write_page
     from stackmap.host.output_file import OutputFile
 
-    content = encoded(drawn(fleet_page(fleet), markdown=is_markdown(path, markdown=markdown)))
-    if path == "-":
-        click.echo(content, nl=False)
-        return
-    with OutputFile(path, force=force).writing() as file:
-        file.write(content)
+    markdown = is_markdown(path, markdown=markdown)
+    file = None if path == "-" else OutputFile(path, force=force)
+    return lambda fleet: write_page(file, drawn(fleet_page(fleet), markdown=markdown))

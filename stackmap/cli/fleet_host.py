@@ -46,10 +46,8 @@ def open_hosts(
 
 def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
     from stackmap.analysis.averages import average
-    from stackmap.analysis.findings.measured import measured_context
-    from stackmap.analysis.findings.rules import findings
-    from stackmap.analysis.findings.unjudged import unjudged
     from stackmap.analysis.layer_report import LayerReport
+    from stackmap.cli.explain import judged_together
     from stackmap.document import blocks as doc
     from stackmap.document.findings import explain_document
     from stackmap.document.layers import layers_document
@@ -63,26 +61,19 @@ def _open_one(host: PrometheusHost, show: partial[None] | None) -> None:
         tell(f"{host.name} was rebooted in the window; its figures begin after that")
     whole = next(average(intervals))
     report = LayerReport(topology, whole, (), skip_idle=True)
-    context = measured_context(topology, intervals)
-    found = findings(context, topology)
-    open_questions = unjudged(context, found, topology.devices)
+    judged = judged_together(topology, intervals, None, (), topology)
     tell_unknown(topology)
     if show is None:
-        layers = layers_json(report.stacks, report.interval)
-        explained = explain_json(context, found, open_questions)
-        click.echo(
-            json.dumps(
-                {
-                    "schema": "stackmap.fleet-host/1",
-                    "host": host.name,
-                    "layers": layers,
-                    "explain": explained,
-                }
-            )
-        )
+        found = {
+            "schema": "stackmap.fleet-host/1",
+            "host": host.name,
+            "layers": layers_json(report.stacks, report.interval),
+            "explain": explain_json(*judged),
+        }
+        click.echo(json.dumps(found))
         return
     show([
         doc.Headline((host.name,)),
         *layers_document(report.stacks, report.interval, time=True),
-        *explain_document(context, found, open_questions),
+        *explain_document(*judged),
     ])  # fmt: skip

@@ -86,7 +86,7 @@ def command(
     for interval in measured.intervals():
         taken.add(interval)
     make = partial(_page, measured, taken, requests, onto, markdown=markdown)
-    _write(file, waiting("making the page", make))
+    write_page(file, waiting("making the page", make))
 
 
 def _page(
@@ -148,7 +148,8 @@ def is_markdown(out: str, *, markdown: bool) -> bool:
     raise click.BadParameter(f"{out}: use the ending .html or .md, or --markdown", param_hint="-o")
 
 
-def _write(out: OutputFile | None, page: str) -> None:
+def write_page(out: OutputFile | None, page: str) -> None:
+    """Write *page* to *out*, or to stdout."""
     if out is None:
         click.echo(encoded(page), nl=False)
         return

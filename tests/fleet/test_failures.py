@@ -333,6 +333,20 @@ def test_an_address_that_is_none(url):
     assert "hunter" not in said
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("page.txt", "use the ending"), ("there.html", "exists")]
+)
+def test_a_page_that_cannot_be_written_costs_no_query(name, said, tmp_path):
+    (tmp_path / "there.html").write_text("mine")
+    with serving(small_fleet) as (url, asked):
+        result = ask(url, "--report", str(tmp_path / name))
+
+    assert result.exit_code
+    assert said in f"{result.output}{result.exception}"
+    assert asked == []
+    assert (tmp_path / "there.html").read_text() == "mine"
+
+
 def test_usage(monkeypatch):
     """One line each, status 2."""
     monkeypatch.delenv("STACKMAP_PROMETHEUS_URL", raising=False)
