@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from stackmap.analysis.recent_load import RecentLoad
 from stackmap.cli.judge import Judge
@@ -23,11 +23,12 @@ from stackmap.document.top.state import (
 from stackmap.find import find_existing
 from stackmap.model.cgroup_io import CgroupSample, cgroup_loads
 from stackmap.render.top import Look, TimeLine, pane_lines, screen
-from stackmap.render.top_cells import Line, Span
+from stackmap.render.top_cells import Span
 from stackmap.sources import cgroup
 from stackmap.sources.cgroup_names import group_of_owner, owner
 
 if TYPE_CHECKING:
+    from stackmap.cli.terminal import Terminal
     from stackmap.host import Host
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
@@ -38,24 +39,6 @@ MAX_EVENTS = 500
 MEASURING = "stackmap top: measuring the first interval; q quits"
 
 
-class Display(Protocol):
-    """What a screen is shown on."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Its columns and lines."""
-
-    @property
-    def ascii_only(self) -> bool:
-        """Whether it shows ASCII only."""
-
-    def key(self, seconds: float | None) -> str | None:
-        """Wait up to *seconds* for a key."""
-
-    def draw(self, lines: Iterable[Line]) -> None:
-        """Show *lines*."""
-
-
 class Watcher:
     """
     What is remembered from interval to interval, and the screen of the newest one.
@@ -64,7 +47,7 @@ class Watcher:
     often as is cheap.
     """
 
-    def __init__(self, display: Display, host: Host, names: Sequence[str], *, live: bool) -> None:
+    def __init__(self, display: Terminal, host: Host, names: Sequence[str], *, live: bool) -> None:
         self.state = State()
         self.moment: Moment | None = None
         self.timeline: TimeLine | None = None

@@ -11,6 +11,7 @@ from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
 from stackmap.document.units import UNKNOWN, number, rate, size
 from stackmap.document.wording import plural
+from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 
 LEGEND = (
@@ -21,7 +22,7 @@ LEGEND = (
 
 
 def _mib(value: float | None) -> str:
-    return number(None if value is None else value / MIB)
+    return number(ratio(value, MIB))
 
 
 def _slowest(volume: Volume) -> str:

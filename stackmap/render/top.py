@@ -14,6 +14,7 @@ from stackmap.document.top.rows import finding_text
 from stackmap.document.top.state import PROMPTS, SORTS, VIEWS, State, place_of
 from stackmap.document.units import rate
 from stackmap.document.wording import plural
+from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
 from stackmap.render.top_cells import (
@@ -113,13 +114,9 @@ def _header(moment: Moment, state: State, look: Look) -> list[Line]:
 def _totals(moment: Moment) -> str:
     counts = ((len(moment.scope.summed_tops), "top"), (len(moment.scope.disks), "disk"))
     return "   ".join(
-        f"{plural(count, word)}: {rate(ios)} IOPS, {_mib(moved)} MiB/s"
+        f"{plural(count, word)}: {rate(ios)} IOPS, {rate(ratio(moved, MIB))} MiB/s"
         for (count, word), (ios, moved) in zip(counts, moment.totals, strict=True)
     )
-
-
-def _mib(value: float | None) -> str:
-    return rate(None if value is None else value / MIB)
 
 
 def _worst(moment: Moment) -> Line:

@@ -120,14 +120,13 @@ def _bar(shares: Shares, room: int, *, ascii_only: bool) -> str:
         end += share
         bar += glyphs[min(place, len(glyphs) - 1)] * (round(end * long) - len(bar))
     names = ", ".join(f"{share:.0%} {name}" for name, share in shares.parts[:3])
-    return (
-        bar.ljust(long)
-        + " "
-        + _plain(
-            padded_to(room - long - 1, _plain(names, ascii_only=ascii_only), right=False),
-            ascii_only=ascii_only,
-        )
-    )
+    return f"{bar.ljust(long)} {_padded(names, room - long - 1, ascii_only=ascii_only)}"
+
+
+def _padded(text: str, room: int, *, ascii_only: bool) -> str:
+    """Return *text* in *room* columns; the sign of a cut is in ASCII too if need be."""
+    text = padded_to(room, _plain(text, ascii_only=ascii_only), right=False)
+    return _plain(text, ascii_only=ascii_only)
 
 
 def fitted(line: Line, room: int, *, ascii_only: bool) -> Line:
@@ -136,7 +135,7 @@ def fitted(line: Line, room: int, *, ascii_only: bool) -> Line:
     for span in line:
         text = _plain(span.text, ascii_only=ascii_only)
         if width(text) > room:
-            text = _plain(padded_to(room, text, right=False), ascii_only=ascii_only)
+            text = _padded(span.text, room, ascii_only=ascii_only)
         room -= width(text)
         if text:
             kept.append(Span(text, span.tone))

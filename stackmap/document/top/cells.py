@@ -9,10 +9,11 @@ from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.document.blame import source_name
 from stackmap.document.top.moment import Moment
 from stackmap.document.top.row import GroupLoad, Row
-from stackmap.document.top.rows import figure
+from stackmap.document.top.rows import row_figure
 from stackmap.document.top.state import VIEWS, State
 from stackmap.document.units import number, rate
 from stackmap.model.device import Use
+from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 
 NAME, SENTENCE = "name", "sentence"  # what words are: only a name is cut in the middle
@@ -52,8 +53,7 @@ class Column(NamedTuple):
 
 def _flow(metric: str, divisor: float = 1) -> Fill:
     def fill(moment: Moment, state: State, row: Row) -> str:
-        value = _value(moment, state, row, metric)
-        return rate(None if value is None else value / divisor)
+        return rate(ratio(_value(moment, state, row, metric), divisor))
 
     return fill
 
@@ -66,9 +66,7 @@ def _value(moment: Moment, state: State, row: Row, metric: str) -> float | None:
             return layer.own[state.direction].await_ms
         part = layer.share.part(state.direction)
         return part.ios if metric == "iops" else part.bytes
-    if isinstance(row.about, GroupLoad):
-        return {"iops": row.about.ios, "bytes": row.about.bytes}.get(metric)
-    return figure(moment.load(row.device), metric, state.direction)
+    return row_figure(moment, state, row, metric)
 
 
 def _queue(moment: Moment, _: State, row: Row) -> str:

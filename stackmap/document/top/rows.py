@@ -125,7 +125,7 @@ def _services(moment: Moment, state: State) -> list[Row]:
     ]
     rows = [r for r in rows if _has(state.filter, r.name, topology[r.device].title)]
     if state.sort:
-        rows.sort(key=lambda row: _falling(service_figure(moment, state, row)))
+        rows.sort(key=lambda row: _falling(row_figure(moment, state, row, state.metric)))
     return rows
 
 
@@ -136,11 +136,11 @@ def _user_row(topology: Topology, who: tuple[str, str, str], about: Use | GroupL
     return Row(key, name, device, about=about, shows=shows, title=topology[device].title)
 
 
-def service_figure(moment: Moment, state: State, row: Row) -> float | None:
-    """Return the chosen metric of a user or a control group; a group has no await."""
-    if not isinstance(row.about, GroupLoad):
-        return figure(moment.load(row.device), state.metric, state.direction)
-    return {"iops": row.about.ios, "bytes": row.about.bytes}.get(state.metric)
+def row_figure(moment: Moment, state: State, row: Row, metric: str) -> float | None:
+    """Return "iops", "bytes" or "await" of a device, a user or a control group; a group has no await."""
+    if isinstance(row.about, GroupLoad):
+        return {"iops": row.about.ios, "bytes": row.about.bytes}.get(metric)
+    return figure(moment.load(row.device), metric, state.direction)
 
 
 def _findings(moment: Moment, state: State) -> list[Row]:

@@ -125,14 +125,12 @@ def _on_recording(state: State, key: str) -> Change:
 
 
 MOVES: dict[str, Callable[[int, int, int], int]] = {  # index, page, count → index
-    "up": lambda at, page, count: at - 1,  # noqa: ARG005 - all moves are called alike
-    "down": lambda at, page, count: at + 1,  # noqa: ARG005
-    "k": lambda at, page, count: at - 1,  # noqa: ARG005
-    "j": lambda at, page, count: at + 1,  # noqa: ARG005
-    "pgup": lambda at, page, count: at - page,  # noqa: ARG005
-    "pgdn": lambda at, page, count: at + page,  # noqa: ARG005
-    "home": lambda at, page, count: 0,  # noqa: ARG005
-    "end": lambda at, page, count: count - 1,  # noqa: ARG005
+    **dict.fromkeys(("up", "k"), lambda at, *_: at - 1),
+    **dict.fromkeys(("down", "j"), lambda at, *_: at + 1),
+    "pgup": lambda at, page, _: at - page,
+    "pgdn": lambda at, page, _: at + page,
+    "home": lambda *_: 0,
+    "end": lambda _, __, count: count - 1,
 }
 
 
