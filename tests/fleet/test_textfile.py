@@ -108,6 +108,22 @@ def test_the_topology_comes_back(path):
     assert there.machine.kernel == here.machine.kernel
 
 
+def test_the_order_of_series_is_always_the_same():
+    """Another order each minute would make a diff of two files useless."""
+    words = [sys.executable, "-m", "stackmap", "--from", str(SAMPLES / "vghdd")]
+    texts = {
+        subprocess.run(
+            [*words, "export", "--textfile", "-"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+
+    assert len(texts) == 1
+
+
 def test_it_is_readable_and_replaces_only_its_own_file(tmp_path):
     """Mode 0644 whatever the umask, nothing left beside it, and no file of another program is lost."""
     os.umask(0o077)

@@ -100,7 +100,7 @@ def _disks(senders: Senders, last: Layer) -> tuple[tuple[str, str], ...]:
     reached: dict[str, list[str]] = {}
     for disk in (*last.devices, *last.metadata):
         both = (senders.of(disk) or frozenset()) | (senders.of_metadata(disk) or frozenset())
-        for name in both:
+        for name in sorted(both):
             reached.setdefault(name, []).append(disk)
     return tuple((name, disks[0]) for name, disks in reached.items() if len(disks) == 1)
 
