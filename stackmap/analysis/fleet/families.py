@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.analysis.device_state import is_degraded, is_working
@@ -14,6 +14,7 @@ from stackmap.analysis.traffic.division import divides
 from stackmap.model import exported
 from stackmap.model.counters import Counters
 from stackmap.model.device import Device
+from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 Sample = tuple[Mapping[str, str], float]
@@ -37,6 +38,18 @@ class Exported(NamedTuple):
     counters: Mapping[str, Counters]
     time: float
     version: str
+
+
+# By the end of its name: the help of a metric, and its value; None if unknown.
+RAID_FIGURES: tuple[tuple[str, str, Callable[[Device, Layout], float | None]], ...] = (
+    ("members", "Members of the RAID of a stack.", lambda _, shape: shape.members),
+    ("parity_members", "Of them, how many hold parity.", lambda _, shape: shape.parity),
+    ("chunk_bytes", "Chunk size of the RAID of a stack.", lambda _, shape: shape.chunk or None),
+    ("sync_active", "Whether its RAID resyncs, checks or reshapes (1) or not (0).",
+     lambda raid, _: None if raid.state is None else is_working(raid)),
+    ("degraded", "Whether its RAID lacks a member (1) or not (0).",
+     lambda raid, _: None if raid.state is None else is_degraded(raid)),
+)  # fmt: skip
 
 
 def families(host: Exported) -> list[Family]:
@@ -92,26 +105,10 @@ def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Fam
         ),
     )  # fmt: skip
     raids = [(_of(s), s.raid, s.raid.layout) for s in stacks if s.raid and s.raid.layout]
-    yield _gauge(
-        "stackmap_stack_members", "Members of the RAID of a stack.",
-        ((of, shape.members) for of, _, shape in raids),
-    )  # fmt: skip
-    yield _gauge(
-        "stackmap_stack_parity_members", "Of them, how many hold parity.",
-        ((of, shape.parity) for of, _, shape in raids),
-    )  # fmt: skip
-    yield _gauge(
-        "stackmap_stack_chunk_bytes", "Chunk size of the RAID of a stack.",
-        ((of, shape.chunk) for of, _, shape in raids if shape.chunk),
-    )  # fmt: skip
-    yield _gauge(
-        "stackmap_stack_sync_active", "Whether its RAID resyncs, checks or reshapes (1) or not (0).",
-        ((of, is_working(raid)) for of, raid, _ in raids if raid.state is not None),
-    )  # fmt: skip
-    yield _gauge(
-        "stackmap_stack_degraded", "Whether its RAID lacks a member (1) or not (0).",
-        ((of, is_degraded(raid)) for of, raid, _ in raids if raid.state is not None),
-    )  # fmt: skip
+    for name, help_, figure in RAID_FIGURES:
+        found = ((of, figure(raid, shape)) for of, raid, shape in raids)
+        known = ((of, value) for of, value in found if value is not None)
+        yield _gauge(f"stackmap_stack_{name}", help_, known)
     yield _gauge(
         "stackmap_stack_ideal_write_ratio",
         "Least bytes the disks write per byte written to the stack, by its layout.",
@@ -132,14 +129,14 @@ def _ideal(topology: Topology, stack: Stack) -> float | None:
     return None if known is None else known.write[0]
 
 
-# By name of the metric: the count, the count it is a part of, and the help.
+# By name of the metric: the dm target, a count, the count it is a part of, and the help.
 RATIOS = (
-    ("thin_pool_data", "data_used", "data_total", "Used share of a thin pool's data."),
-    ("thin_pool_metadata", "metadata_used", "metadata_total", "Used share of its metadata."),
-    ("snapshot", "used", "total", "Used share of a snapshot's space."),
-    ("cache", "used", "total", "Used share of a cache."),
-    ("cache_dirty", "dirty", "total", "Share of a cache that is not yet written back."),
-)
+    ("thin_pool_data_used", "thin-pool", "data_used", "data_total", "Used share of a thin pool's data."),
+    ("thin_pool_metadata_used", "thin-pool", "metadata_used", "metadata_total", "Used share of its metadata."),
+    ("snapshot_used", "snapshot", "used", "total", "Used share of a snapshot's space."),
+    ("cache_used", "cache", "used", "total", "Used share of a cache."),
+    ("cache_dirty", "cache", "dirty", "total", "Share of a cache that is not yet written back."),
+)  # fmt: skip
 CACHE_COUNTS = (
     "read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions",
 )  # fmt: skip
@@ -147,17 +144,13 @@ CACHE_COUNTS = (
 
 def _state_families(topology: Topology) -> Iterator[Family]:
     devices = [device for device in topology if device.counts]
-    for name, used, total, help_ in RATIOS:
-        kind = name.partition("_data")[0].partition("_meta")[0].partition("_dirty")[0]
-        yield _gauge(
-            f"stackmap_{name}_used_ratio" if used != "dirty" else "stackmap_cache_dirty_ratio",
-            help_,
-            (
-                (_device(each), each.counts[used] / each.counts[total])
-                for each in devices
-                if _kind(each) == kind and used in each.counts and each.counts.get(total)
-            ),
+    for name, target, used, total, help_ in RATIOS:
+        shares = (
+            (_device(each), each.counts[used] / each.counts[total])
+            for each in devices
+            if each.target == target and used in each.counts and each.counts.get(total)
         )
+        yield _gauge(f"stackmap_{name}_ratio", help_, shares)
     for name in CACHE_COUNTS:
         yield Family(
             f"stackmap_cache_{name}_total",
@@ -165,10 +158,6 @@ def _state_families(topology: Topology) -> Iterator[Family]:
             f"{name.replace('_', ' ').capitalize()} of a cache since its table was loaded.",
             tuple((_device(each), each.counts[name]) for each in devices if name in each.counts),
         )
-
-
-def _kind(device: Device) -> str:
-    return device.target.replace("-", "_")
 
 
 def _device(device: Device) -> dict[str, str]:
