@@ -17,6 +17,7 @@ from stackmap.document.wording import plural
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 from stackmap.render.terminal import Style, rendered
+from stackmap.render.text import safe, width
 from stackmap.render.top_cells import (
     Line,
     Span,
@@ -202,7 +203,12 @@ def _timeline(timeline: TimeLine, look: Look) -> list[Line]:
 
 def _footer(state: State, look: Look) -> Line:
     if state.asked:
-        return [Span(PROMPTS[state.asked]), Span(state.typed), Span(" ", "reverse")]
+        prompt, typed = PROMPTS[state.asked], safe(state.typed)
+        while (
+            typed and width(prompt + typed) >= look.width
+        ):  # the end is where the next letter goes
+            typed = typed[1:]
+        return [Span(prompt), Span(typed), Span(" ", "reverse")]
     if state.message:
         return [Span(state.message, "bold")]
     more = "  t T . B time" if look.timeline else "  z pause"

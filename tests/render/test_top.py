@@ -97,6 +97,19 @@ def test_no_line_is_wider_and_no_screen_higher(size, ascii_only):
         assert not ascii_only or text.isascii()
 
 
+@pytest.mark.parametrize("typed", ["/var/tmp/" + "x" * 60 + "/end", "名" * 30 + "end"])
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+def test_the_end_of_a_long_text_in_a_prompt_is_seen(typed, size):
+    """Also where the next letter goes."""
+    watcher, display = watch(VGHDD, size=size)
+    press(watcher, "W", *["backspace"] * 80, *typed)
+    *_, text, cursor = display.lines[-1]
+
+    assert text.text.endswith("end")
+    assert cursor == (" ", "reverse")
+    assert width(display.text.splitlines()[-1]) < size[0]
+
+
 def test_names_are_cut_in_the_middle():
     """Both ends of a long name tell it from others."""
     _, display = watch(VGHDD, size=(80, 15))
