@@ -27,11 +27,19 @@ FIGURES = {
             ("wasted_bytes", "wasted_bytes"), ("wasted_requests", "wasted_requests"),
         )
     },
+    "slowest": ("instance_top_device:stackmap_slowest_member:ratio_rate5m{%s}", "instance_top_device:stackmap_slowest_member:avg1h{%s}"),
 }  # fmt: skip
-SLOWEST = (
-    "instance_top_device:stackmap_slowest_member:ratio_rate5m{%s}",
-    "instance_top_device:stackmap_slowest_member:avg1h{%s}",
-)
+RAID10_SAVES = "({parity_bytes} - 2 * {write_bytes})"
+# What the volumes are sorted by, of FIGURES.
+ORDERS = {
+    "wasted": "{wasted_bytes}",
+    "wasted-iops": "{wasted_requests}",
+    "cost": "{parity_bytes} / ({write_bytes} > 0)",
+    "iops": "{reads} + {writes}",
+    "written": "{write_bytes}",
+    "slowest": f"max by ({ID}) ({{slowest}})",
+    "raid10": RAID10_SAVES,
+}
 # By field of LevelSum: the series of all volumes of a host and level.
 LEVEL_FIGURES = {
     field: (f"instance_level:stackmap_{name}:rate5m{{%s}}", f"instance_level:stackmap_{name}:avg1h{{%s}}")
@@ -50,7 +58,7 @@ EXPORTED_LABELS = {
     "stackmap_layer_weight": ("top", "name", "layer", "role", "device"),
     "stackmap_stack_info": ("kind", "level"),
 }
-PARTS = ("info", *FIGURES, "slowest", *STATES)  # what is asked of each volume
+PARTS = ("info", *FIGURES, *STATES)  # what is asked of each volume
 
 
 class Expressions(NamedTuple):
@@ -97,10 +105,10 @@ class Expressions(NamedTuple):
 
     def mean(self, field: str) -> str:
         """Return a figure's mean over the window, one per volume."""
-        series = (SLOWEST if field == "slowest" else FIGURES[field])[self.hourly]
-        mean, labels = self._over_window("avg", series % self.volumes), ID
+        series = FIGURES[field][self.hourly] % self.volumes
+        mean, labels = self._over_window("avg", series), ID
         if field == "slowest":  # of the members that were slowest at a time, the slowest in sum
-            longest = self._over_window("sum", series % self.volumes)
+            longest = self._over_window("sum", series)
             mean, labels = f"({mean} and topk by ({ID}) (1, {longest}))", f"{ID}, device"
         if self.level:
             mean = f"({mean} and on ({ID}) {self.info})"
@@ -108,22 +116,10 @@ class Expressions(NamedTuple):
 
     def worst(self, sort: str, limit: int) -> str:
         """Return the volumes with the highest figures."""
-        return f"topk({limit}, {self._order(sort)})"
+        return f"topk({limit}, {self._with_means(ORDERS[sort])})"
 
-    def _order(self, sort: str) -> str:
-        mean = self.mean
-        return {
-            "wasted": lambda: mean("wasted_bytes"),
-            "wasted-iops": lambda: mean("wasted_requests"),
-            "cost": lambda: f"{mean('parity_bytes')} / ({mean('write_bytes')} > 0)",
-            "iops": lambda: f"{mean('reads')} + {mean('writes')}",
-            "written": lambda: mean("write_bytes"),
-            "slowest": lambda: f"max by ({ID}) ({mean('slowest')})",
-            "raid10": self._raid10_saves,
-        }[sort]()
-
-    def _raid10_saves(self) -> str:
-        return f"({self.mean('parity_bytes')} - 2 * {self.mean('write_bytes')})"
+    def _with_means(self, expression: str) -> str:
+        return expression.format(**{field: self.mean(field) for field in FIGURES})
 
     def by_level(self, field: str) -> str:
         """Return the sum of a field of LevelSum, one per kind and level."""
@@ -140,7 +136,9 @@ class Expressions(NamedTuple):
 
     def _gaining(self) -> str:
         """Return what RAID10 would save where it saves anything, with the kind and level."""
-        return f"({self._raid10_saves()} > 0) * on ({ID}) group_left ({LEVEL}) {self.info}"
+        return (
+            f"({self._with_means(RAID10_SAVES)} > 0) * on ({ID}) group_left ({LEVEL}) {self.info}"
+        )
 
     @property
     def hosts(self) -> str:
