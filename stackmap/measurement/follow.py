@@ -116,7 +116,7 @@ class RecordedIntervals:
             if self._ends[-1] >= time - 1e-6:
                 return
         if not self._ends:
-            raise NoInterval(f"{self.host.path}: {NEED_TWO}")
+            raise NoInterval(f"{self.host.path}: {NEED_TWO}; run `stackmap iostat -l --since-boot`")
 
     def _opened(self, window: TimeWindow) -> Iterator[TopologyInterval]:
         self.host.select(window)

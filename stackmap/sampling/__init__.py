@@ -14,7 +14,7 @@ from stackmap.sources import diskstats, uptime
 
 T = TypeVar("T")
 
-NEED_TWO = "no interval: need two samples to compute a rate; --since-boot shows averages since boot"
+NEED_TWO = "no interval: need two samples to compute a rate"
 
 
 def since_boot(host: Host) -> Interval:
@@ -61,7 +61,7 @@ def select(reports: Iterable[T], which: str, source: str) -> Iterator[T]:
         return
     if total:
         raise InputError(f"{source}: no interval {which}: use --report 1 to {total}")
-    raise NoInterval(f"{source}: {NEED_TWO}")
+    raise NoInterval(f"{source}: {NEED_TWO}; --since-boot shows averages since boot")
 
 
 def without_summaries(reports: Iterable[Interval]) -> Iterator[Interval]:

@@ -19,7 +19,7 @@ from stackmap.document.top.moment import Scope
 from stackmap.document.top.row import Row
 from stackmap.document.top.state import Request, Screen, State, pressed, scrolled
 from stackmap.document.top.verdict import CLEAR, NOT_YET
-from stackmap.errors import CaptureError, OutputRefused
+from stackmap.errors import CaptureError, NoInterval, OutputRefused
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recent import RecentFiles
 from stackmap.host.recording import RecordingHost
@@ -394,3 +394,9 @@ def test_nothing_is_written_before_the_first_sample(tmp_path):
     with pytest.raises(CaptureError, match="nothing is recorded yet"):
         RecentFiles().save(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_capture_of_one_sample_names_a_command_that_shows_it():
+    """top itself has no --since-boot."""
+    with pytest.raises(NoInterval, match=r"run `stackmap iostat -l --since-boot`$"):
+        watch(SAMPLES / "mysql-raid")
