@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 BOOT = HERE / "boot"
 SCENARIOS = HERE / "scenarios"
 ROOT = HERE.parents[1]
-EACH = ("boot", "init", "guest", "loaded/sitecustomize.py")  # programs of every boot
+EACH = ("boot", "init", "guest", "finish", "loaded/sitecustomize.py")  # programs of every boot
 IN_GUEST = (
     "follow.py",
     "convert_all.py",
