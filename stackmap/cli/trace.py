@@ -22,7 +22,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import print_text, tell
 from stackmap.cli.session import tell_unknown
-from stackmap.cli.trace_events import event_options, print_events
+from stackmap.cli.trace_events import EventOptions, event_options, print_events
 from stackmap.discover import discover
 from stackmap.document.trace import trace_document
 from stackmap.find import find_all
@@ -33,7 +33,6 @@ from stackmap.sources import trace_counts, trace_record
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
-    from stackmap.cli.trace_events import EventOptions
     from stackmap.model.topology import Topology
     from stackmap.sources.trace_record import TraceRecord
 
@@ -58,7 +57,10 @@ def command(
     is_cleaning: bool,
     max_overhead: float,
     heatmap: bool,
-    listing: EventOptions | None,
+    events: bool,
+    follow: bool,
+    slower: float | None,
+    operation: str | None,
     as_json: bool,
     no_heading: bool,
 ) -> None:
@@ -73,7 +75,9 @@ def command(
         raise click.UsageError("trace measures once: give SECONDS, no COUNT")
     if seconds is not None and seconds > LONGEST:
         raise click.UsageError(f"SECONDS is at most {LONGEST:g}")
-    if heatmap and listing is not None:
+    listed = EventOptions(follow, slower, operation)
+    events = events or listed != EventOptions()
+    if heatmap and events:
         raise click.UsageError("--heatmap cannot be combined with --events: it shows distributions")
     if is_cleaning:
         removed = clean(session.tracing_host)
@@ -91,10 +95,10 @@ def command(
     seconds = seconds or SECONDS
     slices = max(2, min(COLUMNS, round(seconds))) if heatmap else 0
     options = TraceOptions(seconds, max_overhead / 100, slices)
-    if listing is not None:
+    if events:
         host = session.tracing_host
         print_events(
-            host, topology, chosen, options, listing, as_json=as_json, heading=not no_heading
+            host, topology, chosen, options, listed, as_json=as_json, heading=not no_heading
         )
         return
     record = _record(session, topology, chosen, options)

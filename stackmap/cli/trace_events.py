@@ -7,8 +7,7 @@ import re
 import signal
 from collections.abc import Callable
 from contextlib import closing
-from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -58,24 +57,10 @@ OPTIONS = (
 
 
 def event_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give *command* the options of ``--events``, as its argument ``listing``; None without any."""
-
-    @wraps(command)
-    def run(
-        *,
-        events: bool,
-        follow: bool,
-        slower: float | None,
-        operation: str | None,
-        **more: Any,
-    ) -> None:
-        wanted = EventOptions(follow, slower, operation)
-        command(listing=wanted if events or wanted != EventOptions() else None, **more)
-
-    decorated: Callable[..., None] = run
+    """Give *command* the options of ``--events``."""
     for option in reversed(OPTIONS):
-        decorated = option(decorated)
-    return decorated
+        command = option(command)
+    return command
 
 
 def print_events(
