@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.measurement.instruments import Instruments
 from stackmap.measurement.overhead import TICK, Overhead
-from stackmap.sources import diskstats, dm_stats, trace_probes, tracefs
+from stackmap.sources import diskstats, dm_stats, trace_cost, trace_probes, tracefs
 from stackmap.sources.trace_histogram import without_lines
 from stackmap.sources.trace_record import TraceRecord
 
@@ -113,7 +113,7 @@ class Tracer:
         record.hits, record.missed = spent.hits, spent.missed
         record.cost = spent.taken / spent.hits if spent.hits else 0.0
         record.peak = self._overhead.peak
-        if instruments.has_probes:
+        if instruments.cost is not trace_cost.ASSUMED:
             record.added = instruments.cost.request, instruments.cost.disk
         record.texts = instruments.texts()
         record.dm_stats = instruments.statistics()

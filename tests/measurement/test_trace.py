@@ -137,6 +137,15 @@ def test_without_probes_dm_counts(machine, note):
     assert is_clean(machine)
 
 
+def test_a_cost_that_could_not_be_measured_is_not_printed_as_measured():
+    machine = Machine()
+    machine.files[kallsyms.PATH] = machine.files[kallsyms.PATH][:3]
+    record = Tracer(machine, TOPOLOGY, ["dm-0"]).run(OPTIONS)
+    assert record.sources == ("tracepoints", "kprobes")
+    assert record.overhead > 0
+    assert record.added is None
+
+
 class Refusing(Machine):
     """A kernel that refuses a trigger with *word*."""
 
