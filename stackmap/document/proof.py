@@ -8,13 +8,13 @@ from stackmap.document.blocks import Block, Paragraph
 from stackmap.document.units import size
 from stackmap.model.trace import Proof
 
-NEAR = 0.05  # the two are not read at the same instant
+NEAR = 0.05  # a relative difference that does not count: the two are not read at the same instant
 
 
 def proof_sentences(proofs: Iterable[Proof]) -> list[Block]:
-    """Return a sentence per volume: doubled, right, or what else."""
+    """Return a sentence per volume: its counters are doubled, right, or neither."""
     found: list[Block] = [Paragraph(_sentence(each), "proof:") for each in proofs]
-    return found or [Paragraph("no LVM RAID volume is here, so no counter is doubled", "proof:")]
+    return found or [Paragraph("there is no LVM RAID volume, so no counter is doubled", "proof:")]
 
 
 def _sentence(proof: Proof) -> str:

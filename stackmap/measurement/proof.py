@@ -1,4 +1,4 @@
-"""Whether the counters of LVM RAID volumes are doubled: device-mapper's own statistics tell."""
+"""Whether the counters of LVM RAID volumes are doubled, by device-mapper's own statistics."""
 
 from __future__ import annotations
 

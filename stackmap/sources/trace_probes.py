@@ -144,7 +144,7 @@ def latency_triggers(numbers: tuple[int, ...], again: int | None) -> Iterator[Tr
     """Yield the triggers that count latencies by device and operation."""
     chosen = _only(numbers, " && ")
     first = is_first(again)
-    # A variable can be read once.
+    # Two variables of one value: reading a variable clears it.
     start = "hist:keys=bio:started=common_timestamp,queued=common_timestamp"
     condition = f"size > 0 && op < 2{first}{chosen}"
     yield Trigger(SUBMIT_EVENT, f"{start}:size={BIOS} if {condition}", counts=False)

@@ -1,4 +1,4 @@
-"""``stackmap trace`` on a capture that has one: what the kernel printed becomes what a person reads."""
+"""``stackmap trace`` on a capture with a trace: from the kernel's texts to the printed figures."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_buffers_are_bounded(cpus, size):
 
 
 def test_events_of_two_readings_are_in_order():
-    """An event of another CPU may be read later than a younger one."""
+    """An event of one CPU may be read before an earlier one of another CPU."""
     kernel = Kernel(line(1.0) + line(2.0) + line(2.01, 8), line(2.005, 16) + line(3.0))
     stream = EventStream(kernel, ["8:0"])
     first = stream.read()

@@ -37,7 +37,7 @@ def measured(machine, symbols=SYMBOLS):
 
 
 def test_a_request_costs_its_probes_and_its_histograms():
-    """The machine takes 0.5 µs for a probe without, and 1 µs for each histogram."""
+    """The machine takes 0.5 µs for a probe, and 1 µs for each histogram."""
     found = measured(Watched())
     assert found.other == pytest.approx(3 * 0.5e-6)
     assert found.request == pytest.approx(found.other + len(TRIGGERS) * 1e-6)
@@ -67,7 +67,7 @@ def test_each_trigger_is_copied_and_none_is_on_a_block_event():
 
 
 def test_every_field_of_a_probe_has_a_value_in_its_copy():
-    """Without one a histogram of the copy would be refused."""
+    """The kernel refuses a histogram of a field that its event does not have."""
     owner = (owner_probes.submit_probe(dict.fromkeys(owner_probes.OFFSETS, 8)),)
     copied = trace_cost._copied(ProbeSet(owner), dict.fromkeys(("getppid", "getuid"), "x"))
     for probe, copy in zip(owner, copied.probes, strict=True):

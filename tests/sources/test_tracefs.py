@@ -1,4 +1,4 @@
-"""tracefs through a host that keeps the kernel's rules: what refers to something keeps it."""
+"""tracefs through a host with the kernel's rule that nothing is removed while something refers to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stackmap.sources.tracefs import INSTANCE, PROBES, SYNTHETIC, clean
 
 
 class Kernel:
-    """A tracefs in memory; another process has ``locked`` what is in it."""
+    """A tracefs in memory. ``locked``: the directories that another process has locked."""
 
     def __init__(self) -> None:
         self.files: dict[str, list[str]] = {PROBES: [], SYNTHETIC: []}
@@ -104,7 +104,7 @@ def test_everything_is_removed_at_the_end_whatever_ends_it(error):
 
 
 def test_a_signal_before_the_context_is_entered_leaves_nothing(monkeypatch):
-    """Python's own handlers run between any two instructions: what the context misses, the program's end removes."""
+    """A handler may run between any two instructions. What the context misses is removed at the end of the program."""
     at_exit = []
     monkeypatch.setattr("atexit.register", at_exit.append)
     monkeypatch.setattr("atexit.unregister", at_exit.remove)
