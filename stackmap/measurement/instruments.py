@@ -145,8 +145,14 @@ class Instruments:
         return self._tracing.histograms(event) if self._tracing is not None else ""
 
     def statistics(self) -> dict[str, str]:
-        """Return what device-mapper counted, by device number."""
-        return {number: self._stats.read(number) for number in self._stats.ids}
+        """Return what device-mapper counted, by device number; a removed device has a note instead."""
+        found = {}
+        for number in self._stats.ids:
+            try:
+                found[number] = self._stats.read(number)
+            except SourceError as error:  # the device was removed
+                self.notes.append(f"no latencies: {error}")
+        return found
 
     def _add(self, tracing: Tracing, found: ProbeSet) -> None:
         """Install *found*; its histograms count nothing until "cont"."""

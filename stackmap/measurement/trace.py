@@ -59,7 +59,6 @@ class Tracer:
         with ExitStack() as stack:
             self._instruments.install(stack)
             self.record.sources = tuple(self._instruments.sources)
-            self.record.notes = tuple(self._instruments.notes)
             self._instruments.set_state("cont")
             start = next(self._host.ticks(0, 1))
             self.record.times = start, start
@@ -117,6 +116,7 @@ class Tracer:
             record.added = instruments.cost.request, instruments.cost.disk
         record.texts = instruments.texts()
         record.dm_stats = instruments.statistics()
+        record.notes = tuple(instruments.notes)
         self._is_complete = True
 
     def result(self) -> TraceRecord:

@@ -219,6 +219,21 @@ def test_a_device_that_is_removed_takes_no_requests_back():
     assert TraceRecord.from_json(record.to_json()).hits == record.hits
 
 
+def test_a_removed_volume_leaves_the_figures_of_the_others():
+    class Removing(Machine):
+        def message(self, number, text):
+            if text.startswith("@stats_print") and number == "253:0":
+                raise SourceError("dm device 253:0: @stats_print: No such device or address")
+            return super().message(number, text)
+
+    devices = [*TOPOLOGY, Device("dm-1", Kind.VOLUME, "253:1")]
+    machine = Removing(btf=False)
+    record = Tracer(machine, Topology(devices, TOPOLOGY.edges), []).run(OPTIONS)
+    assert record.notes[-1].startswith("no latencies: dm device 253:0")
+    assert {number for number, _ in parse(record).latency} == {"253:1"}
+    assert is_clean(machine)
+
+
 def test_without_tracefs_dm_counts():
     machine = Machine()
     machine.denied = "Operation not permitted"
