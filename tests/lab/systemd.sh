@@ -1,11 +1,10 @@
 # Sourced by `guest`, for a scenario of services (--env SYSTEMD=1): systemd becomes process 1, with the script as a
 # service of its own. Of Debian's units it has none: the guest's devices and mounts are there already.
 units=/run/systemd/system
-mkdir -p $units /run/systemd/system.conf.d
+mkdir -p $units
 for target in sysinit basic local-fs multi-user timers shutdown; do
     printf '[Unit]\nDefaultDependencies=no\n' > $units/$target.target
 done
-printf '[Manager]\nDefaultStandardOutput=kmsg\nDefaultStandardError=kmsg\n' > /run/systemd/system.conf.d/lab.conf
 cat > $units/lab.service <<END
 [Unit]
 DefaultDependencies=no

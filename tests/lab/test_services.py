@@ -54,7 +54,7 @@ def test_a_killed_recorder_is_started_again_and_appends(out):
     before, after = (int((out / f"{when}-kill.count").read_text()) for when in ("before", "after"))
     assert before >= 3
     assert after > before + 2
-    assert "Result=success" in (out / "record.result").read_text()
+    assert "Result=success" in (out / "record.result").read_text(), (out / "said.txt").read_text()
 
 
 def test_the_recording_is_private(out):
