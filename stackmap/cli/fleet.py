@@ -17,6 +17,8 @@ import click
 from stackmap.analysis.fleet.volumes import SORTS
 from stackmap.cli.fleet_host import open_hosts
 from stackmap.cli.options import (
+    DAY,
+    FiniteRange,
     force_option,
     json_option,
     markdown_option,
@@ -107,7 +109,7 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1, max=DAY),
     default=30,
     show_default=True,
     help="Seconds per query.",

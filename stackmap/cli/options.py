@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import wraps
+from math import isnan
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 LONGEST = 366  # days
 DAY = 86400  # seconds
 MAX_SAMPLES = 7200  # of a recording whose intervals are all examined: two hours of seconds
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; click lets nan pass any."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; ``BadParameter`` if it is none or outside."""
+        found: float = super().convert(value, param, ctx)
+        if isnan(found):
+            self.fail(f"{value} is no number", param, ctx)
+        return found
+
+
+INTERVAL_RANGE = FiniteRange(min=0, max=LONGEST * DAY, min_open=True)  # seconds
 
 
 class MeasuringOptions(NamedTuple):
@@ -146,7 +163,7 @@ force_option = click.option("--force", is_flag=True, help="Overwrite an existing
 why_option = click.option("--why", is_flag=True, help="Explain corrected counters.")
 max_overhead_option = click.option(
     "--max-overhead",
-    type=click.FloatRange(min=0, min_open=True, max=100),
+    type=FiniteRange(min=0, min_open=True, max=100),
     default=5.0,
     show_default=True,
     metavar="PERCENT",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackmap.analysis.same_machine import another_machine
+from stackmap.cli.options import INTERVAL_RANGE
 from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
@@ -46,9 +47,7 @@ UNREAD = "devices changed shortly before the end; their new state is not recorde
 
 @click.command()
 @click.argument("out", type=click.Path())
-@click.argument(
-    "interval", metavar="[INTERVAL", type=click.FloatRange(min=0, min_open=True), default=1.0
-)
+@click.argument("interval", metavar="[INTERVAL", type=INTERVAL_RANGE, default=1.0)
 @click.argument("count", metavar="[COUNT]]", type=click.IntRange(min=1), required=False)
 @click.option(
     "--append", is_flag=True, help="Continue the recording OUT of this machine, if it exists."

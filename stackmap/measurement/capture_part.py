@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,7 +83,9 @@ def instant(text: str, span: Span, near: float, *, later: bool) -> float:
         return span[0] + length(found[2]) if found[1] == "+" else span[1] - length(found[2])
     try:
         if text.startswith("@"):
-            return float(text[1:])
+            seconds = float(text[1:])
+            datetime.fromtimestamp(seconds, UTC)  # raises for nan and for no year of a calendar
+            return seconds
         if found := _CLOCK.fullmatch(text):
             return _of_day(*(int(part or 0) for part in found.groups()), near=near, later=later)
         return datetime.fromisoformat(text).timestamp()

@@ -50,7 +50,21 @@ def test_until(text, near, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "noon", "25:00", "2026-13-01", "-1x", "-", "@x", "9" * 400, "-" + "9" * 400 + "d"]
+    "text",
+    [
+        "",
+        "noon",
+        "25:00",
+        "2026-13-01",
+        "-1x",
+        "-",
+        "@x",
+        "@nan",
+        "@inf",
+        "@1e18",
+        "9" * 400,
+        "-" + "9" * 400 + "d",
+    ],
 )
 def test_what_is_no_time_says_so(text):
     with pytest.raises(UsageError, match=r"is not a time|is not a length"):
