@@ -157,15 +157,9 @@ class FleetReader:
         found: dict[Key, dict[str, Any]] = {}
         for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
             for each in answer:
-                figures = found.setdefault(_key(each.labels), {})
-                if part == "info":
-                    figures["level"] = _level(each.labels)
-                else:
-                    figures[part] = each.value
-                if part == "slowest":
-                    figures["device"] = each.labels.get("device", "")
+                found.setdefault(_key(each.labels), {})[part] = _figure(part, each)
         return [
-            _volume(key, figures)
+            Volume(key, state=_state(figures), **figures)
             for key, figures in found.items()
             if "level" in figures and (chosen is None or key in chosen)
         ]
@@ -216,17 +210,13 @@ def _level(labels: Mapping[str, str]) -> str:
     return labels.get("level") or labels.get("kind", "")
 
 
-def _volume(key: Key, figures: dict[str, Any]) -> Volume:
-    """Return the volume with *figures* by part, its ``level``, and the ``device`` of its slowest member."""
-    members, slowest = figures.pop("members", None), figures.pop("slowest", None)
-    return Volume(
-        key,
-        level=figures.pop("level"),
-        members=None if members is None else int(members),
-        slowest=None if slowest is None else SlowestMember(figures.pop("device"), slowest),
-        state=_state(figures),
-        **figures,
-    )
+def _figure(part: str, series: Series) -> Any:
+    """Return what *series* says of its volume: the field *part* of ``Volume``, or a part of its state."""
+    if part == "level":
+        return _level(series.labels)
+    if part == "slowest":
+        return SlowestMember(series.labels.get("device", ""), series.value)
+    return round(series.value) if part == "members" else series.value
 
 
 def _state(figures: dict[str, Any]) -> str | None:

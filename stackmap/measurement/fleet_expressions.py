@@ -58,7 +58,7 @@ EXPORTED_LABELS = {
     "stackmap_layer_weight": ("top", "name", "layer", "role", "device"),
     "stackmap_stack_info": ("kind", "level"),
 }
-PARTS = ("info", *FIGURES, *STATES)  # what is asked of each volume
+PARTS = ("level", *FIGURES, *STATES)  # what is asked of each volume
 
 
 class Expressions(NamedTuple):
@@ -97,7 +97,7 @@ class Expressions(NamedTuple):
 
     def part(self, name: str) -> str:
         """Return one of PARTS: one value per volume."""
-        if name == "info":
+        if name == "level":
             return self.info
         if name in STATES:
             return f"max by ({ID}) ({STATES[name] % self.volumes})"
