@@ -112,15 +112,20 @@ def _check(path: str, given: Any) -> None:
     for key, value in given.items():
         if key not in KEYS:
             raise InputError(f"{path}: {key} is not supported")
-        inside = KEYS[key]
-        if inside is None and value is not None and key != HEADERS:
+        options = KEYS[key]
+        if options is not None:
+            _check_options(path, key, value or {}, options)
+        elif value is not None and key != HEADERS:
             _check_value(path, key, key, value)
-        if inside is not None and not isinstance(value or {}, Mapping):
-            raise InputError(f"{path}: {key} must hold options")
-        for option, text in (value or {}).items() if inside is not None else ():
-            if option not in (inside or ()):
-                raise InputError(f"{path}: {key}.{option} is not supported")
-            _check_value(path, f"{key}.{option}", option, text)
+
+
+def _check_options(path: str, key: str, given: Any, known: set[str]) -> None:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{path}: {key} must hold options")
+    for option, value in given.items():
+        if option not in known:
+            raise InputError(f"{path}: {key}.{option} is not supported")
+        _check_value(path, f"{key}.{option}", option, value)
 
 
 def _check_value(path: str, shown: str, option: str, value: Any) -> None:
