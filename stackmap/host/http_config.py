@@ -51,7 +51,7 @@ def read_http_config(path: str) -> HttpConfig:
         raise SourceMissing(NEEDED) from error
     try:
         given = yaml.safe_load(_text(path)) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # no date: ValueError
         # Its message quotes the file, which holds secrets.
         raise InputError(f"{path}: not YAML") from error
     _check(path, given)

@@ -69,6 +69,8 @@ def test_credentials_come_from_promtools_file(text, header, tmp_path):
         "bearer_token_file: 5",
         "bearer_token: hünter2",
         r'bearer_token: "hunter2\nx"',
+        "bearer_token: 2026-13-01",
+        pytest.param("bearer_token: " + "[" * 3000, id="deep"),
     ],
 )
 def test_what_the_file_must_not_hold(text, tmp_path):
