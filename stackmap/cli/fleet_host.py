@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from stackmap.host.prometheus import Prometheus
 
 
+REPEATED = "several series have its job and instance (replicas, or clusters with the same names); figures may be mixed"
+
+
 def open_hosts(
     session: Session,
     server: Prometheus,
@@ -32,6 +35,9 @@ def open_hosts(
         try:
             found = PrometheusHost(server, *find_host(server, host, job, window.end), window)
             _open_one(found, show)
+            if found.repeated:
+                tell(f"{found.name}: {REPEATED}")
+                session.status = SOME_MISSING
         except NameNotFound as error:
             failures.append(error)
     if len(failures) == len(hosts):

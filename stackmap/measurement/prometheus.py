@@ -57,6 +57,7 @@ class PrometheusHost(Source):
     The host *instance* of *job*, over *window*, with the topology at its end.
 
     ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
+    ``repeated``: several series have its labels, so figures of several hosts may be mixed.
     """
 
     changes = False
@@ -67,7 +68,7 @@ class PrometheusHost(Source):
         self._server = server
         self._selector = f"job={quoted(job)},instance={quoted(instance)}"
         self._window = window
-        self.rebooted = False
+        self.rebooted = self.repeated = False
 
     def _read_topology(self) -> Topology:
         names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
@@ -84,6 +85,7 @@ class PrometheusHost(Source):
             discovering.edge_key(each.labels): each.value
             for each in found.get(exported.EDGE_BYTES, ())
         }
+        self.repeated = len(found.get(exported.BUILD, ())) > 1
         build = next((each.labels for each in found.get(exported.BUILD, ())), {})
         devices, edges = (
             [s.labels for s in found.get(n, ())] for n in (exported.INFO, exported.EDGE)

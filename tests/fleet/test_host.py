@@ -120,6 +120,22 @@ def test_series_that_were_not_asked_for_are_left_out():
     assert stack["layers"][0]["write"]["iops"] == pytest.approx(10.0)
 
 
+def test_several_series_of_a_host_are_said():
+    """Those of two clusters with the same job and instance cannot be told apart."""
+    whole = history(REBOOT[:3], [1000] * 3)
+    builds = [
+        {**LABELS, "__name__": exported.BUILD, "kernel": "6.1", "cluster": name} for name in "ab"
+    ]
+    with serving(lambda q: (200, vector(DEVICE, *builds)) if exported.INFO in q else whole(q)) as (
+        url,
+        _,
+    ):
+        result = ask(url, "h1", "--at", f"@{STEP * 3}", "--window", "10min", "-J")
+
+    assert "h1: several series have its job and instance" in result.stderr
+    assert result.exit_code == 64
+
+
 def test_a_device_below_itself_is_named():
     """A walk down such a stack has no end, and no stack of it is shown."""
     whole = history(REBOOT[:3], [1000] * 3)
