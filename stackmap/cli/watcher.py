@@ -67,6 +67,11 @@ class Watcher:
         self._topology: Topology | None = None
         self._groups: CgroupSample | None = None
 
+    def begin(self, seconds: float) -> None:
+        """Show intervals of *seconds* from now on; the next one need not begin where the last one ended."""
+        self.seconds, self._groups = seconds, None
+        self.show()
+
     def remember(self, topology: Topology, interval: Interval) -> Moment:
         """Take the next interval, and return its figures; they are not shown."""
         if topology is not self._topology:

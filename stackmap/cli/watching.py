@@ -56,8 +56,7 @@ def on_machine(session: Session, terminal: Terminal, names: Sequence[str], secon
         gc.freeze()  # thousands of devices are no garbage: do not look at them in each interval
         with terminal():
             while True:
-                watcher.seconds = seconds
-                watcher.show()
+                watcher.begin(seconds)
                 try:
                     for each in source.intervals(length):
                         watcher.take(*each)

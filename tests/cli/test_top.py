@@ -352,6 +352,17 @@ def test_a_user_whose_requests_are_counted_has_them_alone(monkeypatch):
     assert len(seen) == len(rows)
 
 
+def test_after_a_new_interval_groups_are_counted_from_its_begin(monkeypatch):
+    """Otherwise the requests since the last interval are divided by the seconds of the new one."""
+    later = {key: tuple(2 * count for count in counts) for key, counts in SHIFTED.items()}
+    watcher, _ = shown_services(monkeypatch, BEFORE, SHIFTED, later)
+    assert watcher.moment.groups
+    watcher.begin(1.0)
+    watcher.take(watcher.moment.topology, watcher.moment.interval)
+
+    assert watcher.moment.groups is None
+
+
 @pytest.mark.parametrize("keys", ["t", "T", ".", ["B", *"-1h", "enter"]])
 def test_moving_in_a_recording_ends_a_pause(keys):
     """Otherwise these keys would change nothing on the screen."""
