@@ -25,6 +25,10 @@ def _mib(value: float | None) -> str:
     return number(ratio(value, MIB))
 
 
+def _flow(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{size(value)}/s"
+
+
 def _slowest(volume: Volume) -> str:
     found = volume.slowest
     return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"
@@ -87,10 +91,11 @@ def fleet_page(fleet: Fleet) -> doc.Page:
 
 def _sums(fleet: Fleet) -> str:
     wasted, requests = map(fleet.sum_of, ("wasted_bytes", "wasted_requests"))
-    return (
-        f"{plural(fleet.total, 'volume')} on {plural(fleet.hosts, 'host')} waste {size(wasted)}/s "
-        f"and {rate(requests)} IOPS at the disks"
-    )
+    volumes = f"{plural(fleet.total, 'volume')} on {plural(fleet.hosts, 'host')}"
+    if wasted is None:
+        return f"{volumes}; their waste at the disks is unknown"
+    verb = "wastes" if fleet.total == 1 else "waste"
+    return f"{volumes} {verb} {_flow(wasted)} and {rate(requests)} IOPS at the disks"
 
 
 def _totals(fleet: Fleet) -> Iterable[doc.Block]:
@@ -101,16 +106,16 @@ def _totals(fleet: Fleet) -> Iterable[doc.Block]:
     yield doc.Paragraph(f"{_sums(fleet)}.")
     if saved:
         yield doc.Paragraph(
-            f"RAID10 would move {size(saved)}/s less at the members of {plural(gaining, 'volume')}. "
+            f"RAID10 would move {_flow(saved)} less at the members of {plural(gaining, 'volume')}. "
             "It stores each byte twice, so check the capacity first: run `stackmap whatif VOLUME "
             "--to raid10` on the host."
         )
     yield doc.Tiles((
         doc.Tile("Hosts", str(fleet.hosts)),
         doc.Tile("Volumes and arrays", str(fleet.total)),
-        doc.Tile("Written", f"{size(written)}/s"),
-        doc.Tile("Wasted at the disks", f"{size(wasted)}/s", f"{rate(requests)} IOPS"),
-        doc.Tile("RAID10 saves", f"{size(saved)}/s", f"on {plural(gaining, 'volume')}"),
+        doc.Tile("Written", _flow(written)),
+        doc.Tile("Wasted at the disks", _flow(wasted), f"{rate(requests)} IOPS"),
+        doc.Tile("RAID10 saves", _flow(saved), f"on {plural(gaining, 'volume')}"),
     ))  # fmt: skip
 
 

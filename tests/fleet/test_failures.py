@@ -154,6 +154,15 @@ def test_what_is_no_figure_is_unknown(value):
     assert volume["read_bytes"] == 2e6
 
 
+def test_unknown_waste_is_no_dash_per_second():
+    """During a resync of the only array nothing is known of it."""
+    with serving(lambda q: (200, vector()) if "wasted" in q else small_fleet(q)) as (url, _):
+        table, page = ask(url), ask(url, "--report", "-", "-m")
+
+    assert "1 volume on 1 host; their waste at the disks is unknown" in table.stdout
+    assert "-/s" not in table.stdout + page.stdout
+
+
 @pytest.mark.parametrize("said", [7, "a store did not answer", {"a": 1}])
 def test_warnings_of_another_form_are_said(said):
     with serving(lambda query: (200, {**small_fleet(query)[1], "warnings": said})) as (url, _):
