@@ -33,7 +33,7 @@ class Senders:
         self.top = top
         self.stack = topology.with_all_below(top)
         self.data = carriers(topology, top)
-        self._within = set(self.stack)
+        self._above = topology.edges_above(self.stack)
 
     @computed_once
     def of(self, name: str) -> Names | None:
@@ -41,7 +41,7 @@ class Senders:
         above = self.topology.above(name)
         if name != self.top and above and all(passes_on(self.topology, edge) for edge in above):
             return self._union(
-                edge.above for edge in self._edges(name) if self._is_data(name, edge)
+                edge.above for edge in self._above.get(name, ()) if self._is_data(name, edge)
             )
         return self._own(name) if name == self.top or self._alone(name) else None
 
@@ -49,7 +49,10 @@ class Senders:
         """Return the same for *names* together; None if one is unknown, or if a device divides its data among others too."""
         here = frozenset(names)
         dividing = (
-            edge for name in here for edge in self._edges(name) if divides(self.topology, edge)
+            edge
+            for name in here
+            for edge in self._above.get(name, ())
+            if divides(self.topology, edge)
         )
         if not all(targets_of(self.topology, edge) <= here for edge in dividing):
             return None
@@ -61,7 +64,7 @@ class Senders:
         if name not in self.data:
             return self.of(name)
         found: set[str] = set()
-        for edge in self._edges(name):
+        for edge in self._above.get(name, ()):
             if passes_on(self.topology, edge):
                 inside = self._is_data(name, edge)
                 found |= (self.of_metadata if inside else self.of)(edge.above) or set()
@@ -71,7 +74,7 @@ class Senders:
     def shared(self) -> list[str]:
         """Devices with known traffic. Below them several stacks share traffic, and no counter divides it."""
         unknown = (name for name in self.stack if name != self.top and not self._attributable(name))
-        above = (edge.above for name in unknown for edge in self._edges(name))
+        above = (edge.above for name in unknown for edge in self._above.get(name, ()))
         return [name for name in dict.fromkeys(above) if name != self.top and self.of(name)]
 
     def factor(self, name: str) -> float:
@@ -81,9 +84,6 @@ class Senders:
     def _attributable(self, name: str) -> bool:
         passed = all(passes_on(self.topology, edge) for edge in self.topology.above(name))
         return passed or self._alone(name)
-
-    def _edges(self, name: str) -> list[Edge]:
-        return [edge for edge in self.topology.above(name) if edge.above in self._within]
 
     def _is_data(self, name: str, edge: Edge) -> bool:
         return edge.above in self.data or name not in self.data
