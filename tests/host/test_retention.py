@@ -251,6 +251,7 @@ SAME = [
     ({"host": "db1", "boot": "1", "wwns": [A]}, {"host": "db2", "boot": "2", "wwns": [B, A]}),
     ({"host": "db1", "boot": "1", "wwns": [A]}, {"host": "db1", "boot": "2"}),
     ({}, {"host": "db1", "boot": "1"}),
+    ({"host": "db1", "boot": "1"}, {"host": "localhost", "boot": "2"}),  # no DHCP yet
 ]
 ANOTHER = [
     ({"host": "db1", "boot": "1"}, {"host": "db2", "boot": "2"}, "host db1, not db2"),
