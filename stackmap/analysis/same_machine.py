@@ -5,7 +5,8 @@ from __future__ import annotations
 from stackmap.model.machine import Machine, of_another
 from stackmap.model.topology import Topology
 
-UNIQUE = ("0x", "eui.", "nvme.")  # how world-wide names begin; hypervisors give other ids twice
+# How world-wide names begin. Hypervisors give other ids to several disks.
+UNIQUE = ("0x", "eui.", "nvme.", "uuid.")
 UNNAMED = ("", "(none)", "localhost", "localhost.localdomain")  # before DHCP gives a name
 ALL_OTHERS = "no disk has the world-wide name of one there"
 
@@ -14,16 +15,19 @@ def another_machine(ours: Topology, theirs: Topology) -> str:
     """
     Return how *theirs* differs as another machine does; "" if it may be the same.
 
-    The same boot, or the world-wide name of a disk in both, is the same machine,
-    whatever its host name is now. If a side has no such disk, the host names decide.
+    The same boot is the same machine. Otherwise one disk must be the same, by its world-wide
+    name, if both sides have any. A machine that was renamed has the same disks, but for
+    new or removed ones: two nodes of a cluster share some, and each has others.
     """
     if ours.machine.boot and ours.machine.boot == theirs.machine.boot:
         return ""
     here, there = _disks(ours), _disks(theirs)
-    if here and there:
-        return "" if here & there else ALL_OTHERS
+    if here and there and here.isdisjoint(there):
+        return ALL_OTHERS
     names = ours.machine.host, theirs.machine.host
-    if any(name in UNNAMED for name in names):
+    if any(name in UNNAMED for name in names) or (
+        here and there and (here <= there or here >= there)
+    ):
         return ""
     return of_another(*map(Machine, names))
 

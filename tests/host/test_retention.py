@@ -243,7 +243,11 @@ def recorded(path, delay, *, boot="", host="", wwns=()):
     return str(path)
 
 
-A, B = "naa.5000c500a1b2c3d4", "naa.5000c500a1b2c3d5"
+A, B, SHARED = (
+    "naa.5000c500a1b2c3d4",
+    "naa.5000c500a1b2c3d5",
+    "naa.600140500000000000000000000000aa",
+)
 SAME = [
     ({"host": "db1", "boot": "1"}, {"host": "db2", "boot": "1"}),  # renamed
     ({"host": "db1", "boot": "1"}, {"host": "db1", "boot": "2"}),  # restarted
@@ -261,6 +265,11 @@ ANOTHER = [
         {"host": "db1", "boot": "2", "wwns": [B]},
         "no disk has the world-wide name of one there",
     ),
+    (  # nodes of a cluster share a disk
+        {"host": "db1", "boot": "1", "wwns": [A, SHARED]},
+        {"host": "db2", "boot": "2", "wwns": [B, SHARED]},
+        "host db1, not db2",
+    ),
     (
         {"host": "db1", "boot": "1", "wwns": ["t10.QEMU    QEMU HARDDISK   drive-scsi0"]},
         {"host": "db2", "boot": "2", "wwns": ["t10.QEMU    QEMU HARDDISK   drive-scsi0"]},
@@ -271,7 +280,7 @@ ANOTHER = [
 
 @pytest.mark.parametrize(("first", "then"), SAME)
 def test_append_to_the_recording_of_this_machine(first, then, tmp_path):
-    """The same boot or disk, or the same host name where disks have no world-wide name."""
+    """The same boot, the same disks under another name, or the same name."""
     out, other = recorded(tmp_path / "c", 0.0, **first), recorded(tmp_path / "o", 9000.0, **then)
     done = CliRunner().invoke(stackmap, ["--from", other, "record", out, "1", "2", "--append"])
 
