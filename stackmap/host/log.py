@@ -31,6 +31,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from enum import Enum, auto
+from functools import lru_cache
 from itertools import compress
 from operator import ne
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ SEGMENT_SECONDS = 600.0  # seconds
 GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
 UNPACK_STEPS = 1 << 14, 1 << 20  # bytes: at first, for the first frame alone, and at most
 MAX_FRAME = 40 << 20  # bytes; all answers of 2,000 devices take 20 MB
+DAMAGES = (ValueError, KeyError, IndexError, TypeError, RecursionError)  # what damaged entries raise
 KINDS = (["="], ["~"], ["!"], ["+"])
 TRANSIENT = b'["+"'  # the beginning of an entry that is valid in its frame only
 MAX_HEADING = 100  # bytes, more than the heading of any frame
@@ -119,16 +121,15 @@ class Frames:
         self.ending = Ending.CUT
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
-        rest = bytearray()
+        rest = b""
         try:
             for part in self._unpacked():
                 rest += part
                 start = 0
                 while (frame := _frame_at(rest, start)) is not None:
-                    time, begin, end = frame
-                    yield time, bytes(rest[begin:end])
-                    start = end
-                del rest[:start]
+                    time, entries, start = frame
+                    yield time, entries
+                rest = rest[start:]
         except (ValueError, zlib.error):  # overwritten, as by a crash of the machine
             self.ending = Ending.DAMAGED
             return
@@ -161,30 +162,58 @@ def apply_entries(
 ) -> dict[str, str]:
     """Bring *answers* up to a frame; return what holds for that frame alone."""
     alone: dict[str, str] = {}
-    start = 0
     try:
-        while start < len(entries):
-            end = entries.index(b"\n", start)
-            kind, question, *more = _heading_of(entries[start:end])
-            start = end + 1
-            if kind == "!":
-                answers[question] = Refusal(*map(str, more))
-                continue
-            (length,) = more
-            end = start + _length(length, len(entries) - start)
-            body = recorded_text(entries[start:end], where)
-            start = end + 1
-            if kind == "+":
-                alone[question] = body
+        for kind, question, body in split_entries(entries):
+            if isinstance(body, Refusal):
+                answers[question] = body
+            elif kind == "+":
+                alone[question] = recorded_text(body, where)
             elif kind == "~":
-                answers[question] = _patched(answers[question], body)
+                answers[question] = patched(answers[question], body, where)
             else:
-                answers[question] = body.split("\n")
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+                answers[question] = recorded_text(body, where).split("\n")
+    except DAMAGES as error:
         raise CaptureError(f"{where}: damaged: {error!r}") from error
     return alone
 
 
+def split_entries(entries: bytes) -> Iterator[tuple[str, str, bytes | Refusal]]:
+    """Yield each entry's kind, question, and body or refusal; one of ``DAMAGES`` where it is none."""
+    start = 0
+    while start < len(entries):
+        end = entries.index(b"\n", start)
+        kind, question, *more = _heading_of(entries[start:end])
+        start = end + 1
+        if kind == "!":
+            yield kind, question, Refusal(*map(str, more))
+            continue
+        (length,) = more
+        end = start + _length(length, len(entries) - start)
+        yield kind, question, entries[start:end]
+        start = end + 1
+
+
+def patched(before: Lines | Refusal, changes: bytes, where: str) -> Lines:
+    """Return the lines *before* with *changes*, the body of an entry; one of ``DAMAGES`` if it is none."""
+    places, *lines = recorded_text(changes, where).split("\n")
+    if isinstance(before, Refusal):
+        raise TypeError("changes of an answer that was refused")
+    now = [*before]
+    for place, line in zip(_places(places), lines, strict=True):
+        now[place] = line
+    return now
+
+
+@lru_cache(maxsize=64)  # mostly the same devices are at work in each sample
+def _places(numbers: str) -> tuple[int, ...]:
+    """Return the numbers of the changed lines."""
+    places = tuple(map(int, numbers.split()))
+    if places and min(places) < 0:
+        raise IndexError(f"line {min(places)}")
+    return places
+
+
+@lru_cache(maxsize=1024)  # a recording asks the same in each sample
 def _heading_of(line: bytes) -> list[Any]:
     """Return the words of an entry's heading: its kind, the question, its bytes or the refusal."""
     words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
@@ -200,20 +229,8 @@ def _length(length: object, room: int) -> int:
     return length
 
 
-def _patched(before: Lines | Refusal, changes: str) -> Lines:
-    places, *lines = changes.split("\n")
-    if isinstance(before, Refusal):
-        raise TypeError("changes of an answer that was refused")
-    now = [*before]
-    for place, line in zip(map(int, places.split()), lines, strict=True):
-        if place < 0:
-            raise IndexError(f"line {place}")
-        now[place] = line
-    return now
-
-
-def _frame_at(rest: bytearray, start: int) -> tuple[float, int, int] | None:
-    """Return the frame's instant and where its entries begin and end; None if it is incomplete."""
+def _frame_at(rest: bytes, start: int) -> tuple[float, bytes, int] | None:
+    """Return the frame's instant, its entries and where it ends; None if it is incomplete."""
     end = rest.find(b"\n", start, start + MAX_HEADING)
     if end < 0:
         if len(rest) - start > MAX_HEADING:
@@ -225,13 +242,12 @@ def _frame_at(rest: bytearray, start: int) -> tuple[float, int, int] | None:
         raise ValueError("no heading of a frame")
     if len(rest) < begin + size:
         return None
-    with memoryview(rest) as whole, whole[begin : begin + size] as content:
-        right = zlib.crc32(content) == int(crc)
-    if not right:
+    entries = rest[begin : begin + size]
+    if zlib.crc32(entries) != int(crc):
         raise ValueError("its checksum is another")
     if not is_instant(instant := float(time)):
         raise ValueError("no instant of a frame")
-    return instant, begin, begin + size
+    return instant, entries, begin + size
 
 
 def _heading(kind: str, *words: str | int) -> bytes:

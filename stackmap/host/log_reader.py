@@ -9,8 +9,9 @@ from math import inf
 
 from stackmap.errors import SourceMissing
 from stackmap.host import log
+from stackmap.host.answers import Answers
 from stackmap.host.file_tree import FileTree
-from stackmap.host.log import FOLDER, Ending, Lines, Refusal
+from stackmap.host.log import FOLDER, Ending, Refusal
 from stackmap.host.timeline import (
     SKIPPED,
     WHOLE_RECORDING,
@@ -39,7 +40,7 @@ class LogReader:
         self._warn = warn
         self._starts = [*(start for start, _ in found), inf]
         self._names = [f"{FOLDER}/{name}" for _, name in found]
-        self._answers: dict[str, Lines | Refusal] = {}
+        self._answers = Answers()
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
@@ -73,7 +74,7 @@ class LogReader:
 
     def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
         """Move through the window, segment by segment."""
-        self._answers, self._transient, self._has_begun = {}, {}, True
+        self._answers, self._transient, self._has_begun = Answers(), {}, True
         pace = FrameSchedule(window)
         place = self._segment_at(pace.due)
         passed = 0
@@ -88,7 +89,7 @@ class LogReader:
             plain = self._is_plain(place, pace.due) if skips else True
             if place in self._damaged or plain is None:
                 # The next segment read repeats all answers.
-                self._answers, self._transient = {}, {"uevents": [SKIPPED]}
+                self._answers, self._transient = Answers(), {"uevents": [SKIPPED]}
             place = place + 1 if plain is False else max(place + 1, self._segment_at(pace.due))
 
     def _due_frames(
@@ -139,7 +140,7 @@ class LogReader:
         """Apply a frame's entries; *fresh*: no frame was yielded before it."""
         if fresh:
             self._transient = {}
-        for question, answer in log.apply_entries(self._answers, entries, where).items():
+        for question, answer in self._answers.take(entries, where).items():
             if question != log.FRAME_COUNT:
                 self._transient.setdefault(question, []).append(answer)
 
