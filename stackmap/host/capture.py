@@ -178,12 +178,20 @@ class CapturedHost:
         Of consecutive frames that the recording marks as plain counting, only the
         first and the last are yielded.
         """
-        return self._frames(ends=True)
+        return self._frames(ends=True, between=True)
 
-    def _frames(self, *, ends: bool = False) -> Iterator[FrameTime]:
+    def steps(self) -> Iterator[tuple[float, int]]:
+        """
+        Yield the instants of the frames of the window, with 1.
+
+        With 0, those that it leaves out, unless the recording marks them as plain counting.
+        """
+        return self._frames(between=True)
+
+    def _frames(self, *, ends: bool = False, between: bool = False) -> Iterator[FrameTime]:
         """Start from the first frame; background questions of an earlier pass are forgotten."""
         self._background, self._was_background_pending = None, False
-        return self._timeline.frames(self._window, ends=ends)
+        return self._timeline.frames(self._window, ends=ends, between=between)
 
     def _background_state(self) -> str | Refusal | None:
         return self._timeline.answer(BACKGROUND, None)

@@ -44,9 +44,16 @@ FOLDER = "/log"
 ENDING = ".gz"
 SEGMENT_SECONDS = 600.0  # seconds
 GZIP = 31  # zlib's wbits: the largest window, and gzip's heading
-UNPACK_STEPS = 1 << 14, 1 << 20  # bytes: at first, for the first frame alone, and at most
+UNPACK_STEPS = 1 << 12, 1 << 16  # packed bytes: at first, for the first frame alone, and at most
+MAX_UNPACKED = 1 << 20  # bytes at once
 MAX_FRAME = 40 << 20  # bytes; all answers of 2,000 devices take 20 MB
-DAMAGES = (ValueError, KeyError, IndexError, TypeError, RecursionError)  # what damaged entries raise
+DAMAGES = (
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    RecursionError,
+)  # what damaged entries raise
 KINDS = (["="], ["~"], ["!"], ["+"])
 TRANSIENT = b'["+"'  # the beginning of an entry that is valid in its frame only
 MAX_HEADING = 100  # bytes, more than the heading of any frame
@@ -114,10 +121,11 @@ class Ending(Enum):
 
 
 class Frames:
-    """Instant and entries of each complete frame of a segment; ``ending`` after the last."""
+    """Instant and entries of each complete frame of a segment; ``last``: its instant; ``ending`` after the last."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, last: float = 0.0) -> None:
         self._content = content
+        self.last = last
         self.ending = Ending.CUT
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
@@ -127,8 +135,8 @@ class Frames:
                 rest += part
                 start = 0
                 while (frame := _frame_at(rest, start)) is not None:
-                    time, entries, start = frame
-                    yield time, entries
+                    self.last, entries, start = frame
+                    yield self.last, entries
                 rest = rest[start:]
         except (ValueError, zlib.error):  # overwritten, as by a crash of the machine
             self.ending = Ending.DAMAGED
@@ -140,10 +148,14 @@ class Frames:
         """Yield the unpacked content as far as it is intact."""
         unpacking = zlib.decompressobj(GZIP)
         step, most = UNPACK_STEPS
-        while self._content and not unpacking.eof:
-            yield unpacking.decompress(self._content, step)
-            self._content = unpacking.unconsumed_tail
-            step = min(2 * step, most)
+        content, place = memoryview(self._content), 0
+        rest: bytes | memoryview = b""
+        while (rest or place < len(content)) and not unpacking.eof:
+            if not rest:
+                rest, place = content[place : place + step], place + step
+                step = min(2 * step, most)
+            yield unpacking.decompress(rest, MAX_UNPACKED)
+            rest = unpacking.unconsumed_tail
         if unpacking.eof:
             self.ending = Ending.WHOLE
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
+from sys import maxsize
 
 from stackmap.errors import SourceMissing
 from stackmap.host import log
@@ -72,15 +73,26 @@ class LogReader:
             first = next((time for time in frames if time >= begin), 0.0)
         return last_interval(parts, window.every, first)
 
-    def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:
-        """Move through the window, segment by segment."""
+    def frames(
+        self, window: TimeWindow, *, ends: bool = False, between: bool = False
+    ) -> Iterator[FrameTime]:
+        """
+        Move through the window, segment by segment.
+
+        *between*: where more may have happened than counters going up, also yield the
+        frames that are not due; they end 0 intervals.
+        """
         self._answers, self._transient, self._has_begun = Answers(), {}, True
         pace = FrameSchedule(window)
         place = self._segment_at(pace.due)
-        passed = 0
+        passed, examined = 0, False
         while place < len(self._names) and not pace.is_over(self._starts[place]):
-            still = self._unmarked_frames(place) if ends and not window.every else 0
-            for time, count in self._due_frames(place, pace, still):
+            unmarked = self._unmarked_frames(place) if ends or between else 0
+            still = unmarked if ends and not window.every else 0
+            before, examined = examined, between and not unmarked
+            # The mark of a segment may be that of the next one's first frame.
+            shown = maxsize if examined else int(before)
+            for time, count in self._due_frames(place, pace, still, shown):
                 passed += count
                 if time is not None:
                     yield time, passed
@@ -93,12 +105,13 @@ class LogReader:
             place = place + 1 if plain is False else max(place + 1, self._segment_at(pace.due))
 
     def _due_frames(
-        self, place: int, pace: FrameSchedule, still: int
+        self, place: int, pace: FrameSchedule, still: int, shown: int
     ) -> Iterator[tuple[float | None, int]]:
         """
         Yield the due frames of a segment, with the intervals that each ends; None for skipped ones.
 
         Of a segment with *still* unmarked frames, only possible ends of the window are yielded.
+        *shown*: of so many, also those that are not due.
         """
         waiting: tuple[float | None, int] = None, 0
         for number, (time, entries) in enumerate(self._frames(place)):
@@ -107,6 +120,8 @@ class LogReader:
             first = pace.first is None
             self._take(entries, self._names[place], fresh=first)
             if not pace.accepts(time):
+                if number < shown and not first:
+                    yield time, 0
                 continue
             if not still or first:
                 yield time, 1
@@ -167,18 +182,18 @@ class LogReader:
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""
-        last = self._starts[place]
         try:
-            frames = log.Frames(self._tree.read(self._names[place]))
+            frames = log.Frames(self._tree.read(self._names[place]), self._starts[place])
         except SourceMissing:
             self._damaged.add(place)
             return
-        for last, entries in frames:
-            yield last, entries
+        yield from frames
         newest = place == len(self._names) - 1  # a crash may have cut it off
         fine = (Ending.WHOLE, Ending.CUT) if newest else (Ending.WHOLE,)
         if frames.ending not in fine and place not in self._damaged:
             self._damaged.add(place)
             until = self._starts[place + 1]
-            span = f"from {utc_time(last)} " + ("on" if until == inf else f"to {utc_time(until)}")
+            span = f"from {utc_time(frames.last)} " + (
+                "on" if until == inf else f"to {utc_time(until)}"
+            )
             self._warn(f"{self._names[place]}: damaged: samples {span} are left out")

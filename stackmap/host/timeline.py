@@ -97,8 +97,14 @@ class NumberedFrames:
         times = list(filter(window.holds, self._times))
         return last_interval([times], window.every, times[0] if times else 0.0)
 
-    def frames(self, window: TimeWindow, *, ends: bool = False) -> Iterator[FrameTime]:  # noqa: ARG002 - nothing is known of any stretch
-        """Move through the window."""
+    def frames(
+        self,
+        window: TimeWindow,
+        *,
+        ends: bool = False,  # noqa: ARG002 - nothing is known of any stretch
+        between: bool = False,
+    ) -> Iterator[FrameTime]:
+        """Move through the window; *between*: also yield the frames that are not due, with 0."""
         self._frame, self._known = 0, {}
         pace = FrameSchedule(window)
         for frame, time in enumerate(self._times or [0.0]):
@@ -107,6 +113,9 @@ class NumberedFrames:
             if pace.accepts(time):
                 self._frame = frame
                 yield time, 1
+            elif between and pace.first is not None:
+                self._frame = frame
+                yield time, 0
 
     def answer(self, question: str, path: str | None) -> str | Refusal | None:  # noqa: ARG002 - files are known by their path
         """Return the newest answer up to this frame."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from stackmap.discover import discover
@@ -13,7 +14,7 @@ from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.selection import SECONDS
 from stackmap.measurement.source import Source
 from stackmap.measurement.traced_topology import discover_traced
-from stackmap.sampling.snapshots import downsample
+from stackmap.sampling.snapshots import coarse_intervals, downsample
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent
 
@@ -106,7 +107,10 @@ class CaptureSource(Source):
         if selection.count is None and which == "last" and self._capture.select_last_interval():
             topology = self._discover(self.host)
         watch = Watch(self.host, topology, self._discover, replayed=True)
-        return watch.intervals(SECONDS, selection.count, selection.devices)
+        if self._capture.window.every is None:
+            return watch.intervals(SECONDS, selection.count, selection.devices)
+        moments = ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
+        return islice(coarse_intervals(moments, selection.devices), selection.count)
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals, with all devices, as have the average of all intervals."""

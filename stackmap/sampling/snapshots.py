@@ -83,16 +83,48 @@ def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
     )
 
 
+def coarse_intervals(
+    snapshots: Iterable[tuple[Snapshot, int]], devices: Container[str] | None = None
+) -> Iterator[TopologyInterval]:
+    """
+    Yield the intervals from one snapshot to the next; those that come with 0 are only examined.
+
+    A device that was replaced or whose counters went back in between has no figures, though the
+    ends alone may give some. *devices*: only these; None: all.
+    """
+    begin: Snapshot | None = None
+    last: Snapshot | None = None
+    parts: list[Interval] = []  # since begin, those with more than counters going up
+    for moment, passed in snapshots:
+        if last is not None and not (passed and last is begin) and not counted_on(last, moment):
+            parts.append(interval_between(last, moment, devices))
+        if passed and begin is not None:
+            yield begin.topology, _with_parts(interval_between(begin, moment, devices), parts)
+        if passed:
+            begin, parts = moment, []
+        last = moment
+
+
+def _with_parts(whole: Interval, parts: Iterable[Interval]) -> Interval:
+    """Return *whole* with the devices that all *parts* of it have, and the events of all."""
+    loads, events = whole.loads, dict.fromkeys(e for part in parts for e in part.events)
+    for part in parts:
+        loads = {name: load for name, load in loads.items() if name in part.loads}
+    return replace(whole, loads=loads, events=(*dict.fromkeys((*events, *whole.events)),))
+
+
 def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
     """
     Yield fewer intervals with the same averages; each snapshot comes with the number of intervals that it ends.
 
     While all counters only go up, the difference between the first and the last sample is the sum
     of the intervals between, in counts, bytes and milliseconds: these become one interval. Figures
-    of a single interval are lost: extremes, and requests in flight.
+    of a single interval are lost: extremes, and requests in flight. Where more happened, also
+    snapshots with 0, which a window leaves out, are ends.
     """
     begin: Snapshot | None = None
     end: Snapshot | None = None
+    due: Snapshot | None = None  # the newest that the window does not leave out, since begin
     count = 0
     for moment, passed in snapshots:
         if end is not None and counted_on(end, moment):
@@ -100,11 +132,12 @@ def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyIn
         elif end is not None:
             yield from _between(begin, end, count)
             yield from _between(end, moment, passed)
-            begin, count = moment, 0
+            begin, due, count = moment, None, 0
         else:
             begin = moment
         end = moment
-    yield from _between(begin, end, count)
+        due = moment if passed else due
+    yield from _between(begin, due, count)
 
 
 def only_same_devices(

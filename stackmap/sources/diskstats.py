@@ -98,11 +98,11 @@ def between(earlier: Sample, later: Sample, devices: Container[str] | None = Non
         raise ParseError(f"{PATH}: samples out of order: {later.time} after {earlier.time}")
     loads: dict[str, Load] = {}
     events: list[str] = []
-    changed = _changed_counters(earlier, later, devices)
+    if devices is not None and (part := _part(earlier, later, devices)) is not None:
+        earlier, later = part
+    changed = _changed_counters(earlier, later)
     if changed is not None:
         loads = _idle_lines.loads(earlier, later)
-        if devices is not None:
-            loads = {name: load for name, load in loads.items() if name in devices}
     else:
         was, now = parse(earlier.lines), parse(later.lines)
         events = [f"{name} appeared" for name in now if name not in was]
@@ -162,10 +162,10 @@ def _changed_lines(earlier: Sample, later: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _changed_counters(
-    earlier: Sample, later: Sample, devices: Container[str] | None
+    earlier: Sample, later: Sample
 ) -> list[tuple[str, Counters, Counters]] | None:
     """
-    Return the name, the counters and the earlier counters of the *devices* whose lines differ.
+    Return the name, the counters and the earlier counters of the devices whose lines differ.
 
     None if the devices or their order differ. Only these lines are parsed, and the later ones are
     kept for the next interval.
@@ -174,10 +174,6 @@ def _changed_counters(
         return None
     found, parsed = [], {}
     for before, after in _changed_lines(earlier, later):
-        if devices is not None and (name := _name(after)) not in devices:
-            if name != _name(before):
-                return None
-            continue
         name, now = parsed[after] = parse_line(after)
         same, was = _newest.get(before) or parse_line(before)
         if name != same:
@@ -186,6 +182,46 @@ def _changed_counters(
     _newest.clear()
     _newest.update(parsed)
     return found
+
+
+class _Rows:
+    """The rows of *devices* in samples whose rows are those of *sample*."""
+
+    def __init__(self, sample: Sample, devices: Container[str]) -> None:
+        self.devices = devices
+        self._begins = [_begin(line) for line in sample.lines]
+        self._places = [n for n, name in enumerate(names(sample)) if name in devices]
+        self._newest: Sample | None = None
+        self._newest_part: Sample | None = None
+
+    def part(self, sample: Sample) -> Sample | None:
+        """Return the rows of the devices; None if *sample* has other rows."""
+        if sample is not self._newest:
+            self._newest, self._newest_part = sample, self._chosen(sample)
+        return self._newest_part
+
+    def _chosen(self, sample: Sample) -> Sample | None:
+        lines = sample.lines
+        if len(lines) != len(self._begins) or not all(map(str.startswith, lines, self._begins)):
+            return None
+        return Sample(sample.time, tuple([lines[place] for place in self._places]))
+
+
+def _begin(line: str) -> str:
+    """Return a row up to its first counter."""
+    words = line.split(None, NAME + 1)
+    return line if len(words) <= NAME + 1 else line[: len(line) - len(words[-1])]
+
+
+_rows: list[_Rows] = []  # of the newest interval
+
+
+def _part(earlier: Sample, later: Sample, devices: Container[str]) -> tuple[Sample, Sample] | None:
+    """Return both samples with the rows of *devices* only; None if the two differ in their rows."""
+    if not _rows or _rows[0].devices is not devices or _rows[0].part(earlier) is None:
+        _rows[:] = [_Rows(earlier, devices)]
+    part, next_part = _rows[0].part(earlier), _rows[0].part(later)
+    return None if part is None or next_part is None else (part, next_part)
 
 
 class _IdleLines:
