@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
+from typing import cast
 
 from stackmap.analysis.workload_mix import FEW, mixed
 from stackmap.model.interval import Interval
@@ -146,12 +147,12 @@ class Average:
 
 
 def _sum_of(name: str, parts: Sequence[Part]) -> Load:
-    weights: dict[int, tuple[Load, float]] = {}
-    for loads, weight in parts:
-        load = loads.get(name, IDLE)
-        weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + weight
-    if all(load is IDLE for load, _ in weights.values()):
+    found = [loads.get(name, IDLE) for loads, _ in parts]
+    if found.count(IDLE) == len(found):
         return IDLE
+    weights: dict[int, tuple[Load, float]] = {}
+    for load, (_, weight) in zip(found, parts, strict=True):
+        weights[id(load)] = load, weights.get(id(load), (load, 0.0))[1] + weight
     return _weighted([*weights.values()])
 
 
@@ -209,16 +210,12 @@ def _weighted(parts: Sequence[tuple[Load, float]]) -> Load:
 
 
 def _sum_of_flows(flows: Sequence[Flow], weights: Sequence[float]) -> Flow:
-    if flows and flows[0] is NONE:
+    if flows[0] is NONE:
         return NONE
-    return Flow(
-        _sum_of_figures([flow.ios for flow in flows], weights),
-        _sum_of_figures([flow.merges for flow in flows], weights),
-        _sum_of_figures([flow.bytes for flow in flows], weights),
-        _sum_of_figures([flow.wait for flow in flows], weights),
-    )
+    return Flow(*[_sum_of_figures(column, weights) for column in zip(*flows, strict=True)])
 
 
 def _sum_of_figures(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(map(mul, known, weights)) if len(known) == len(values) else None
+    if None in values:
+        return None
+    return sum(map(mul, cast("Sequence[float]", values), weights))

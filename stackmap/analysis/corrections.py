@@ -18,7 +18,7 @@ from stackmap.analysis.member_evidence import doubled, empty_flushes
 from stackmap.analysis.traffic.accounting import LABEL_SCAN
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.interval import Interval
-from stackmap.model.load import Load, plus, sum_flows
+from stackmap.model.load import IDLE, Load, plus, sum_flows
 from stackmap.model.topology import Topology
 
 UNKNOWN = Load()
@@ -54,6 +54,8 @@ def corrected(
     wanted = loads.keys() if only is None else [name for name in only if name in loads]
     done: list[str] = []
     for rule, names in _concerned(topology).items():
+        if not names:
+            continue
         found = {
             name: load
             for name in wanted
@@ -199,7 +201,7 @@ def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) 
 
 def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
-    if not load.idle or (load.busy or 0.0) < STUCK:
+    if load is IDLE or not load.idle or (load.busy or 0.0) < STUCK:
         return None
     return load._replace(aqu=None, busy=None)
 

@@ -24,6 +24,7 @@ from stackmap.errors import InputError, NameNotFound
 from stackmap.find import find, not_found
 from stackmap.host.text_file import is_capture, open_text
 from stackmap.measurement.measurement import Measurement
+from stackmap.measurement.resolution import Resolution
 from stackmap.measurement.selection import IntervalSelection
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _source(session: Session, word: str) -> Source:
     """Open a capture, a part of one, or a text of the machine of *session*."""
     path, part = _split(word)
     if is_capture(path):
-        return Session(path, part).machine(max_samples=MAX_BATCHES)
+        return Session(path, part).machine(resolution=Resolution(MAX_BATCHES, MAX_BATCHES))
     if any(part.values()):
         raise click.UsageError(f"{word}: only a capture has parts, not a text")
     from stackmap.measurement.text import TextSource  # two captures do not pay for the formats

@@ -20,6 +20,7 @@ from stackmap.document.findings import explain_document, rules_document
 from stackmap.document.interval import instant
 from stackmap.errors import NoInterval
 from stackmap.measurement.baseline import read_baseline
+from stackmap.measurement.resolution import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.findings_json import explain_json
 from stackmap.sources import limits
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 COUNT = 10  # intervals of a second on a live machine
-MAX_SAMPLES = 1800  # of a recording: all intervals are held, 100 KB each for 200 devices
+RESOLUTION = Resolution(1800, 720)  # all are held, 100 KB each for 200 devices
 
 
 @click.command()
@@ -72,7 +73,7 @@ def command(
     if rules:
         click.echo(as_text(rules_document(RULES)), nl=False)
         return
-    measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
+    measured = session.measure(options, each=COUNT, resolution=RESOLUTION, geometry=True)
     topology = measured.topology
     part = topology.select(measured.devices) if options.names else topology
     before = None if baseline is None else read_baseline(topology, baseline, tell)

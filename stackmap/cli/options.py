@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LONGEST = 366  # days
 DAY = 86400  # seconds
-MAX_SAMPLES = 7200  # of a recording whose intervals are all examined: two hours of seconds
 
 
 class FiniteRange(click.FloatRange):

@@ -10,13 +10,14 @@ import click
 
 from stackmap.analysis.proposal import proposal
 from stackmap.analysis.report import Measuring
-from stackmap.cli.options import MAX_SAMPLES, force_option, measuring, onto_option
+from stackmap.cli.options import force_option, measuring, onto_option
 from stackmap.cli.progress import waiting
 from stackmap.cli.usage import missing
 from stackmap.document.report.page import page_of
 from stackmap.errors import InputError, LayoutError, PlanRefused
 from stackmap.host.capture_paths import encoded
 from stackmap.host.output_file import OutputFile
+from stackmap.measurement.resolution import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import LayoutRequest, parse
 from stackmap.render.report_data import report_data
 from stackmap.sources import limits
@@ -81,7 +82,7 @@ def command(
     if onto and not layouts:
         raise click.UsageError("--onto needs --to LAYOUT")
     requests = {layout: parse(layout) for layout in layouts}
-    measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES, geometry=True)
+    measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
     taken = Measuring(measured.topology, tuple(measured.devices))
     for interval in measured.intervals():
         taken.add(interval)

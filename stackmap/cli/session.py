@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stackmap.host.tracing import LiveTracingHost
     from stackmap.measurement.machines import CaptureSource, LiveSource
     from stackmap.measurement.measurement import Measurement
+    from stackmap.measurement.resolution import Resolution
     from stackmap.measurement.selection import IntervalSelection
     from stackmap.measurement.source import Source
     from stackmap.model.topology import Topology
@@ -59,7 +60,7 @@ class Session:
         return self._captured
 
     def machine(
-        self, *, events: bool = False, geometry: bool = False, max_samples: int | None = None
+        self, *, events: bool = False, geometry: bool = False, resolution: Resolution | None = None
     ) -> LiveSource | CaptureSource:
         """Return the machine as a source of figures; see ``LiveSource`` and ``CaptureSource``."""
         from stackmap.measurement.capture_part import CapturePart
@@ -67,7 +68,7 @@ class Session:
 
         if self._captured is not None:
             part = CapturePart(**self._part)
-            return CaptureSource(self._captured, part, geometry=geometry, max_samples=max_samples)
+            return CaptureSource(self._captured, part, geometry=geometry, resolution=resolution)
         from stackmap.cli.interrupt import until_interrupted
 
         until_end = partial(until_interrupted, stop=self._live_host.stop)
@@ -79,7 +80,7 @@ class Session:
         *,
         each: int | None = None,
         geometry: bool = False,
-        max_samples: int | None = None,
+        resolution: Resolution | None = None,
     ) -> Measurement:
         """
         Return what *options* measure; say on stderr what is missing or unknown.
@@ -93,15 +94,15 @@ class Session:
         if each is not None:
             selection = selection.every(each, live=self.live and text is None)
         events = selection.seconds is not None and not options.no_machine
-        thinned = max_samples if text is None else None
-        machine = self.machine(events=events, geometry=geometry, max_samples=thinned)
+        coarse = resolution if text is None else None
+        machine = self.machine(events=events, geometry=geometry, resolution=coarse)
         source: Source = machine
         if text is not None:
             from stackmap.measurement.text import TextSource
 
             source = TextSource(text, machine, tell)
-        elif machine.step is not None:
-            tell(f"long recording: one sample per {machine.step:g} s is used; see --every")
+        elif machine.note:
+            tell(machine.note)
         found = Measurement(
             source,
             selection,

@@ -10,7 +10,6 @@ import click
 from stackmap.analysis.whatif.project import project
 from stackmap.analysis.whatif.volume_context import volume_context
 from stackmap.cli.options import (
-    MAX_SAMPLES,
     json_option,
     layout_option,
     legend_option,
@@ -19,6 +18,7 @@ from stackmap.cli.options import (
 )
 from stackmap.cli.output import as_text
 from stackmap.document import whatif
+from stackmap.measurement.resolution import MINUTES_OF_A_DAY
 from stackmap.model.layout_request import parse
 from stackmap.render.whatif_json import whatif_json
 
@@ -52,7 +52,7 @@ def command(
     compares the model with the measurement.
     """
     request = parse(layout)
-    measured = session.measure(options, each=COUNT, max_samples=MAX_SAMPLES)
+    measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY)
     topology, intervals = measured.topology, measured.repeatable()
     # Several volumes on one array mean that array.
     devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from stackmap.errors import InputError, UsageError
 from stackmap.host.timeline import TimeWindow, utc_time
+from stackmap.measurement.resolution import note_on
 
 if TYPE_CHECKING:
     from stackmap.host.capture import CapturedHost
+    from stackmap.measurement.resolution import Resolution
 
 UNITS = {"": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 _LENGTH = re.compile(rf"([0-9]+(?:\.[0-9]+)?) ?({'|'.join(UNITS)})")
@@ -28,49 +29,40 @@ class CapturePart(NamedTuple):
     until: str | None = None
     every: str | None = None
 
-    def show(self, host: CapturedHost, max_samples: int | None = None) -> float | None:
+    def show(self, host: CapturedHost, resolution: Resolution | None = None) -> str:
         """
         Make *host* answer from this part only; a whole capture stays whole.
 
-        Without ``every``, a part of more than *max_samples* is thinned to about that
-        many; return the seconds between them, None if it is not thinned.
-        ``UsageError`` if a time is invalid.
+        Without ``every``, a long part has intervals of several samples, as *resolution* says;
+        return a note on that, "" without any. ``UsageError`` if a time is invalid.
         """
-        if self == WHOLE and max_samples is None:
-            return None
+        if self == WHOLE and resolution is None:
+            return ""
         span = host.span()
         if span is None:
             if self != WHOLE:
                 raise UsageError(f"{host.path} has no samples for --since, --until or --every")
-            return None
+            return ""
         begin = None if self.since is None else instant(self.since, span, span[1], later=False)
         near = begin or span[0]
         end = None if self.until is None else instant(self.until, span, near, later=True)
         step = None if self.every is None else length(self.every)
-        thinned = None
-        if step is None and max_samples is not None:
-            seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
-            step = thinned = _step(seconds, host.spacing(), max_samples)
+        note = ""
+        if step is None and resolution is not None:
+            seconds, pace = (
+                min(end or span[1], span[1]) - max(begin or span[0], span[0]),
+                host.spacing(),
+            )
+            step = resolution.step(seconds, pace)
+            note = note_on(step, pace) if step and pace else ""
         try:
             host.select(TimeWindow(begin, end, step))
         except InputError as error:
             raise InputError(f"{error}; it has {' to '.join(map(utc_time, span))}") from error
-        return thinned
+        return note
 
 
 WHOLE = CapturePart()
-
-
-def _step(seconds: float, pace: float | None, samples: int) -> float | None:
-    """
-    Return the seconds between *samples* samples in *seconds*, a multiple of *pace*; None if there are not more than that.
-
-    >>> _step(86400.0, 1.0, 7200), _step(100.0, 1.0, 60), _step(3600.0, 1.0, 7200)
-    (12.0, 2.0, None)
-    """
-    if not pace or seconds <= samples * pace:
-        return None
-    return ceil(round(seconds / samples / pace, 6)) * pace
 
 
 def instant(text: str, span: Span, near: float, *, later: bool) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from stackmap.sources import uevent
 if TYPE_CHECKING:
     from stackmap.host import Host
     from stackmap.host.capture import CapturedHost
+    from stackmap.measurement.resolution import Resolution
     from stackmap.measurement.selection import IntervalSelection
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
@@ -57,7 +59,7 @@ class LiveSource(Source):
         super().__init__("this machine", host)
         self._discover = partial(discover, geometry=geometry)
         self._events = events
-        self.step = None
+        self.note = ""
         self._until_end = until_end
 
     def _read_topology(self) -> Topology:
@@ -77,8 +79,8 @@ class CaptureSource(Source):
     """
     A captured machine, or a *part* of its samples.
 
-    *max_samples*: a longer recording is thinned to about so many, unless *part*
-    has its own step. ``step``: the seconds between samples then, otherwise None.
+    *resolution*: how many intervals a long recording has, unless *part* has its own step.
+    ``note``: what that is, "" where each sample is used.
     """
 
     rereadable = True
@@ -88,13 +90,13 @@ class CaptureSource(Source):
         host: CapturedHost,
         part: CapturePart = WHOLE,
         *,
-        max_samples: int | None = None,
+        resolution: Resolution | None = None,
         geometry: bool = False,
     ) -> None:
         super().__init__(host.path, host)
         self._capture = host
         self._discover = partial(discover_traced, geometry=geometry)
-        self.step = part.show(host, max_samples)
+        self.note = part.show(host, resolution)
 
     def _read_topology(self) -> Topology:
         return self._discover(self.host)
@@ -110,7 +112,9 @@ class CaptureSource(Source):
         if self._capture.window.every is None:
             return watch.intervals(SECONDS, selection.count, selection.devices)
         moments = ((watch.snapshot(time), passed) for time, passed in self._capture.steps())
-        return islice(coarse_intervals(moments, selection.devices), selection.count)
+        found = islice(coarse_intervals(moments, selection.devices), selection.count)
+        notes = (self.note,) if self.note else ()
+        return ((current, replace(interval, notes=notes)) for current, interval in found)
 
     def ends(self) -> Iterator[TopologyInterval]:
         """Yield as few intervals, with all devices, as have the average of all intervals."""

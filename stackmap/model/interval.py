@@ -14,6 +14,8 @@ from stackmap.model.load import Load
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine
 from stackmap.model.target_status import StatusReading
 
+LONG_RECORDING = "long recording"  # how a note on intervals of several samples begins
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:

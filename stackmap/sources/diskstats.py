@@ -225,21 +225,23 @@ def _part(earlier: Sample, later: Sample, devices: Container[str]) -> tuple[Samp
 
 
 class _IdleLines:
-    """The load of each device of the newest sample if its line does not change: most stay the same."""
+    """The load of each device if its line does not change: most stay the same."""
 
     def __init__(self) -> None:
-        self._lines: tuple[str, ...] = ()
+        self._newest: tuple[str, ...] = ()
+        self._lines: list[str] = []  # from which the rows were made
         self._rows: list[tuple[str, Load]] = []
 
     def loads(self, earlier: Sample, later: Sample) -> dict[str, Load]:
-        """Return them by name; only lines that differ from those of *earlier* are looked at."""
+        """Return them by name; those of devices whose lines differ between the two are out of date."""
         lines = later.lines
-        if self._lines is earlier.lines:
-            for place in compress(range(len(lines)), map(ne, self._lines, lines)):
+        if self._newest is not earlier.lines:
+            self._lines, self._rows = [*lines], [_idle(line) for line in lines]
+        for place in compress(range(len(lines)), map(ne, self._lines, lines)):
+            if earlier.lines[place] == lines[place]:
+                self._lines[place] = lines[place]
                 self._rows[place] = _idle(lines[place])
-        else:
-            self._rows = [_idle(line) for line in lines]
-        self._lines = lines
+        self._newest = lines
         return dict(self._rows)
 
 

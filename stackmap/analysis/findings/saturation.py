@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import ceil
 
+from stackmap.analysis.computed_once import computed_once
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.disk import medium
 from stackmap.analysis.findings.rule import Found, Limits, Observation, Rule, Severity, observe
@@ -52,7 +53,7 @@ def overloaded(context: Context, limits: Limits) -> Found:
     tops = counted_tops(context.topology, context.loads) if context.baseline is not None else []
     for name in dict.fromkeys([*tops, *(disk.name for disk in context.disks)]):
         device = context.topology[name]
-        pair = quiet_and_loaded(context, device, limits)
+        pair = quiet_and_loaded(context, name)
         words = SERIES if context.baseline is None else BASELINE
         observed = None if pair is None else _slower(device, *pair, limits, words)
         if observed is not None:
@@ -75,12 +76,14 @@ def _slower_peer(context: Context, name: str, found: Iterable[str]) -> bool:
     )
 
 
-def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[Load, Load] | None:
+@computed_once
+def quiet_and_loaded(context: Context, name: str) -> tuple[Load, Load] | None:
     """Return a load at a low queue depth and the load to judge; None if there is no such pair."""
+    limits = overloaded.limits
     if context.baseline is not None:
-        before, now = context.baseline.loads.get(device.name), context.load(device.name)
+        before, now = context.baseline.loads.get(name), context.load(name)
         return None if before is None or _other_sizes(before, now, limits) else (before, now)
-    judged = _judged(context, device.name, limits)
+    judged = _judged(context, name)
     if len(judged) < 2:
         return None
     loaded = max(judged, key=lambda load: load.aqu or 0.0)
@@ -88,17 +91,18 @@ def quiet_and_loaded(context: Context, device: Device, limits: Limits) -> tuple[
     quiet = min(alike, key=lambda load: _depth(load, limits), default=loaded)
     if _depth(quiet, limits) > limits["low_queue"]:
         return None
-    lasting = lasting_load(context, device.name, limits)
+    lasting = lasting_load(context, name)
     if (lasting.aqu or 0.0) < limits["high_queue"]:
         return quiet, lasting
     return quiet, loaded
 
 
-def _judged(context: Context, name: str, limits: Limits) -> list[Load]:
+@computed_once
+def _judged(context: Context, name: str) -> list[Load]:
     """Return the loads of *name* in the intervals with a known queue and enough requests."""
     parts = [part.loads[name] for part in context.series if name in part.loads]
     seconds = (context.series[0].seconds if context.series else None) or 1.0
-    least = limits["requests"]
+    least = overloaded.limits["requests"]
     return [x for x in parts if x.aqu is not None and (x.total.ios or 0.0) * seconds >= least]
 
 
@@ -108,16 +112,16 @@ def _depth(load: Load, limits: Limits) -> float:
     return aqu if busy is None or busy < limits["least_busy"] else aqu / min(1.0, busy)
 
 
-def lasting_load(context: Context, name: str, limits: Limits) -> Load:
+def lasting_load(context: Context, name: str) -> Load:
     """
     Return the load of *name* with the longest queue that at least a share of the intervals have.
 
     One busy interval among many is no overload. Without intervals, it is that of the measurement.
     """
-    busiest = sorted(_judged(context, name, limits), key=lambda load: -(load.aqu or 0.0))
+    busiest = sorted(_judged(context, name), key=lambda load: -(load.aqu or 0.0))
     if not busiest:
         return context.load(name)
-    return busiest[ceil(limits["intervals"] * len(busiest)) - 1]
+    return busiest[ceil(overloaded.limits["intervals"] * len(busiest)) - 1]
 
 
 def _other_sizes(before: Load, now: Load, limits: Limits) -> bool:
@@ -129,7 +133,7 @@ def _other_sizes(before: Load, now: Load, limits: Limits) -> bool:
 def queue_doubt(context: Context, name: str) -> str:
     """Return that the queue makes the requests of *name* wait; "" if its await hardly grows with it."""
     device, limits = context.topology[name], overloaded.limits
-    pair = quiet_and_loaded(context, device, limits)
+    pair = quiet_and_loaded(context, name)
     if pair is None or _slower(device, *pair, limits, SERIES) is None:
         return ""
     return "This is only a remark, because requests wait far less while the queue is short."

@@ -143,7 +143,7 @@ def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
         and (load.busy is None or load.busy >= limits["busy"])
         # A shorter await cannot have risen enough.
         and (load.total.await_ms or 0.0) >= limits["await"]
-        and quiet_and_loaded(context, device, limits) is None
+        and quiet_and_loaded(context, device.name) is None
     ]
     if not queued:
         return
@@ -161,9 +161,7 @@ def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
 def _longest_queue(context: Context, name: str, limits: Limits) -> Load:
     """Return the load of *name* if its queue is long on average, otherwise that of the intervals with the longest."""
     mean = context.load(name)
-    return (
-        mean if (mean.aqu or 0.0) >= limits["high_queue"] else lasting_load(context, name, limits)
-    )
+    return mean if (mean.aqu or 0.0) >= limits["high_queue"] else lasting_load(context, name)
 
 
 def _layout(context: Context) -> Iterator[Unjudged]:

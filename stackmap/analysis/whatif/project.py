@@ -25,7 +25,7 @@ from stackmap.analysis.whatif.volume_context import (
 )
 from stackmap.analysis.workload_mix import FEW, mixed
 from stackmap.errors import InputError
-from stackmap.model.interval import Interval
+from stackmap.model.interval import LONG_RECORDING, Interval
 from stackmap.model.layout_request import LayoutRequest
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
@@ -133,7 +133,7 @@ def _window(topology: Topology, intervals: Iterable[Interval], context: VolumeCo
         tuple(counts),
         result.corrections,
         result.events,
-        mixed(first),
+        (*mixed(first), *(n for n in result.notes if n.startswith(LONG_RECORDING))),
     )
 
 
