@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from math import inf
 from sys import maxsize
+from typing import NamedTuple
 
 from stackmap.errors import SourceMissing
 from stackmap.host import log
@@ -24,6 +25,19 @@ from stackmap.host.timeline import (
     last_interval,
     utc_time,
 )
+
+
+class _Wanted(NamedTuple):
+    """
+    The frames of a segment that are wanted beside those that are due.
+
+    ``still``: of so many unmarked ones, only possible ends of the window. ``shown``: of so many,
+    also those that are not due. ``between``: as in ``LogReader.frames``.
+    """
+
+    still: int
+    shown: int
+    between: bool
 
 
 class LogReader:
@@ -91,28 +105,23 @@ class LogReader:
             still = unmarked if ends and not window.every else 0
             before, examined = examined, between and not unmarked
             # The mark of a segment may be that of the next one's first frame.
-            shown = maxsize if examined else int(before)
-            for time, count in self._due_frames(place, pace, still, shown):
+            wanted = _Wanted(still, maxsize if examined else int(before), between)
+            for time, count in self._due_frames(place, pace, wanted):
                 passed += count
                 if time is not None:
                     yield time, passed
                     passed = 0
             skips = pace.due > self._starts[place + 1]
-            plain = self._is_plain(place, pace.due) if skips else True
+            plain = self._is_plain(place, pace.due, between=between) if skips else True
             if place in self._damaged or plain is None:
                 # The next segment read repeats all answers.
                 self._answers, self._transient = Answers(), {"uevents": [SKIPPED]}
             place = place + 1 if plain is False else max(place + 1, self._segment_at(pace.due))
 
     def _due_frames(
-        self, place: int, pace: FrameSchedule, still: int, shown: int
+        self, place: int, pace: FrameSchedule, wanted: _Wanted
     ) -> Iterator[tuple[float | None, int]]:
-        """
-        Yield the due frames of a segment, with the intervals that each ends; None for skipped ones.
-
-        Of a segment with *still* unmarked frames, only possible ends of the window are yielded.
-        *shown*: of so many, also those that are not due.
-        """
+        """Yield the due frames of a segment, with the intervals that each ends; None for skipped ones."""
         waiting: tuple[float | None, int] = None, 0
         for number, (time, entries) in enumerate(self._frames(place)):
             if pace.is_over(time):
@@ -120,17 +129,18 @@ class LogReader:
             first = pace.first is None
             self._take(entries, self._names[place], fresh=first)
             if not pace.accepts(time):
-                if number < shown and not first:
+                if number < wanted.shown and not first:
                     yield time, 0
                 continue
-            if not still or first:
+            if not wanted.still or first:
                 yield time, 1
             elif pace.is_over(self._starts[place + 1]):
                 waiting = time, waiting[1] + 1
             else:
-                yield None, still - number
+                yield None, wanted.still - number
                 return
-            if pace.due > self._starts[place + 1] and self._is_plain(place, pace.due) is not False:
+            skips = pace.due > self._starts[place + 1]
+            if skips and self._is_plain(place, pace.due, between=wanted.between) is not False:
                 return
         yield waiting
 
@@ -159,10 +169,16 @@ class LogReader:
             if question != log.FRAME_COUNT:
                 self._transient.setdefault(question, []).append(answer)
 
-    def _is_plain(self, place: int, due: float) -> bool | None:
-        """Whether no frame is marked from the second one of *place* to the segment of *due*; None if unknown."""
+    def _is_plain(self, place: int, due: float, *, between: bool) -> bool | None:
+        """
+        Whether no frame is marked from the second one of *place* to the segment of *due*.
+
+        If that is unknown: None, or False if the frames *between* are wanted then.
+        """
         before, after = self._count(place), self._count(max(place + 1, self._segment_at(due)))
-        return None if before is None or after is None else before[1] == after[1]
+        if before is None or after is None:
+            return False if between else None
+        return before[1] == after[1]
 
     def _unmarked_frames(self, place: int) -> int:
         """Return the number of frames if neither this segment nor the next frame has a mark, else 0."""

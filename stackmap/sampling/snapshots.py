@@ -83,36 +83,6 @@ def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
     )
 
 
-def coarse_intervals(
-    snapshots: Iterable[tuple[Snapshot, int]], devices: Container[str] | None = None
-) -> Iterator[TopologyInterval]:
-    """
-    Yield the intervals from one snapshot to the next; those that come with 0 are only examined.
-
-    A device that was replaced or whose counters went back in between has no figures, though the
-    ends alone may give some. *devices*: only these; None: all.
-    """
-    begin: Snapshot | None = None
-    last: Snapshot | None = None
-    parts: list[Interval] = []  # since begin, those with more than counters going up
-    for moment, passed in snapshots:
-        if last is not None and not (passed and last is begin) and not counted_on(last, moment):
-            parts.append(interval_between(last, moment, devices))
-        if passed and begin is not None:
-            yield begin.topology, _with_parts(interval_between(begin, moment, devices), parts)
-        if passed:
-            begin, parts = moment, []
-        last = moment
-
-
-def _with_parts(whole: Interval, parts: Iterable[Interval]) -> Interval:
-    """Return *whole* with the devices that all *parts* of it have, and the events of all."""
-    loads, events = whole.loads, dict.fromkeys(e for part in parts for e in part.events)
-    for part in parts:
-        loads = {name: load for name, load in loads.items() if name in part.loads}
-    return replace(whole, loads=loads, events=(*dict.fromkeys((*events, *whole.events)),))
-
-
 def downsample(snapshots: Iterable[tuple[Snapshot, int]]) -> Iterator[TopologyInterval]:
     """
     Yield fewer intervals with the same averages; each snapshot comes with the number of intervals that it ends.
