@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from stackmap.cli.options import INTERVAL_RANGE
 from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover
+from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import CaptureError, OutputRefused, SourceError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE
@@ -32,7 +34,7 @@ from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from stackmap.cli.session import Session
     from stackmap.host import Host
@@ -137,7 +139,8 @@ def _kept(tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:
     """Ask for everything, then repeatedly for the counters; yield the time of each sample."""
     listen(host)
-    watch = Watch(host, _everything(host), _everything)
+    all_of = _Everything()
+    watch = Watch(host, all_of.read(host), all_of.read, update=all_of.update)
     host.read(diskstats.PATH)  # for readers of the files
     before: Snapshot | None = None
     try:
@@ -157,14 +160,30 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
             tell(UNREAD)
 
 
-def _everything(host: Host) -> Topology:
-    """Ask all that any command asks, as root and without root."""
-    topology = discover(host, metadata=True, geometry=True)
-    tuple(limits.read(host, topology))  # for explain
-    cgroup.read(host)  # for blame
-    ask(host, topology)  # for plan
-    discover(UnprivilegedHost(host))  # for a reader without dmsetup's answers
-    return topology
+class _Everything:
+    """All that any command asks, as root and without root."""
+
+    def __init__(self) -> None:
+        self._as_root = Rediscovery(metadata=True, geometry=True)
+        self._as_user = Rediscovery()  # for a reader without dmsetup's answers
+
+    def read(self, host: Host) -> Topology:
+        """Ask all of it."""
+        return self._asked(host, self._as_root.whole(host), self._as_user.whole)
+
+    def update(self, host: Host, names: frozenset[str]) -> Topology:
+        """Ask again where only the devices *names* had uevents."""
+        update = partial(self._as_user.update, names=names)
+        return self._asked(host, self._as_root.update(host, names), update)
+
+    def _asked(
+        self, host: Host, topology: Topology, as_user: Callable[[Host], Topology]
+    ) -> Topology:
+        tuple(limits.read(host, topology))  # for explain
+        cgroup.read(host)  # for blame
+        ask(host, topology)  # for plan
+        as_user(UnprivilegedHost(host))
+        return topology
 
 
 def _progress(out: str, times: list[float], samples: int) -> None:

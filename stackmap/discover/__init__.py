@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from stackmap.discover import device_mapper, disks
 from stackmap.discover.device_uses import device_uses
@@ -19,7 +20,7 @@ from stackmap.discover.sound_edges import sound_edges
 from stackmap.host import Host
 from stackmap.model.device import Device, Use
 from stackmap.model.machine import Machine
-from stackmap.model.topology import Topology
+from stackmap.model.topology import Edge, Topology
 from stackmap.sources.sysfs import Block, attribute
 
 
@@ -35,7 +36,25 @@ def discover(
     read, so that the attributes that qualify them are not read either.
     """
     scan = scan_host(host, geometry=geometry, counters=counters)
-    found = [_read(scan, block) for block in scan.blocks.values()]
+    found = [read_device(scan, block) for block in scan.blocks.values()]
+    return topology_parts(scan, found, metadata=metadata).topology()
+
+
+class TopologyParts(NamedTuple):
+    """What a topology is made of."""
+
+    devices: list[Device]
+    edges: list[Edge]
+    machine: Machine
+    unknown: list[str]
+
+    def topology(self) -> Topology:
+        """Return the topology."""
+        return Topology(self.devices, self.edges, machine=self.machine, unknown=self.unknown)
+
+
+def topology_parts(scan: Scan, found: Collection[Discovered], *, metadata: bool) -> TopologyParts:
+    """Return what the topology of the devices *found* is made of; *metadata*: as for ``discover``."""
     member_states = {name: state for each in found for name, state in each.states.items()}
     users = device_uses(scan, found)
     devices = [
@@ -46,11 +65,11 @@ def discover(
     ]
     unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
     if metadata:
-        devices, refused = with_metadata(host, devices)
+        devices, refused = with_metadata(scan.host, devices)
         unknown += refused
     edges, doubts = sound_edges(edge for each in found for edge in each.edges)
     unknown += doubts
-    return Topology(devices, edges, machine=machine(host), unknown=unknown)
+    return TopologyParts(devices, edges, machine(scan.host), unknown)
 
 
 def machine(host: Host) -> Machine:
@@ -63,7 +82,8 @@ def machine(host: Host) -> Machine:
     )
 
 
-def _read(scan: Scan, block: Block) -> Discovered:
+def read_device(scan: Scan, block: Block) -> Discovered:
+    """Return the device *block* with its edges, from the reader of its kind."""
     if "dm" in block.entries:
         return device_mapper.read(scan, block)
     if "md" in block.entries:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from stackmap.discover import discover
+from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import NoInterval
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import WHOLE, CapturePart, instant
@@ -32,8 +33,9 @@ class LiveIntervals:
     def __init__(self, host: RecordingHost) -> None:
         self.host = host
         listen(host)
-        self.topology = _discover(host)
-        self._watch = Watch(host, self.topology, _discover)
+        again = Rediscovery(geometry=True)
+        self.topology = again.whole(host)
+        self._watch = Watch(host, self.topology, again.whole, update=again.update)
 
     def intervals(self, seconds: float) -> Iterator[TopologyInterval]:
         """Yield intervals of *seconds* from now on, without end."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection
     from stackmap.model.topology import Topology
     from stackmap.sampling.snapshots import TopologyInterval
+    from stackmap.sampling.surveys import Rediscover, Update
 
 # Passes intervals on, given how many were asked for; None: no end.
 Filter = Callable[[Iterator["TopologyInterval"], int | None], Iterator["TopologyInterval"]]
@@ -58,7 +59,13 @@ class LiveSource(Source):
         until_end: Filter = lambda reports, _: reports,
     ) -> None:
         super().__init__("this machine", host)
-        self._discover = partial(discover, geometry=geometry)
+        self._discover: Rediscover = partial(discover, geometry=geometry)
+        self._update: Update | None = None
+        if events:
+            from stackmap.discover.rediscovery import Rediscovery  # not for one short interval
+
+            again = Rediscovery(geometry=geometry)
+            self._discover, self._update = again.whole, again.update
         self._events = events
         self.note = ""
         self._until_end = until_end
@@ -69,7 +76,9 @@ class LiveSource(Source):
         return self._discover(self.host)
 
     def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - all are measured
-        watch = Watch(self.host, self.topology(), self._discover, listen=self._events)
+        watch = Watch(
+            self.host, self.topology(), self._discover, update=self._update, listen=self._events
+        )
         seconds, count = selection.seconds, selection.count
         if seconds is None:
             seconds, count = SECONDS, 1

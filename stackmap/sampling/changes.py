@@ -56,6 +56,8 @@ def topology_events(before: Topology, after: Topology, changes: UeventDelta) -> 
         was = before.devices.get(name)
         if was is None or was.identity != now.identity:
             continue
+        if was is now and before.below(name) == after.below(name):
+            continue
         if was.title != now.title:
             yield f"{now.name}: renamed from {was.title} to {now.title}"
         if same_refusals:

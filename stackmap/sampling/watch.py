@@ -7,9 +7,9 @@ survey after it, and the uevents in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container, Iterator
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
 
 from stackmap.errors import SourceError
 from stackmap.host import Answer, Host
@@ -17,23 +17,15 @@ from stackmap.model.topology import Topology
 from stackmap.sampling.changes import Identities, identities, topology_events
 from stackmap.sampling.readings import Readings
 from stackmap.sampling.snapshots import Snapshot, TopologyInterval, interval_between
+from stackmap.sampling.surveys import Rediscover, Survey, Surveys, Update, surveyed
 from stackmap.sources import diskstats, uevent
 from stackmap.sources.diskstats import Sample
-from stackmap.sources.polled_state import Polled, PolledDevices, polled_devices
+from stackmap.sources.polled_state import Polled
 from stackmap.sources.uevent import ANYTHING_CHANGED, NO_CHANGES, UeventDelta
 
 SURVEY_WAIT = 0.5  # seconds that a sample waits for a survey in progress
 
-
-Rediscover = Callable[[Host], Topology]
-
-
-class Survey(NamedTuple):
-    """A topology, its devices whose state is polled, and their state at that time."""
-
-    topology: Topology
-    to_poll: PolledDevices
-    polled: Polled
+COALESCED = 0.1  # seconds: of the events within them, one survey
 
 
 class Watch:
@@ -42,7 +34,7 @@ class Watch:
 
     Rediscovery runs in the background because it may take longer than an interval:
     until it ends, snapshots have the previous topology. To miss no event, call
-    ``uevent.read`` before reading *topology*. *listen*: False if one interval is
+    ``uevent.read`` before reading *topology*. *update*: see ``Surveys``. *listen*: False if one interval is
     too short for it. Without listening, the kernel's count of events is compared.
     *replayed*: poll at every sample, for a recording's answers cost nothing.
     """
@@ -53,11 +45,12 @@ class Watch:
         topology: Topology,
         rediscover: Rediscover,
         *,
+        update: Update | None = None,
         listen: bool = True,
         replayed: bool = False,
     ) -> None:
         self._host = host
-        self._rediscover = rediscover
+        self._surveys = Surveys(rediscover, update)
         self._listening = listen
         self._readings = Readings(replayed=replayed)
         self._received_any = False
@@ -71,7 +64,7 @@ class Watch:
         self._later_changes = NO_CHANGES  # uevents since it began
         self._sampled: frozenset[str] = frozenset()  # devices sampled since it began
         self._last_sample: Sample | None = None
-        self._adopt(_surveyed(host, topology))
+        self._adopt(surveyed(host, topology))
 
     @property
     def is_behind(self) -> bool:
@@ -122,15 +115,17 @@ class Watch:
         if self._pending is not None:
             self._later_changes += changes
         elif changes or self._changes or self._settling or self._md_state_changed():
-            self._asked_at = time
-            self._start_survey(changes)
+            self._changes += changes
+            if last or time - self._asked_at >= COALESCED:
+                self._asked_at = time
+                self._start_survey()
         elif self._commands_run_at is None:
             self._commands_run_at = time
             if self._readings.newest is None:
                 self._take_reading(self._current.polled, time)
         elif self._readings.are_due(self._current.to_poll, time - self._commands_run_at, last=last):
             self._commands_run_at = self._asked_at = time
-            self._pending = self._host.in_background(self._poll)
+            self._pending = self._host.in_background(partial(self._poll, time=time))
 
     def _finished_survey(self, patience: float) -> Survey | None:
         """Return the pending survey if it has finished."""
@@ -143,26 +138,24 @@ class Watch:
         self._take_reading(found, self._asked_at)
         if self._later_changes:
             # At once: a replay takes the answers as arrived if nothing is pending.
-            later_changes, self._later_changes = self._later_changes, NO_CHANGES
-            self._start_survey(later_changes)
+            self._changes += self._later_changes
+            self._later_changes = NO_CHANGES
+            self._start_survey()
             return self._finished_survey(patience)
         return None
 
     def _take_reading(self, polled: Polled, time: float) -> None:
         self._readings.take(self._current.to_poll, polled, time)
 
-    def _start_survey(self, changes: UeventDelta) -> None:
-        self._changes += changes
-        self._pending = self._host.in_background(self._survey)
+    def _start_survey(self) -> None:
+        take = partial(self._surveys.take, time=self._asked_at, changes=self._changes)
+        self._pending = self._host.in_background(take)
 
-    def _survey(self, host: Host) -> Survey:
-        return _surveyed(host, self._rediscover(host))
-
-    def _poll(self, host: Host) -> Polled | Survey:
+    def _poll(self, host: Host, time: float) -> Polled | Survey:
         """Poll; survey instead if a RAID LV changed its activity or a mount changed."""
         before, now = self._current.polled, self._current.to_poll.poll(host)
         same = now == before or now.volume_state == before.volume_state
-        return now if same else self._survey(host)
+        return now if same else self._surveys.take(host, time)
 
     def _snapshot_before_survey(self, last: Sample | None, sample: Sample) -> Snapshot:
         """Return the snapshot while the identities of changed devices are still unknown."""
@@ -205,7 +198,7 @@ class Watch:
             except SourceError:
                 self._listening = False
             else:
-                self._received_any |= bool(changes.touched or changes.other)
+                self._received_any |= bool(changes.names)
                 if changes or self._received_any:
                     return changes
         # Some containers receive no events, so the count is compared as well.
@@ -232,8 +225,3 @@ class Watch:
 
     def _md_state_changed(self) -> bool:
         return self._current.to_poll.md_state(self._host) != self._current.polled.md_state
-
-
-def _surveyed(host: Host, topology: Topology) -> Survey:
-    to_poll = polled_devices(host, topology)
-    return Survey(topology, to_poll, to_poll.poll(host))

@@ -24,24 +24,24 @@ class UeventDelta:
     """
     The events between two readings.
 
-    ``added`` and ``removed``: counts by kernel name. ``other``: whether anything else changed.
+    ``added`` and ``removed``: counts by kernel name. ``changed``: names of devices with other events.
     ``unknown``: anything may have changed; ``lost``: because events were missed.
     """
 
     added: Mapping[str, int] = field(default_factory=dict)
     removed: Mapping[str, int] = field(default_factory=dict)
-    other: bool = False
+    changed: frozenset[str] = frozenset()
     unknown: bool = False
     lost: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.other or self.unknown)
+        return bool(self.added or self.removed or self.changed or self.unknown)
 
     def __add__(self, other: UeventDelta) -> UeventDelta:
         return UeventDelta(
             Counter(self.added) + Counter(other.added),
             Counter(self.removed) + Counter(other.removed),
-            self.other or other.other,
+            self.changed | other.changed,
             self.unknown or other.unknown,
             self.lost or other.lost,
         )
@@ -59,6 +59,11 @@ class UeventDelta:
         """The names under which a device came or went."""
         return frozenset(self.added) | frozenset(self.removed)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all devices with events."""
+        return self.touched | self.changed
+
 
 NO_CHANGES = UeventDelta()
 ANYTHING_CHANGED = UeventDelta(unknown=True)
@@ -74,11 +79,12 @@ def parse(events: Iterable[Mapping[str, str]]) -> UeventDelta:
     """Return the *events* as a delta."""
     added: Counter[str] = Counter()
     removed: Counter[str] = Counter()
-    other = unknown = lost = False
+    changed: set[str] = set()
+    unknown = lost = False
     for event in events:
         action = event.get("ACTION", "")
         name = event.get("DEVNAME", "").removeprefix("/dev/")
-        if not name:
+        if not name or action == "move":  # renamed: its old name is not kept
             unknown = True
             lost |= action == EVENTS_LOST["ACTION"]
         elif action == "add":
@@ -86,8 +92,8 @@ def parse(events: Iterable[Mapping[str, str]]) -> UeventDelta:
         elif action == "remove":
             removed[name] += 1
         else:
-            other = True
-    return UeventDelta(added, removed, other, unknown, lost)
+            changed.add(name)
+    return UeventDelta(added, removed, frozenset(changed), unknown, lost)
 
 
 def count(host: Host) -> str:

@@ -1,0 +1,130 @@
+"""Discovery of one machine again and again: after uevents, only what changed and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from stackmap.discover import TopologyParts, read_device, topology_parts
+from stackmap.discover.discovered import Discovered
+from stackmap.discover.scan import Scan, scan_host
+from stackmap.host import Host
+from stackmap.host.kept import KeptAnswers, RememberingHost
+from stackmap.model.device import Kind
+from stackmap.model.topology import Topology
+from stackmap.sources import disk_identity
+from stackmap.sources.dm_targets.segment import Segment
+from stackmap.sources.dmsetup import Segments
+from stackmap.sources.sysfs import Block
+
+# Devices with facts that change without a uevent, or with devices below that only sysfs names.
+ALWAYS_READ = ("md", "nvme", "nbd", "bcache")
+
+
+class _Result(NamedTuple):
+    scan: Scan
+    found: dict[str, Discovered]
+    parts: TopologyParts
+    topology: Topology
+
+
+class Rediscovery:
+    """
+    Discovers one machine repeatedly, with the options of ``discover``.
+
+    ``update`` returns what ``whole`` would, apart from what the kernel changes without a uevent,
+    such as the settings of a queue: that is as of the last ``whole``.
+    """
+
+    def __init__(self, *, metadata: bool = False, geometry: bool = False) -> None:
+        self._metadata, self._geometry = metadata, geometry
+        self._answers = KeptAnswers()
+        self._last: _Result | None = None
+
+    def whole(self, host: Host) -> Topology:
+        """Return the topology of *host*; read everything."""
+        self._answers, self._last = KeptAnswers(), None
+        return self.update(host, frozenset())
+
+    def update(self, host: Host, names: frozenset[str]) -> Topology:
+        """
+        Return the topology of *host* where only the devices *names* had uevents since the last ``whole``.
+
+        If nothing changed, it is the same object as before.
+        """
+        self._answers.forget(names)
+        remembering = RememberingHost(host, self._answers)
+        scan = scan_host(remembering, geometry=self._geometry, counters=True)
+        last = self._last
+        kept = {} if last is None else dict(_unaffected(last, scan, names))
+        found = {
+            name: kept.get(name) or read_device(scan, block) for name, block in scan.blocks.items()
+        }
+        parts = topology_parts(scan, found.values(), metadata=self._metadata)
+        same = last is not None and parts == last.parts
+        topology = last.topology if last is not None and same else parts.topology()
+        self._last = _Result(scan, found, parts, topology)
+        return topology
+
+
+def _unaffected(
+    last: _Result, scan: Scan, names: frozenset[str]
+) -> Iterator[tuple[str, Discovered]]:
+    """Yield the devices that are certain to be as they were in *last*: nothing they were read from changed."""
+    if scan.partial or last.scan.partial or _answered(last.scan) != _answered(scan):
+        return
+    changed = names | set(_differing(last.scan, scan))
+    blocks = [
+        each.blocks[name] for each in (last.scan, scan) for name in changed & each.blocks.keys()
+    ]
+    numbers = {block.number for block in blocks}
+    for name, block in scan.blocks.items():
+        before = last.found.get(name)
+        if (
+            before is not None
+            and name not in changed
+            and changed.isdisjoint([edge.below for edge in before.edges])
+            and _is_announced(scan, block, before)
+            and _same_table(last.scan, scan, name, numbers)
+        ):
+            yield name, before
+
+
+def _answered(scan: Scan) -> tuple[bool, ...]:
+    """Return which of the questions about all mapped devices were answered."""
+    return scan.tables is None, scan.statuses is None, scan.statuses is scan.tables
+
+
+def _differing(last: Scan, scan: Scan) -> Iterator[str]:
+    """Yield the devices that came or went, or whose number or name of device-mapper changed."""
+    for name in last.blocks.keys() | scan.blocks.keys():
+        if last.blocks.get(name) != scan.blocks.get(name) or last.mapped.get(
+            name
+        ) != scan.mapped.get(name):
+            yield name
+
+
+def _is_announced(scan: Scan, block: Block, before: Discovered) -> bool:
+    """Whether all that was read of the device changes only with a uevent; a disk's state is read here."""
+    if block.name.startswith(ALWAYS_READ) or "md" in block.entries:
+        return False
+    if before.device.kind is not Kind.DISK:
+        return True
+    return disk_identity.state(scan.host, block) == before.device.state
+
+
+def _same_table(last: Scan, scan: Scan, name: str, numbers: set[str]) -> bool:
+    """Whether table and status of the device are as before, and no target uses one of *numbers*."""
+    mapped = scan.mapped.get(name)
+    if mapped is None:
+        return True
+    segments = _lines(scan.tables, mapped.name)
+    return (
+        segments == _lines(last.tables, mapped.name)
+        and _lines(scan.statuses, mapped.name) == _lines(last.statuses, mapped.name)
+        and all(numbers.isdisjoint(segment.words) for segment in segments)
+    )
+
+
+def _lines(answer: Segments | None, name: str) -> tuple[Segment, ...]:
+    return (answer or {}).get(name, ())

@@ -1,0 +1,65 @@
+"""A host that remembers what it was told of each device's directory in sysfs, until the device changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from stackmap.host import Host
+from stackmap.host.recorder import InterceptingHost
+
+T = TypeVar("T", str, "list[str]")
+
+DEVICES = "/sys/block/"
+# Parts of a device's directory that change without a uevent.
+UNANNOUNCED = ("md/", "bcache/", "dm/suspended", "device/state", "pid", "backend")
+
+
+class KeptAnswers:
+    """Answers about files, directories and links below ``/sys/block/NAME``, by NAME."""
+
+    def __init__(self) -> None:
+        self._by_folder: dict[str, dict[tuple[str, str], str | list[str]]] = {}
+
+    def of(self, folder: str) -> dict[tuple[str, str], str | list[str]]:
+        """Return the answers about *folder*: by method of ``Host`` and path below it."""
+        return self._by_folder.setdefault(folder, {})
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Forget the answers about the devices *names*; with a partition, those about its whole disk."""
+        for name in names:
+            folder = name.replace("/", "!")
+            for end in range(1, len(folder) + 1):
+                self._by_folder.pop(folder[:end], None)
+
+
+class RememberingHost(InterceptingHost):
+    """Passes on only questions that *answers* has no answer to; refused ones are asked again."""
+
+    def __init__(self, host: Host, answers: KeptAnswers) -> None:
+        super().__init__(host, lambda _: None)
+        self._answers = answers
+
+    def read(self, path: str) -> str:
+        """Return the file's text."""
+        return self._kept("read", path, self._host.read)
+
+    def names_in(self, path: str) -> list[str]:
+        """Return the directory's names."""
+        return self._kept("names_in", path, self._host.names_in)
+
+    def link(self, path: str) -> str:
+        """Return the link's target."""
+        return self._kept("link", path, self._host.link)
+
+    def _kept(self, method: str, path: str, ask: Callable[[str], T]) -> T:
+        if not path.startswith(DEVICES):
+            return ask(path)
+        folder, _, inside = path[len(DEVICES) :].partition("/")
+        if inside.startswith(UNANNOUNCED):
+            return ask(path)
+        answers = self._answers.of(folder)
+        answer = answers.get((method, inside))
+        if answer is None:
+            answers[method, inside] = answer = ask(path)
+        return answer  # type: ignore[return-value]  # the method decides on the type
