@@ -1,4 +1,4 @@
-"""Rows → an aligned table, by tabulate."""
+"""Rows → an aligned table, by tabulate where cells have more than ASCII."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
     widths = []
     for place in range(columns):
         cells = [row[place] for row in rows if place < len(row)]
-        wide = max((columns_of(cell) - len(cell) for cell in cells), default=0)
+        wide = 0
+        if not "".join(cells).isascii():
+            wide = max(columns_of(cell) - len(cell) for cell in cells)
         widths.append(max(map(len, cells), default=0) + max(0, wide))
     while widths and not widths[-1]:
         widths.pop()
@@ -132,6 +134,23 @@ def _parts(widths: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
+    if all("".join(row).isascii() for row in rows):
+        return _padded(rows, words, columns, gap)
+    return _tabulated(rows, words, columns, gap)
+
+
+def _padded(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
+    """Return what ``_tabulated`` returns of ASCII cells, in a tenth of the time."""
+    widths = _widths([row for row in rows if len(row) > 1 or columns == 1], columns)
+    places = zip("<" * words + ">" * (len(widths) - words), widths, strict=False)
+    line = gap.join(f"{{:{side}{width}}}" if width else "{}" for side, width in places)
+    filler = ("",) * len(widths)
+    return [
+        row[0] if len(row) == 1 else line.format(*row, *filler[len(row) :]).rstrip() for row in rows
+    ]
+
+
+def _tabulated(rows: Sequence[Sequence[str]], words: int, columns: int, gap: str) -> list[str]:
     from tabulate import DataRow, TableFormat, tabulate  # 60 ms, which a tree does not pay
 
     line = DataRow("", gap, "")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from stackmap.render.table import MIN_NAME, aligned
+from stackmap.render.table import MIN_NAME, _padded, _tabulated, aligned
 
 NAMES = ["vghdd/vm-disk1 (dm-8)", " rimage_0 (dm-1)", "vghdd/vm-disk1-r10_rimage_3 (dm-16)"]
 ROWS = [["DEVICE", *(f"column{n}" for n in range(9))], *([name, *["123.4"] * 9] for name in NAMES)]
@@ -64,3 +66,24 @@ def test_whole_rows_are_neither_shortened_nor_divided():
 
     assert [line.split("  ")[0].strip().startswith(name.strip()) for line, name in zip(lines[1:], NAMES, strict=True)] == [True] * 3  # fmt: skip
     assert [line.count("123.4") for line in lines] == [0, 9, 9, 9]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_ascii_cells_are_drawn_as_tabulate_draws_them(seed):
+    """Titles, indented names, empty cells and columns, and rows that end early."""
+    chance = random.Random(seed)
+    columns = chance.randrange(1, 6)
+    words = chance.randrange(columns + 1)
+    cells = ["", "0.1", "12345.67", "  sda", "vg/lv (dm-3)", "{}", "%s", "-"][
+        : chance.randrange(2, 9)
+    ]
+    rows = [
+        [
+            chance.choice(cells)
+            for _ in range(chance.choice((1, columns, columns, max(1, columns - 1))))
+        ]
+        for _ in range(chance.randrange(1, 8))
+    ]
+    gap = chance.choice([" ", "  "])
+
+    assert _padded(rows, words, columns, gap) == _tabulated(rows, words, columns, gap)
