@@ -218,4 +218,5 @@ def _sum_of_flows(flows: Sequence[Flow], weights: Sequence[float]) -> Flow:
 def _sum_of_figures(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
     if None in values:
         return None
-    return sum(map(mul, cast("Sequence[float]", values), weights))
+    total: float = sum(map(mul, cast("Sequence[float]", values), weights))
+    return total
