@@ -6,6 +6,7 @@ Traces in a guest, killed at random moments or one after the other; prints what 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -104,7 +105,8 @@ def children():
 
 
 def memory():
-    """Return what /proc/meminfo says of the kernel's own memory, in bytes, and this process's."""
+    """Return what /proc/meminfo says of the kernel's own memory, in bytes, and this process's without garbage."""
+    gc.collect()
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
     lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
     found = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines}
