@@ -1,4 +1,4 @@
-"""Whether two topologies, read at different times, are of one machine."""
+"""Whether two topologies of different boots are of one machine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ def another_machine(ours: Topology, theirs: Topology) -> str:
     """
     Return how *theirs* differs as another machine does; "" if it may be the same.
 
-    The same boot is the same machine. Otherwise one disk must be the same, by its world-wide
-    name, if both sides have any. A machine that was renamed has the same disks, but for
-    new or removed ones: two nodes of a cluster share some, and each has others.
+    One disk must be the same, by its world-wide name, if both sides have any. A machine
+    that was renamed has the same disks, but for new or removed ones: two nodes of a
+    cluster share some, and each has others.
     """
-    if ours.machine.boot and ours.machine.boot == theirs.machine.boot:
-        return ""
     here, there = _disks(ours), _disks(theirs)
     if here and there and here.isdisjoint(there):
         return ALL_OTHERS

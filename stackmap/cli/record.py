@@ -15,7 +15,7 @@ from stackmap.analysis.same_machine import another_machine
 from stackmap.cli.options import INTERVAL_RANGE
 from stackmap.cli.output import CLEAR, tell
 from stackmap.cli.plan_inputs import ask
-from stackmap.discover import discover
+from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import CaptureError, OutputRefused, SourceError
 from stackmap.host.capture import CapturedHost
@@ -113,6 +113,9 @@ def _refuse_another_machine(host: Host, out: str) -> None:
     recorded = CapturedHost(out, tell)
     if span := recorded.span():
         recorded.select(TimeWindow(since=span[1]))
+    boot = machine(host).boot
+    if boot and boot == machine(recorded).boot:
+        return  # the usual case, without reading all devices
     if reason := another_machine(discover(host), discover(recorded)):
         raise OutputRefused(f"{out}: of another machine: {reason}; give a new directory")
 
