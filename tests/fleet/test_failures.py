@@ -109,6 +109,14 @@ def test_another_server():
         assert "is this the address of the API?" in failure(url)
 
 
+def test_an_answer_that_is_too_large(monkeypatch):
+    """It is read no further than its limit."""
+    monkeypatch.setattr("stackmap.host.prometheus.MOST", 2000)
+    with serving(lambda _: (200, vector(*[({"instance": "h1"}, 1)] * 1000))) as (url, asked):
+        assert "answer is too large" in failure(url)
+    assert len(asked) == 1
+
+
 def test_the_server_says_why():
     with serving(lambda _: (422, {"status": "error", "error": "too many samples\x1b[2J"})) as (
         url,
