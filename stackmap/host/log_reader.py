@@ -58,6 +58,7 @@ class LogReader:
         self._answers = Answers()
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
+        self._ahead: dict[int, bytes] = {}  # segments of which only the count was read
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
         self._has_begun = False
 
@@ -190,16 +191,29 @@ class LogReader:
     def _count(self, place: int) -> tuple[int, int] | None:
         """Return the count of frames and marks in a segment's first frame; None without one."""
         if place not in self._counts and place < len(self._names):
-            entries = next((entries for _, entries in self._frames(place)), b"")
             name = self._names[place]
+            entries = next((entries for _, entries in log.Frames(self._counted(place))), b"")
             answer = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
             self._counts[place] = None if answer is None else log.parse_count(answer, name)
         return self._counts.get(place)
 
+    def _counted(self, place: int) -> bytes:
+        """Return a segment, b"" if a recorder removed it; keep it, for it may be read next."""
+        try:
+            content = self._tree.read(self._names[place])
+        except SourceMissing:
+            self._damaged.add(place)
+            return b""
+        if place < len(self._names) - 1:  # the newest may grow
+            self._ahead = {n: each for n, each in self._ahead.items() if n == place - 1}
+            self._ahead[place] = content
+        return content
+
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""
         try:
-            frames = log.Frames(self._tree.read(self._names[place]), self._starts[place])
+            content = self._ahead.pop(place, None) or self._tree.read(self._names[place])
+            frames = log.Frames(content, self._starts[place])
         except SourceMissing:
             self._damaged.add(place)
             return

@@ -29,7 +29,12 @@ def coarse_intervals(
     parts: list[Interval] = []
     for moment, passed in snapshots:
         alone = passed and last is start  # then the interval itself shows what happened
-        if begin is not None and last is not None and not alone and not counted_on(last, moment):
+        if (
+            begin is not None
+            and last is not None
+            and not alone
+            and not counted_on(last, moment, devices)
+        ):
             if begin is not last:
                 parts.append(interval_between(begin, last, devices))
             parts.append(interval_between(last, moment, devices))

@@ -76,10 +76,10 @@ def interval_between(
     )
 
 
-def counted_on(earlier: Snapshot, later: Snapshot) -> bool:
-    """Whether between the two the same devices were there and all counters only went up."""
+def counted_on(earlier: Snapshot, later: Snapshot, devices: Container[str] | None = None) -> bool:
+    """Whether the same devices were there and all counters only went up; *devices*: those of these."""
     return earlier.identities is later.identities is not None and diskstats.only_counted_up(
-        earlier.sample, later.sample
+        earlier.sample, later.sample, devices
     )
 
 

@@ -131,8 +131,10 @@ def since_boot(sample: Sample, uptime: float) -> Interval:
     return Interval(loads, time=sample.time, seconds=uptime, since_boot=True)
 
 
-def only_counted_up(earlier: Sample, later: Sample) -> bool:
-    """Whether both samples have the same devices and no counter decreased."""
+def only_counted_up(earlier: Sample, later: Sample, devices: Container[str] | None = None) -> bool:
+    """Whether both samples have the same devices and no counter decreased; *devices*: of these."""
+    if devices is not None and (part := _part(earlier, later, devices)) is not None:
+        earlier, later = part
     return len(earlier.lines) == len(later.lines) and all(
         starmap(_line_counted_up, _changed_lines(earlier, later))
     )
