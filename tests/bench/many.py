@@ -87,11 +87,11 @@ def mounted(place: Path, devices: int) -> Iterator[Path]:
 def _draw(place: Path, devices: int) -> None:
     for folder in ("block", "numbers", "mapper"):
         (place / folder).mkdir()
-    _device(place, "sda", "8:0", devices * SECTORS)
+    draw_device(place, "sda", "8:0", devices * SECTORS)
     os.mknod(place / "mapper" / "control", stat.S_IFCHR | 0o600, os.makedev(10, 236))
     for number in range(devices):
         name = f"dm-{number}"
-        _device(place, name, f"254:{number}", SECTORS)
+        draw_device(place, name, f"254:{number}", SECTORS)
         (place / "block" / name / "dm").mkdir()
         _write(place / "block" / name / "dm", {"name": f"many{number}", "uuid": f"LAB-{number}"})
         (place / "block" / name / "slaves" / "sda").symlink_to("../../sda")
@@ -100,11 +100,14 @@ def _draw(place: Path, devices: int) -> None:
     _answers(place, devices)
 
 
-def _device(place: Path, name: str, number: str, sectors: int) -> None:
+def draw_device(place: Path, name: str, number: str, sectors: int) -> None:
+    """Write what sysfs has of a device."""
     folder = place / "block" / name
     for each in ("queue", "slaves", "holders"):
         (folder / each).mkdir(parents=True)
-    _write(folder, {**ATTRIBUTES, "dev": number, "size": str(sectors)})
+    major, minor = number.split(":")
+    uevent = f"MAJOR={major}\nMINOR={minor}\nDEVNAME={name}\nDEVTYPE=disk\nDISKSEQ=1"
+    _write(folder, {**ATTRIBUTES, "dev": number, "size": str(sectors), "uevent": uevent})
     (place / "numbers" / number).symlink_to(f"../../block/{name}")
 
 

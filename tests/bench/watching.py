@@ -19,7 +19,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from shutil import which
@@ -55,9 +55,9 @@ def show_and_measure() -> bool:
     for count in COUNTS:
         with TemporaryDirectory() as directory, many.mounted(Path(directory), count) as place:
             stats = place / "diskstats"
-            counters = Counters(stats, count)
+            counters = Counters(stats, count, place / "block")
             subprocess.run(["mount", "--bind", stats, "/proc/diskstats"], check=True)
-            with _running(counters.go_on):
+            with running(counters.go_on):
                 spent = {
                     name: _cpu(command, KEYS.get(name, b""))
                     for name, command in (
@@ -84,9 +84,13 @@ def show_and_measure() -> bool:
 
 
 class Counters:
-    """/proc/diskstats of *count* devices over one disk, written in place: each number keeps its digits."""
+    """
+    /proc/diskstats of *count* devices over one disk, written in place: each number keeps its digits.
 
-    def __init__(self, path: Path, count: int) -> None:
+    The same is in the file ``stat`` of each device in the directory *block*, which iostat reads.
+    """
+
+    def __init__(self, path: Path, count: int, block: Path) -> None:
         chance = random.Random(7)
         names = [(8, 0, "sda"), *((254, number, f"dm-{number}") for number in range(count))]
         self._counts = {
@@ -97,14 +101,18 @@ class Counters:
         self._chance = chance
         self._busy = {name for name in names if name[2] == "sda" or chance.random() < BUSY}
         self._file = os.open(path, os.O_RDWR | os.O_CREAT)
-        self.write()
+        self._block = block
+        self.write(names)
 
-    def write(self) -> None:
+    def write(self, changed: Iterable[tuple[int, int, str]]) -> None:
         text = "".join(
             f"{major:4} {minor:7} {name} {' '.join(map(str, counts))}\n"
             for (major, minor, name), counts in self._counts.items()
         )
         os.pwrite(self._file, text.encode(), 0)
+        for name in changed:
+            words = " ".join(map(str, self._counts[name]))
+            (self._block / name[2] / "stat").write_text(f"{words}\n")
 
     def go_on(self) -> None:
         """Count what the busy devices and the disk did in half a second."""
@@ -113,16 +121,16 @@ class Counters:
             for place in range(FIELDS):
                 if place != 8:
                     counts[place] += grown * (16 if place in (2, 6) else 1)
-        self.write()
+        self.write(self._busy)
 
 
 @contextlib.contextmanager
-def _running(step: Callable[[], None]) -> Iterator[None]:
-    """Call *step* every half a second meanwhile."""
+def running(step: Callable[[], None], every: float = 0.5) -> Iterator[None]:
+    """Call *step* every so many seconds meanwhile."""
     over = threading.Event()
 
     def run() -> None:
-        while not over.wait(0.5):
+        while not over.wait(every):
             step()
 
     thread = threading.Thread(target=run, daemon=True)
