@@ -104,7 +104,9 @@ class Names:
         self._means = lru_cache(MAX_LISTS)(self._look_up)
         self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
-        # The last table's names and places, and its places under other names.
+        # The last table's names, what they mean; its places, and its places under other names.
+        self._last_names: Sequence[str] = ()
+        self._last_means: tuple[list[str], list[str]] = [], []
         self._last: tuple[Sequence[str], Mapping[str, int], Mapping[str, int]] = (), {}, {}
 
     def resolved(self, interval: Interval) -> Interval:
@@ -121,7 +123,7 @@ class Names:
         seen = self._resolved.get(id(printed))
         if seen is not None:
             return seen[1:]
-        names, strangers = self._means(tuple(printed))
+        names, strangers = self._meanings(printed)
         loads = printed
         if names:
             if isinstance(printed, LoadTable):
@@ -134,6 +136,14 @@ class Names:
         self._resolved[id(printed)] = printed, loads, strangers
         self._size += len(loads)
         return loads, strangers
+
+    def _meanings(self, printed: Mapping[str, Load]) -> tuple[list[str], list[str]]:
+        """Return ``_look_up`` of the names; tables of the same devices share their list of names."""
+        if not isinstance(printed, LoadTable):
+            return self._means(tuple(printed))
+        if printed.names is not self._last_names:
+            self._last_names, self._last_means = printed.names, self._means(tuple(printed.names))
+        return self._last_means
 
     def _places_of(self, printed: LoadTable, names: list[str]) -> Mapping[str, int]:
         """Return the places of *printed* under *names*: the same object for tables of the same devices."""
