@@ -1,4 +1,4 @@
-"""A host that remembers what it was told of each device's directory in sysfs, until the device changes."""
+"""A host that remembers the answers about each device's directory in sysfs, until the device changes."""
 
 from __future__ import annotations
 
