@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -21,13 +22,17 @@ from shutil import which
 from tempfile import TemporaryDirectory
 
 import many
-from measure import compare, cpu, in_own_mounts
+from measure import UNWANTED, compare, in_own_mounts
 from tabulate import tabulate
 from watching import Counters, running
 
 STACKMAP = Path(sys.executable).with_name("stackmap")
 COUNTS = (1000, 4000)
-COUNTED = 2, 14  # reports: what the first ones cost is left out, and with it the start
+SETTLE, MEASURED = 8, 20  # seconds, of a report each where the machine is not busy
+TICKS = os.sysconf("SC_CLK_TCK")
+CPU_TIMES = slice(
+    11, 15
+)  # of the words after the name in /proc/PID/stat: ended threads and children too
 MOST = 0.5  # of what iostat takes per report
 WITH_EVENTS = (
     1.0  # the same, for an interval in which a device came or went, with the fewest devices
@@ -75,15 +80,15 @@ def measure_in_mounts() -> bool:
     rows, fine = [], True
     for devices in COUNTS:
         with _machine(devices) as place:
-            iostat = _per_report(IOSTAT, place, None)
+            iostat = _per_second(IOSTAT, place, None)
             rows.append([devices, IOSTAT.name, iostat, 1.0, None, ""])
             coming = _Coming(place)
             for program in OURS:
-                kinds = [(program.budget, "", None)]
+                kinds = [(program.budget, "", None)] if program.budget else []
                 if devices == COUNTS[0]:
                     kinds.append((program.events, ", an event each", coming.step))
                 for budget, what, step in kinds:
-                    taken = _per_report(program, place, step)
+                    taken = _per_second(program, place, step)
                     good = budget is None or taken <= budget * iostat
                     fine &= good
                     verdict = "" if budget is None else "ok" if good else "TOO MUCH"
@@ -153,16 +158,27 @@ class _Coming:
             fcntl.ioctl(self._control, LOOP_CTL_ADD, LOOP)
 
 
-def _per_report(program: Program, place: Path, step: Callable[[], None] | None) -> float:
-    """Return the CPU milliseconds of a report, its threads and children, while *step* is called each second."""
-    with running(step, 1.0) if step else contextlib.nullcontext():
-        few, many = (_cpu(program, place, count) for count in COUNTED)
-    return (many - few) / (COUNTED[1] - COUNTED[0])
-
-
-def _cpu(program: Program, place: Path, reports: int) -> float:
+def _per_second(program: Program, place: Path, step: Callable[[], None] | None) -> float:
+    """Return the CPU milliseconds per second, of threads and children too; *step* is called each second."""
     shutil.rmtree(place / "recorded", ignore_errors=True)
-    return cpu([*(word.format(place=place) for word in program.command), str(reports)])[0]
+    command = [word.format(place=place) for word in program.command]
+    environment = {key: text for key, text in os.environ.items() if key not in UNWANTED}
+    with (place / "out").open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
+    try:
+        with running(step, 1.0) if step else contextlib.nullcontext():
+            time.sleep(SETTLE)
+            before, begun = _cpu(process.pid), time.monotonic()
+            time.sleep(MEASURED)
+            return 1000 * (_cpu(process.pid) - before) / (time.monotonic() - begun)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _cpu(pid: int) -> float:
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, words[CPU_TIMES])) / TICKS
 
 
 if __name__ == "__main__":
