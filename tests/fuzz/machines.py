@@ -19,6 +19,7 @@ from unittest import mock
 
 from stackmap.cli.record import samples
 from stackmap.discover import discover
+from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import StackmapError
 from stackmap.host import live
 from stackmap.host.capture import CapturedHost
@@ -212,7 +213,8 @@ def known_machines(tally: Tally, chance: random.Random, folder: Path) -> None:
 def _watched(machine: Machine, interval: float, count: int) -> list[Interval]:
     if machine.kernel.listens:
         uevent.read(machine)
-    watch = Watch(machine, discover(machine), discover)
+    again = Rediscovery()
+    watch = Watch(machine, again.whole(machine), again.whole, update=again.update)
     return [found for _, found in watch.intervals(interval, count)]
 
 
