@@ -35,10 +35,10 @@ until grep -qs "lat >= [0-9]* \[active\]" /sys/kernel/tracing/instances/stackmap
 done
 kill -TSTP $tracer; wait $tracer || true
 ls /sys/kernel/tracing/instances > stopped-left.txt
-# Nobody reads what it prints: its time limit holds all the same.
+# Nobody reads what it prints, more than a pipe holds: its time limit holds all the same.
 mkfifo /tmp/pipe; sleep 100000 < /tmp/pipe & reader=$!  # not on 9p: QEMU refuses FIFOs there
-stackmap trace --events -J --max-overhead 100 t/lin 5 > /tmp/pipe 2> blocked.err & tracer=$!
-dd if=/dev/zero of=/dev/t/lin bs=4k count=2000 oflag=direct status=none &
+stackmap trace --events -J --max-overhead 100 t/lin 20 > /tmp/pipe 2> blocked.err & tracer=$!
+dd if=/dev/zero of=/dev/t/lin bs=4k count=20000 oflag=direct status=none &
 until [ -d /sys/kernel/tracing/instances/stackmap ]; do sleep 0.2; kill -0 $tracer; done
 sleep 60
 kill -0 $tracer && echo waiting > blocked.txt
