@@ -13,6 +13,7 @@ NARROWEST_NAME, WIDE_NAME = 16, 36
 SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
 BARS = {False: "█▓▒░", True: "#=-."}
 KEPT = 4096  # texts: most cells are as in the interval before
+KEPT_SPARKS = 256  # sparklines of a screen: 120 figures each, and those of busy rows never come again
 ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
 
 
@@ -87,7 +88,7 @@ def _plain(text: str, *, ascii_only: bool) -> str:
     return text
 
 
-@lru_cache(KEPT)
+@lru_cache(KEPT_SPARKS)
 def sparkline(values: tuple[float | None, ...], room: int, *, ascii_only: bool = False) -> str:
     """
     Return *values* as bars from 0 to their maximum, the newest at the right; unknown ones are blank.
