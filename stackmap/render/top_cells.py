@@ -13,7 +13,9 @@ NARROWEST_NAME, WIDE_NAME = 16, 36
 SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
 BARS = {False: "█▓▒░", True: "#=-."}
 KEPT = 4096  # texts: most cells are as in the interval before
-KEPT_SPARKS = 256  # sparklines of a screen: 120 figures each, and those of busy rows never come again
+KEPT_SPARKS = (
+    256  # sparklines of a screen: 120 figures each, and those of busy rows never come again
+)
 ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
 
 
