@@ -19,17 +19,14 @@ from stackmap.measurement.selection import IntervalSelection
 from stackmap.sampling.watch import Watch
 from stackmap.sources import diskstats
 from tests.machine import DrawnHost, block
-from tests.test_stretches import COUNT, INTERVAL, Busy, close
+from tests.test_stretches import COUNT, INTERVAL, close, recorded
 
 ALL = IntervalSelection(which="all")
 
 
 @pytest.fixture(params=[(seed, rare) for seed in range(6) for rare in (3, 20, COUNT)], ids=str)
 def recording(request, tmp_path):
-    with RecordingHost(Busy(*request.param), str(tmp_path / "c")) as host:
-        for _ in samples(host, INTERVAL, COUNT):
-            pass
-    return tmp_path / "c"
+    return recorded(tmp_path / "c", *request.param)
 
 
 def coarse(recording, step):
@@ -51,7 +48,7 @@ def inside(parts, whole):
 
 @pytest.mark.parametrize("step", [2, 7, 25])
 def test_a_coarse_interval_is_the_sum_of_its_samples(recording, step):
-    """Each device with figures in all samples has their sum; any other has none, and its event is told."""
+    """A device with figures in all samples has their sum. Any other has no figures, and its event is kept."""
     parts = fine(recording)
     found = coarse(recording, step)
 

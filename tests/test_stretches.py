@@ -88,12 +88,17 @@ class Busy(DrawnHost):
         self.counters["sdb"][self.random.choice(TIMES)] = MILLISECONDS_WRAP - 1
 
 
-@pytest.fixture(params=[(seed, rare) for seed in range(5) for rare in (3, 20, COUNT)], ids=str)
-def recording(request, tmp_path):
-    with RecordingHost(Busy(*request.param), str(tmp_path / "c")) as host:
+def recorded(path, seed, rare):
+    """Record a busy machine to *path*, and return it."""
+    with RecordingHost(Busy(seed, rare), str(path)) as host:
         for _ in samples(host, INTERVAL, COUNT):
             pass
-    return tmp_path / "c"
+    return path
+
+
+@pytest.fixture(params=[(seed, rare) for seed in range(5) for rare in (3, 20, COUNT)], ids=str)
+def recording(request, tmp_path):
+    return recorded(tmp_path / "c", *request.param)
 
 
 def opened(recording, window=None):

@@ -13,9 +13,7 @@ NARROWEST_NAME, WIDE_NAME = 16, 36
 SPARKS = {False: "▁▂▃▄▅▆▇█", True: "_.-=+*#@"}
 BARS = {False: "█▓▒░", True: "#=-."}
 KEPT = 4096  # texts: most cells are as in the interval before
-KEPT_SPARKS = (
-    256  # sparklines of a screen: 120 figures each, and those of busy rows never come again
-)
+KEPT_SPARKS = 256  # a screen of them, each of 120 figures: that of a busy row never comes again
 ASCII = str.maketrans({"×": "x", "…": "~", "÷": "/", "–": "-", "→": ">", "·": "."})
 
 

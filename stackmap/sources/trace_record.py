@@ -20,7 +20,7 @@ FORMAT = 1
 @dataclass(slots=True)
 class TraceRecord:
     """
-    The texts of a trace, and what it cost.
+    What the kernel printed during a trace, and the CPU time of the trace.
 
     ``texts``: histograms by event. ``slices``: those of latency at instants during the trace, each without the
     entries that are as in the one before. ``dm_stats``: by device number.

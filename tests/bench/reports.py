@@ -1,5 +1,5 @@
 """
-What a report costs beside ``iostat -dx``, with 1,000 and 4,000 devices, and what it costs while devices come and go.
+CPU time per report, compared with ``iostat -dx``: with 1,000 and 4,000 devices, and while devices come and go.
 
 Drawn machines as in ``watching``, with one device in ten busy. Between the reports of the second kind a device is
 added or removed: a real loop device without a file, so that the kernel announces it. In the drawn machine it has a size.
@@ -40,7 +40,7 @@ WITH_EVENTS = (
 START_MOST, FILES_MOST = 2000, 10  # milliseconds of CPU, and files
 STARTS = 5
 
-LOOP = 77777  # of a number that nobody uses
+LOOP = 77777  # no other program uses this number
 LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C80, 0x4C81
 
 
@@ -110,7 +110,7 @@ def measure_in_mounts() -> bool:
 
 
 def _starts(place: Path) -> bool:
-    """Print what it costs to start ``record`` and to take two samples, beside lsblk; whether that is in bounds."""
+    """Print the CPU time to start ``record`` and take two samples, and that of lsblk; return whether it is within the budget."""
     out = place / "started"
     begin = ["sh", "-c", 'rm -rf "$1" && exec "$0" record "$1" 0.1 1', str(STACKMAP), str(out)]
     costs = compare({"record, 2 samples": begin, "lsblk": ["lsblk"]}, STARTS)

@@ -1,4 +1,4 @@
-"""Recordings of more than an hour of seconds: intervals of several samples, which is said, and exact sums."""
+"""A recording of more than 3,600 samples is shown in longer intervals; a note says so, and sums stay exact."""
 
 import json
 

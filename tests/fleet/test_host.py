@@ -121,7 +121,7 @@ def test_series_that_were_not_asked_for_are_left_out():
 
 
 def test_several_series_of_a_host_are_said():
-    """Those of two clusters with the same job and instance cannot be told apart."""
+    """Two clusters may have hosts with the same job and instance."""
     whole = history(REBOOT[:3], [1000] * 3)
     builds = [
         {**LABELS, "__name__": exported.BUILD, "kernel": "6.1", "cluster": name} for name in "ab"
