@@ -44,7 +44,7 @@ def running(words: list[str], log: Path, ready: str):
         yield process
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)  # one with millions of series writes them first
 
 
 def answers(address: str) -> bool:
