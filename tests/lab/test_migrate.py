@@ -46,7 +46,7 @@ def booted(lab):
 
     def runs(case):
         disks = 13 if case == "md" else 5
-        folder = lab("migrate", case=case, kernel=CASES[case], disks=disks, timeout=1500)
+        folder = lab("migrate", case=case, kernel=CASES[case], disks=disks, timeout=3000)
         found = judged.measured(folder).values()
         return {
             (run.name.partition("-")[0].lstrip("rmd"), run.name.partition("-")[2]): run

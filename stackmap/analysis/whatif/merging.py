@@ -106,7 +106,7 @@ class Merging(NamedTuple):
         """
         apart, merged = ONE_PAGE, MERGED * (1 - now)
         if pages > 1:
-            apart = PAGES + MIXED * (1 - 1 / self.whole.queue) * min(1.0, (pages - 1) / STRAYS)
+            apart = PAGES + MIXED * (1 - 1 / self.whole.queue) * (1 - 1 / pages)
         least = now * min(1 / (1 + apart), 1 - merged)
         if now >= MERGES:  # requests do not merge, and only a stream's may
             least = max(least, min(now, self._in_batches))
