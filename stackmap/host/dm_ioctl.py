@@ -23,6 +23,7 @@ WITH_UUIDS = (4, 45, 0)  # since this version a list contains uuids
 GET_VERSION, LIST_DEVICES, TABLE_STATUS, TARGET_MESSAGE = 0, 2, 12, 14
 READ_ONLY, SUSPENDED, AS_TABLE, LIVE, INACTIVE = 1, 2, 1 << 4, 1 << 5, 1 << 6
 BUFFER_FULL, NO_FLUSH, HAS_ANSWER = 1 << 8, 1 << 11, 1 << 16
+WITH_UUID = 1 << 14  # of a list: uuids, too (dm-ioctl.c, list_devices)
 HAS_UUID = 1
 
 _HEADER = struct.Struct("=6Ii3IQ128s129s7x")  # struct dm_ioctl
@@ -79,15 +80,16 @@ class Control:
 
     def listed(self) -> list[tuple[int, bytes]]:
         """Return number and uuid of each device; b"" where the list has no uuid."""
-        at = self._request(LIST_DEVICES)[4]
+        at = self._request(LIST_DEVICES, flags=WITH_UUID)[4]
         devices = []
-        while True:
+        step = 1
+        while step:
             number, step = _LISTED.unpack_from(self._buffer, at)
             if number:
                 devices.append((number, self._uuid_after(at)))
-            if not number or not step:
-                return devices
             at += step
+        self._buffer = bytearray(BUFFER)  # a list of many needs a large one
+        return devices
 
     def device(self, number: int, flags: int) -> Device | None:
         """Return the device with its table (AS_TABLE) or status (NO_FLUSH); None if it was removed."""

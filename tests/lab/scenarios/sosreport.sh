@@ -16,7 +16,7 @@ udevadm settle --timeout=60
 stackmap record recorded 1 1
 mkdir report
 # Only what has to do with storage, and without plugins that ask each process.
-sos report --batch --tmp-dir report --plugin-timeout 200 -k filesys.dumpe2fs=off \
+sos report --batch --tmp-dir "$PWD/report" --plugin-timeout 200 -k filesys.dumpe2fs=off \
     -o block,devicemapper,filesys,host,lvm2,md > sos.log 2>&1
 ls report
 umount /tmp/srv
