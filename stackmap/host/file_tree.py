@@ -9,15 +9,15 @@ import costs a tenth of the time that `tree` takes.)
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import BinaryIO, TypeVar
 
-from stackmap.errors import CaptureError, SourceDenied, SourceMissing
+from stackmap.errors import CaptureError, SourceDenied, SourceError, SourceMissing
 
 T = TypeVar("T")
 
@@ -26,12 +26,14 @@ FIRST_ANSWERS = "/answers.tar.gz"  # of a recording, those before its first samp
 MAX_MEMORY = 160 << 20  # bytes, for a tar; that of a host with 20,000 devices takes 110 MiB
 ENTRY_BYTES = 300  # what Python needs to keep a path, besides its letters
 MAX_FILE = 32 << 20  # bytes; all answers of a host with 2,000 devices take 20 MB
+CHUNK = 1 << 16  # bytes read at once
 MAX_NAME = 1024  # characters
 MAX_DEPTH = 40  # folders; a path of sysfs has up to 15
 USED_TOPS = frozenset((
     "capture.json", "capture.json.new", "answers.tar.gz", "volumes.json", "arrays.json", ".names",
     "proc", "sys", "run", "cmd", "log", "frames", "etc", "var", "dev", "sos_commands",
 ))  # fmt: skip
+UNFOLLOWED = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW  # no pipe is waited for, no link followed
 MAX_LINKS = 40  # followed for one path; the kernel's own limit (path_resolution(7))
 
 
@@ -43,16 +45,20 @@ class DirectoryTree:
             self._root = os.path.realpath(root)
         except OSError as error:  # the working directory was removed
             raise CaptureError(f"{root}: {error.strerror}") from error
+        self._folders: dict[str, str] = {}  # where they are, with links followed, by path
 
     def read(self, path: str) -> bytes:
         """Return the content of the file at *path*."""
-        place = self._inside(path)
-        # Others may swap what is there: the open file is judged, and read no further than the limit.
-        with _refusals(path, place), open(place, "rb", opener=_opened) as file:
-            self._require_inside(path, f"/proc/self/fd/{file.fileno()}")
-            is_plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            content = file.read(MAX_FILE + 1) if is_plain else b""
-        if not is_plain or len(content) > MAX_FILE:
+        try:
+            descriptor = self._opened(path)
+            try:  # others may swap what is there: the open file is judged
+                self._require_below(path, _place(descriptor) or self._root)
+                content = _content(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _refusal(path, error) from error
+        if content is None:
             raise CaptureError(
                 f"{path}: refused: not a plain file, or larger than {MAX_FILE >> 20} MiB"
             )
@@ -61,8 +67,10 @@ class DirectoryTree:
     def names(self, path: str) -> list[str]:
         """Return the names in the directory at *path*."""
         place = self._inside(path)
-        with _refusals(path, place):
+        try:
             return os.listdir(place)
+        except OSError as error:
+            raise _refusal(path, error) from error
 
     def link(self, path: str) -> str:
         """Return the target of the link at *path*."""
@@ -72,18 +80,28 @@ class DirectoryTree:
         except OSError as error:
             raise SourceMissing(f"{path}: not a link in this capture") from error
 
+    def _opened(self, path: str) -> int:
+        """Return a descriptor of the file at *path*."""
+        above, _, name = path.rpartition("/")
+        if above not in self._folders:
+            self._folders[above] = self._inside(above)
+        try:
+            return os.open(f"{self._folders[above]}/{name}", UNFOLLOWED)
+        except ValueError:
+            raise _no_name(path) from None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+        return os.open(self._inside(path), UNFOLLOWED)  # the file itself is a link
+
     def _inside(self, path: str) -> str:
+        """Return where *path* is, with all links followed."""
         try:
             real = os.path.realpath(self._root + "/" + path)
-        except ValueError:  # NUL, or a character that no file name has
-            raise SourceMissing(f"{path!r}: not a file name") from None
+        except ValueError:
+            raise _no_name(path) from None
         self._require_below(path, real)
         return real
-
-    def _require_inside(self, path: str, opened: str) -> None:
-        """Raise ``CaptureError`` if *opened*, the link of a descriptor, leads out of the capture."""
-        if os.path.exists(opened):  # /proc may be missing
-            self._require_below(path, os.readlink(opened))
 
     def _require_below(self, path: str, real: str) -> None:
         if real != self._root and not real.startswith(self._root.rstrip("/") + "/"):
@@ -95,20 +113,38 @@ def _not_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _opened(path: str, flags: int) -> int:
-    """Open a file of a capture, and no link that was put there meanwhile."""
-    return _not_waiting(path, flags | os.O_NOFOLLOW)
-
-
-@contextmanager
-def _refusals(path: str, place: str) -> Iterator[None]:
-    """Raise what the system refuses at *place* as the error of a capture."""
+def _place(descriptor: int) -> str:
+    """Return where the file that was opened as *descriptor* is, "" if /proc is missing."""
     try:
-        yield
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        raise SourceMissing(f"{path}: not in this capture") from error
-    except OSError as error:
-        raise SourceDenied(f"{place}: {error.strerror}") from error
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return ""
+
+
+def _content(descriptor: int) -> bytes | None:
+    """Return the content of an open file, None if it is not a plain file or too large; ``OSError`` for a directory."""
+    status = os.fstat(descriptor)
+    is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    if not is_plain or status.st_size > MAX_FILE:
+        return None
+    step = status.st_size or CHUNK  # a file of /proc has no size
+    parts, size = [], 0
+    while size <= MAX_FILE and (part := os.read(descriptor, step)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts) if size <= MAX_FILE else None
+
+
+def _no_name(path: str) -> SourceMissing:
+    """Return the error for a path with NUL, or with a character that no file name has."""
+    return SourceMissing(f"{path!r}: not a file name")
+
+
+def _refusal(path: str, error: OSError) -> SourceError:
+    """Return what the system refuses at *path* as the error of a capture."""
+    if isinstance(error, (FileNotFoundError, NotADirectoryError, IsADirectoryError)):
+        return SourceMissing(f"{path}: not in this capture")
+    return SourceDenied(f"{error.filename or path}: {error.strerror}")
 
 
 class ArchiveTree:
