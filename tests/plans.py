@@ -78,7 +78,7 @@ def lv_context(
 def pool_context(wanted, segtype="linear", members=1):
     """A thin pool: its data an LV of its own kind, its metadata one extent on sda."""
     context = lv_context(segtype, members, wanted, name="pool_tdata")
-    tdata = replace(context.target, kind=Kind.MEMBER)
+    tdata = context.target._replace(kind=Kind.MEMBER)
     pool = Device(
         "dm-10", Kind.THIN_POOL, "", label="vg/pool-tpool", target="thin-pool", state="active"
     )
@@ -94,7 +94,7 @@ def cached_context(wanted, segtype, pool):
     """A LV vg/lv, RAID5 on four disks, under a cache of this segment type."""
     ending = {"cache": "_corig", "writecache": "_wcorig"}[segtype]
     context = lv_context("raid5", 4, wanted, name=f"lv{ending}")
-    origin = replace(context.target, kind=Kind.MEMBER)
+    origin = context.target._replace(kind=Kind.MEMBER)
     top = Device("dm-10", Kind.CACHE, "", label="vg/lv", target=segtype, state="active",
                  facts={"mode": "writeback"})  # fmt: skip
     devices = [d for d in context.topology.devices.values() if d.name != "dm-9"]

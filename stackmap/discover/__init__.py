@@ -8,7 +8,6 @@ could not be learned is listed once in ``Topology.unknown``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.discover import device_mapper, disks
@@ -104,7 +103,7 @@ def _unknown_sizes(found: Collection[Discovered]) -> Iterator[str]:
 def _joined(device: Device, member_states: str, users: tuple[Use, ...]) -> Device:
     """Return *device* with its state as a member and its users, as learned elsewhere."""
     if users:
-        device = replace(device, uses=users)
+        device = device._replace(uses=users)
     if member_states and device.state in (None, "active"):
-        device = replace(device, state=member_states)
+        device = device._replace(state=member_states)
     return device

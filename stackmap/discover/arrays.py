@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from stackmap.discover.discovered import Discovered, base_device
 from stackmap.discover.inference import NOTHING_BELOW
@@ -26,8 +25,7 @@ def read(scan: Scan, block: Block) -> Discovered:
     properties = udev.properties(scan.host, block.number)
     alias = properties.get("MD_DEVNAME", "")
     facts = mdraid.facts(array) | ({"alias": alias} if alias not in ("", block.name) else {})
-    device = replace(
-        base_device(scan, block, Kind.ARRAY),
+    device = base_device(scan, block, Kind.ARRAY)._replace(
         uuid=array.attributes["uuid"] or properties.get("MD_UUID", ""),
         layout=array.layout,
         state=array.state,

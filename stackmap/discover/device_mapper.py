@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from stackmap.discover import inference
 from stackmap.discover.discovered import Discovered, base_device
@@ -49,8 +48,7 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
     layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
     size = sum([segment.length for segment in segments])
     kind = _kind(mapped, {reader.kind for reader in readers})
-    device = replace(
-        base_device(scan, mapped.block, kind, size=size, read_only=mapped.read_only),
+    device = base_device(scan, mapped.block, kind, size=size, read_only=mapped.read_only)._replace(
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stackmap.discover.scan import Scan
-from stackmap.model.device import Device, Kind
+from stackmap.model.device import NO_TEXTS, Device, Kind
 from stackmap.model.topology import Edge
 from stackmap.sources import sysfs
 from stackmap.sources.sysfs import Block
-
-NOTHING: Mapping[str, str] = {}
 
 
 class Discovered(NamedTuple):
@@ -24,7 +22,7 @@ class Discovered(NamedTuple):
 
     device: Device
     edges: tuple[Edge, ...] = ()
-    states: Mapping[str, str] = NOTHING
+    states: Mapping[str, str] = NO_TEXTS
     uncertainties: tuple[str, ...] = ()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from stackmap.discover.discovered import Discovered, base_device
 from stackmap.discover.scan import Scan
@@ -42,13 +41,12 @@ def _partition(scan: Scan, block: Block) -> Discovered:
     base = base_device(scan, block, Kind.PARTITION, size=size)
     offset = None if start is None else start * SECTOR
     edge = Edge(block.name, block.disk, Role.DATA, offset, size)
-    return Discovered(replace(base, merges=_merges(scan, block.disk)), (edge,))
+    return Discovered(base._replace(merges=_merges(scan, block.disk)), (edge,))
 
 
 def _disk(scan: Scan, block: Block) -> Discovered:
     who = disk_identity.identity(scan.host, block)
-    device = replace(
-        base_device(scan, block, Kind.DISK, geometry=True),
+    device = base_device(scan, block, Kind.DISK, geometry=True)._replace(
         uuid=who.wwn,
         state=disk_identity.state(scan.host, block),
         removable=sysfs.attribute(scan.host, f"{block.path}/removable") == "1",
@@ -68,7 +66,7 @@ def _network(scan: Scan, block: Block) -> Discovered:
     facts = _known(backend=sysfs.attribute(scan.host, f"{block.path}/backend"), program=program)
     model = " ".join(["NBD", *(["by " + program] if program else [])])
     # Its driver reports every one as non-rotational.
-    return Discovered(replace(base, rotational=None, model=model, merges=True, facts=facts))
+    return Discovered(base._replace(rotational=None, model=model, merges=True, facts=facts))
 
 
 def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
@@ -80,7 +78,7 @@ def _paths(scan: Scan, block: Block) -> tuple[Edge, ...]:
 def _loop(scan: Scan, block: Block) -> Discovered:
     base = base_device(scan, block, Kind.LOOP, geometry=True)
     facts = _known(file=sysfs.attribute(scan.host, f"{block.path}/loop/backing_file"))
-    return Discovered(replace(base, merges=True, facts=facts))
+    return Discovered(base._replace(merges=True, facts=facts))
 
 
 def _bcache(scan: Scan, block: Block) -> Discovered:
@@ -99,7 +97,7 @@ def _bcache(scan: Scan, block: Block) -> Discovered:
         Edge(block.name, name, Role.ORIGIN if name == backing or len(below) == 1 else Role.CACHE)
         for name in below
     )
-    return Discovered(replace(base_device(scan, block, Kind.BCACHE), facts=facts), edges)
+    return Discovered(base_device(scan, block, Kind.BCACHE)._replace(facts=facts), edges)
 
 
 def _known(**facts: str) -> dict[str, str]:

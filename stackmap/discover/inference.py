@@ -10,7 +10,6 @@ the volume's minimum_io_size, which dm-raid sets to it (raid_io_hints).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.discover.discovered import Discovered, base_device
@@ -49,8 +48,7 @@ def read(scan: Scan, mapped: MappedDevice) -> Discovered:
     base = base_device(scan, block, inferred.kind, geometry=spread, read_only=mapped.read_only)
     shape = _infer_layout(scan, inferred.target, base, names) if spread else InferredLayout()
     target = _target(mapped, inferred.target, names, shape)
-    device = replace(
-        base,
+    device = base._replace(
         label=mapped.label,
         dm_name=mapped.name,
         target=target,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from stackmap.errors import SourceError
 from stackmap.host import Host, Json
@@ -50,7 +49,7 @@ def _with_facts(
         record = records.get(key, {})
         found = {fact: _text(record[field]) for field, fact in names.items() if record.get(field)}
         if found:
-            device = replace(device, facts={**device.facts, **found})
+            device = device._replace(facts={**device.facts, **found})
     return device
 
 

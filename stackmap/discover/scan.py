@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from stackmap.errors import SourceError
@@ -21,7 +20,6 @@ _NVME_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)")
 KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
 
-@dataclass(frozen=True)
 class Scan:
     """
     The facts about a host that all readers share.
@@ -31,16 +29,29 @@ class Scan:
     ``partial``: whether sysfs is incomplete; see ``partial_tree``.
     """
 
-    host: Host
-    blocks: Mapping[str, Block]
-    names: Mapping[str, str]
-    mapped: Mapping[str, MappedDevice]
-    tables: Segments | None
-    statuses: Segments | None
-    unknown: tuple[str, ...]
-    geometry: bool
-    counters: bool
-    partial: bool = False
+    def __init__(
+        self,
+        host: Host,
+        blocks: Mapping[str, Block],
+        mapped: Mapping[str, MappedDevice],
+        *,
+        tables: Segments | None,
+        statuses: Segments | None,
+        unknown: tuple[str, ...],
+        geometry: bool,
+        counters: bool,
+        partial: bool,
+    ) -> None:
+        self.host = host
+        self.blocks = blocks
+        self.names = {block.number: block.name for block in blocks.values()}
+        self.mapped = mapped
+        self.tables = tables
+        self.statuses = statuses
+        self.unknown = unknown
+        self.geometry = geometry
+        self.counters = counters
+        self.partial = partial
 
     @cached_property
     def nvme_paths(self) -> Mapping[str, tuple[str, ...]]:
@@ -90,10 +101,9 @@ def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
     have_states = any(has_status(line.target) for line in lines)
     statuses = _ask(dmsetup.read_statuses, host, refused) if have_states else tables
     return Scan(
-        host=host,
-        blocks=blocks,
-        names={block.number: block.name for block in blocks.values()},
-        mapped=mapped,
+        host,
+        blocks,
+        mapped,
         tables=tables,
         statuses=statuses,
         unknown=tuple(refused),

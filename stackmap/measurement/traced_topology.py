@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stackmap.discover import discover
@@ -36,6 +35,6 @@ def discover_traced(host: Host, *, geometry: bool = False) -> Topology:
             rows = row_updates(topology, device, trace) if parity else None
             share = rows.full_share if rows and is_sound(rows) else None
             found = None if share is None else (share, trace.seconds)
-            yield replace(device, full_stripes=found) if found else device
+            yield device._replace(full_stripes=found) if found else device
 
     return Topology(devices(), topology.edges, machine=topology.machine, unknown=topology.unknown)

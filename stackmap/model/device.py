@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from stackmap.model.raid import Layout
-from stackmap.model.target_status import Counts, TargetStatus
+from stackmap.model.target_status import NO_COUNTS, Counts, TargetStatus
 
 # A fact of an array whose redundancy was not initialised at creation.
 NEVER_SYNCED = "never synced"
+NO_TEXTS: Mapping[str, str] = {}
 
 
 class Kind(StrEnum):
@@ -61,8 +61,7 @@ class Use(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(NamedTuple):
     """
     A block device at one instant.
 
@@ -99,9 +98,9 @@ class Device:
     counted: bool = True
     merges: bool = False
     uses: tuple[Use, ...] = ()
-    queue: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
-    counts: Counts = field(default_factory=dict)
+    queue: Mapping[str, str] = NO_TEXTS
+    facts: Mapping[str, str] = NO_TEXTS
+    counts: Counts = NO_COUNTS
     full_stripes: tuple[float, float] | None = None
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 # Bytes per member that md's parity levels read and write at once: a row of the stripe cache
@@ -39,8 +38,7 @@ RAID_LEVELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """
     The geometry of one array or volume.
 
@@ -71,7 +69,7 @@ class Layout:
 
     def json_fields(self) -> dict[str, object]:
         """Return the fields for JSON, where ``data`` is the capacity in members."""
-        return {**asdict(self), "data": self.data_members}
+        return {**self._asdict(), "data": self.data_members}
 
     @property
     def ideal_write(self) -> float:

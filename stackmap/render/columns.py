@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from stackmap.document import describe
@@ -26,11 +25,8 @@ _UNQUOTED = r'["\\$`]'
 Value = str | int | bool | None | tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(int):
     """A number of bytes: printed exactly, or with a unit."""
-
-    count: int | None
 
 
 class Column(NamedTuple):
@@ -45,7 +41,7 @@ class Column(NamedTuple):
 
     name: str
     help: str
-    value: Callable[[Device], Value | Bytes]
+    value: Callable[[Device], Value]
     cell: Callable[[Row], str] | None = None
     right: bool = False
     again: bool = False
@@ -102,12 +98,16 @@ def _queue(name: str) -> Callable[[Device], Value]:
     return lambda device: device.queue.get(name)
 
 
-def _queue_bytes(name: str) -> Callable[[Device], Bytes]:
-    def count(device: Device) -> Bytes:
+def _queue_bytes(name: str) -> Callable[[Device], Bytes | None]:
+    def count(device: Device) -> Bytes | None:
         text = device.queue.get(name, "")
-        return Bytes(int(text) if text.isdecimal() else None)
+        return Bytes(text) if text.isdecimal() else None
 
     return count
+
+
+def _bytes(number: int | None) -> Bytes | None:
+    return None if number is None else Bytes(number)
 
 
 def _layout(name: str) -> Callable[[Device], Value]:
@@ -118,9 +118,9 @@ def _facts(device: Device) -> tuple[str, ...]:
     return tuple(f"{key}={value}" for key, value in sorted(device.facts.items()))
 
 
-def _text(value: Value | Bytes, *, exact: bool) -> str:
+def _text(value: Value, *, exact: bool) -> str:
     if isinstance(value, Bytes):
-        return "" if value.count is None else str(value.count) if exact else size(value.count)
+        return str(int(value)) if exact else size(value)
     if isinstance(value, bool):
         return str(int(value))
     return ", ".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
@@ -129,7 +129,7 @@ def _text(value: Value | Bytes, *, exact: bool) -> str:
 COLUMNS = {column.name: column for column in (
     Column("DEVICE", "name that people use", lambda d: d.title),
     Column("KERNEL", "kernel name", lambda d: d.name, kernel),
-    Column("SIZE", "size", lambda d: Bytes(d.size), right=True, unknown=UNKNOWN),
+    Column("SIZE", "size", lambda d: _bytes(d.size), right=True, unknown=UNKNOWN),
     Column("WHAT", "layout, target or model", describe.what, what, again=True),
     Column("STATE", "active, or the problem or work in progress", lambda d: d.state, lambda row: describe.states(row.devices)),
     Column("USED-BY", "mount points and other users", lambda d: tuple(use.name for use in d.uses), lambda row: describe.users(row.device)),
@@ -142,8 +142,8 @@ COLUMNS = {column.name: column for column in (
     Column("PARITY", "parity chunks per stripe", _layout("parity"), right=True),
     Column("COPIES", "copies of each byte", _layout("copies"), right=True),
     Column("VARIANT", "layout algorithm of the level", _layout("variant")),
-    Column("CHUNK", "consecutive bytes on one member", lambda d: Bytes(d.layout.chunk if d.layout else None), right=True),
-    Column("STRIPE", "data bytes per stripe", lambda d: Bytes(d.layout.stripe if d.layout else None), right=True),
+    Column("CHUNK", "consecutive bytes on one member", lambda d: _bytes(d.layout.chunk if d.layout else None), right=True),
+    Column("STRIPE", "data bytes per stripe", lambda d: _bytes(d.layout.stripe if d.layout else None), right=True),
     Column("USES", "every user, with the source of that fact", lambda d: tuple(f"{use.kind} {use.name} ({use.source})" for use in d.uses)),
     Column("MODEL", "disk model", lambda d: d.model or None),
     Column("SERIAL", "serial number", lambda d: d.serial or None),

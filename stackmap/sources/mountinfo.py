@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stackmap.host import Host
 from stackmap.model.topology import Topology
@@ -22,8 +22,7 @@ BCACHEFS = "bcachefs"
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """
     A mount: the device's ``number``, the mount ``point``, the file system (``kind``), the ``source``.
 
@@ -35,9 +34,9 @@ class Mount:
     point: str
     kind: str
     source: str
-    options: Mapping[str, str] = field(default_factory=dict, compare=False)
-    root: str = field(default="/", compare=False)
-    flags: str = field(default="", compare=False)
+    options: Mapping[str, str]
+    root: str
+    flags: str
 
     @property
     def sources(self) -> list[str]:

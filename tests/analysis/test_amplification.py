@@ -1,7 +1,5 @@
 """What each layer makes of the I/O above it."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,7 +226,7 @@ def test_a_disk_alone_is_a_stack_of_one_layer():
 def test_a_bitmap_among_the_members_makes_an_estimate():
     """md's internal bitmap has no device of its own: its writes are among the members'."""
     devices, edges = ARRAY
-    kept = [replace(d, facts={"consistency": "bitmap"}) if d.name == "md0" else d for d in devices]
+    kept = [d._replace(facts={"consistency": "bitmap"}) if d.name == "md0" else d for d in devices]
     members = stack_figures(topology((kept, edges)), array_loads(29), "md0").layers[1]
 
     assert members.share.estimated

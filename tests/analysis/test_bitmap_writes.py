@@ -1,7 +1,5 @@
 """Bitmap writes among an array's members: no more of them than what is left of what the array needs."""
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.traffic.bitmap_writes import (
@@ -34,7 +32,7 @@ def members(flow):
 def with_blocks(parts, block):
     """Return a topology of *parts* whose disks have logical blocks of *block* bytes."""
     bare = topology(parts)
-    disks = [replace(bare[name], queue={"logical_block_size": block}) for name in DISKS]
+    disks = [bare[name]._replace(queue={"logical_block_size": block}) for name in DISKS]
     return Topology([*parts[0], *disks], parts[1], machine=bare.machine)
 
 
@@ -82,7 +80,7 @@ def test_a_mark_takes_no_more_than_its_bitmap(chunk, block, size):
 def test_a_degraded_mirror_promises_no_copies():
     """What it was sent went to fewer members: any write at one may have been a mark."""
     devices, edges = array("raid1")
-    seen = with_blocks(([replace(devices[0], state="degraded")], edges[:3]), "512")
+    seen = with_blocks(([devices[0]._replace(state="degraded")], edges[:3]), "512")
     loads = {"md0": moved(write=did(40, 8192))} | members(did(43, 8192))
 
     assert max_bitmap_writes(seen, loads, seen["md0"]) == 43
@@ -102,7 +100,7 @@ def test_bytes_of_bitmap_writes_are_counted_at_each_member():
     seen = with_blocks(array("raid5"), "512")
     flow = did(27, (20 * 4096 + 7 * 2560) / 27)
     loads = {"md0": moved(write=did(40, 4096))} | members(flow)
-    bare = replace(seen["md0"], facts={})
+    bare = seen["md0"]._replace(facts={})
 
     assert max_bitmap_bytes(seen, loads, seen["md0"]) == pytest.approx(4 * 7 * 2560)
     assert max_bitmap_bytes(seen, loads, bare) == 0
@@ -111,6 +109,6 @@ def test_bytes_of_bitmap_writes_are_counted_at_each_member():
 def test_bits_that_fill_a_block_with_the_superblock_take_one_block():
     """256 bytes of superblock and 2048 bits are 512 bytes; one bit more takes another block."""
     seen = with_blocks(array("raid5"), "512")
-    sizes = [replace(seen["md0"], size=3 * bits * 65536) for bits in (2048, 2049)]
+    sizes = [seen["md0"]._replace(size=3 * bits * 65536) for bits in (2048, 2049)]
 
     assert [bitmap_write_size(seen, each) for each in sizes] == [512, 1024]

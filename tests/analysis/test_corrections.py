@@ -1,7 +1,5 @@
 """Counters that a kernel gets wrong are corrected or made unknown, with a note."""
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.corrections import RULES, corrected
@@ -110,7 +108,7 @@ def test_a_kernel_that_counts_once_leaves_no_doubt():
 def test_members_that_do_other_work_do_not_tell(state):
     """Half of a mirror writes half."""
     devices, edges = raid_volume("vm", "raid10", 8)
-    tree = topology(([replace(devices[0], state=state), *devices[1:]], edges), kernel="6.12.1")
+    tree = topology(([devices[0]._replace(state=state), *devices[1:]], edges), kernel="6.12.1")
     members = {f"vm_rimage_{n}": moved(write=did(6.5, 4096)) for n in range(4)}
 
     assert mended(tree, {"vm": moved(write=did(26, 4096)), **members})[1] == (
@@ -121,7 +119,7 @@ def test_members_that_do_other_work_do_not_tell(state):
 def test_a_disk_that_does_not_count_is_unknown():
     """queue/iostats 0 freezes a disk's counters: what it did is not 0."""
     tree = topology()
-    quiet = replace(disk("sde"), queue={"iostats": "0"})
+    quiet = disk("sde")._replace(queue={"iostats": "0"})
     tree = type(tree)([*tree.devices.values(), quiet])
     loads, done = mended(tree, {"sde": IDLE, "sda": IDLE})
 
@@ -177,7 +175,7 @@ def test_a_volume_whose_own_disk_moved_was_not_counted():
 def test_a_disk_in_memory_below_an_array_that_writes_was_not_counted(above, expected):
     """brd counts nothing before 6.5: an array writes to all members, but may read only the other one."""
     array = Device("md0", Kind.ARRAY, "9:0", layout=layout("raid1", 2))
-    ram = replace(disk("ram0"), merges=False, queue={"iostats": "0"})
+    ram = disk("ram0")._replace(merges=False, queue={"iostats": "0"})
     parts = ([array, ram], [Edge("md0", "ram0", Role.DATA)])
     loads, _ = mended(topology(parts, kernel="6.1.0"), {"md0": above, "ram0": IDLE})
 

@@ -1,7 +1,5 @@
 """What is different between two topologies."""
 
-from dataclasses import replace
-
 from stackmap.analysis.differences import Change, differences
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.raid import layout
@@ -28,7 +26,7 @@ def test_the_same_is_no_difference():
 def test_a_device_under_another_number_is_the_same():
     """Kernel names change from boot to boot; the uuid stays, and a disk's serial."""
     other = Topology(
-        [replace(DISKS[0], name="sdb"), replace(DISKS[1], name="sda"), replace(VOLUME, name="dm-9")]
+        [DISKS[0]._replace(name="sdb"), DISKS[1]._replace(name="sda"), VOLUME._replace(name="dm-9")]
     )
     found = differences(one(VOLUME), other)
     assert () == (*found.appeared, *found.gone)
@@ -36,7 +34,7 @@ def test_a_device_under_another_number_is_the_same():
 
 
 def test_what_came_and_what_went():
-    new = replace(VOLUME, name="dm-8", uuid="LVM-8", label="vg/new")
+    new = VOLUME._replace(name="dm-8", uuid="LVM-8", label="vg/new")
     found = differences(one(VOLUME), one(new))
     assert (["vg/new"], ["vg/lv"]) == (
         [device.title for device in found.appeared],
@@ -47,7 +45,7 @@ def test_what_came_and_what_went():
 
 def test_what_changed():
     """A migration to RAID10 on another disk, grown."""
-    after = replace(VOLUME, layout=layout("raid10", 4, 65536), size=5 << 30)
+    after = VOLUME._replace(layout=layout("raid10", 4, 65536), size=5 << 30)
     found = differences(
         one(VOLUME, edges=[Edge("dm-7", "sda", Role.DATA)]),
         one(after, edges=[Edge("dm-7", "sdb", Role.DATA)]),
@@ -62,7 +60,7 @@ def test_what_changed():
 
 def test_progress_is_no_difference():
     """A check that goes on is the same check."""
-    a, b = (replace(VOLUME, state=f"check {done} %") for done in ("3.0", "50.0"))
+    a, b = (VOLUME._replace(state=f"check {done} %") for done in ("3.0", "50.0"))
     assert () == differences(one(a), one(b)).changed
     assert 1 == len(differences(one(VOLUME), one(b)).changed)
 

@@ -1,7 +1,5 @@
 """What layouts are expected to make of a byte, and when nothing is rated."""
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.expected import expected
@@ -53,7 +51,7 @@ def test_expectations_multiply_on_the_way_down():
 def test_nothing_is_rated_while_a_volume_works_on_its_own(state):
     """The members' I/O is not the workload's alone: no ratio, no parity, and the reason."""
     devices, edges = raid_volume("vm", "raid5", 8)
-    at_work = [replace(devices[0], state=state), *devices[1:]]
+    at_work = [devices[0]._replace(state=state), *devices[1:]]
     stack = stack_figures(
         topology((at_work, edges), raid_volume("other", "raid10", 17)), loads_of(), "vm"
     )
@@ -71,7 +69,7 @@ def test_two_layers_that_copy_multiply():
     """Two copies, each on a mirror of three: 6 bytes per byte, not 4."""
     devices, edges = raid_volume("vm", "raid10", 8)
     mirrors = [
-        replace(device, target="raid", layout=layout("raid1", 3))
+        device._replace(target="raid", layout=layout("raid1", 3))
         if "rimage" in device.name
         else device
         for device in devices

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -289,7 +288,7 @@ def test_sick_is_slow_with_a_short_queue(rotational, ms, queue, sick):
 def test_what_is_broken_comes_first():
     """A degraded array is reported before its slow member."""
     devices, edges = RAID10
-    degraded = ([replace(devices[0], state="degraded"), *devices[1:]], edges)
+    degraded = ([devices[0]._replace(state="degraded"), *devices[1:]], edges)
 
     assert found([degraded], on_disks([7, 29, 11, 13])) == [
         ("broken", "vm"),
@@ -301,7 +300,7 @@ def test_what_is_broken_comes_first():
 def test_work_on_its_own_account_is_told(work):
     """A state with such work is reported."""
     devices, edges = RAID10
-    at_work = ([replace(devices[0], state=work), *devices[1:]], edges)
+    at_work = ([devices[0]._replace(state=work), *devices[1:]], edges)
 
     assert found([at_work], {}) == [("background-work", "vm")]
 

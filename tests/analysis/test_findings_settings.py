@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.findings.context import Context
@@ -26,7 +24,7 @@ def found(parts, loads):
 
 def alone(load, **queue):
     """The findings on one spinning disk with these queue settings."""
-    return {name for name, _ in found([([replace(TURNING, queue=queue)], [])], {"sdz": load})}
+    return {name for name, _ in found([([TURNING._replace(queue=queue)], [])], {"sdz": load})}
 
 
 @pytest.mark.parametrize(

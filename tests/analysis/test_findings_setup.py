@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,7 +182,7 @@ def test_encryption_in_small_sectors():
 @pytest.mark.parametrize(("offset", "well"), [("0", True), ("3584", False), ("-1", False)])
 def test_what_the_kernel_calls_misaligned(offset, well):
     """-1 means that it cannot be aligned."""
-    device = replace(disk("sda"), queue={"alignment_offset": offset})
+    device = disk("sda")._replace(queue={"alignment_offset": offset})
 
     assert (names(Context(Topology([device]))) == []) == well
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.findings.checks import checks
@@ -102,4 +100,4 @@ def test_an_array_that_was_never_synced():
     )  # fmt: skip
 
     assert [rule for rule, *_ in reported(Topology([md], []))] == ["SM304"]
-    assert not reported(Topology([replace(md, facts={})], []))
+    assert not reported(Topology([md._replace(facts={})], []))

@@ -51,7 +51,7 @@ def renamed(context, **changes):
     """The context with its target changed; *alias* is its md name."""
     if "alias" in changes:
         changes["facts"] = {**context.target.facts, "alias": changes.pop("alias")}
-    changed = replace(context.target, **changes)
+    changed = context.target._replace(**changes)
     devices = [changed if d.name == changed.name else d for d in context.topology.devices.values()]
     return replace(context, target=changed, topology=Topology(devices, context.topology.edges))
 
@@ -59,7 +59,7 @@ def renamed(context, **changes):
 def on_disks(context, name):
     """The context with members that are multipath maps of this name, each with a number."""
     devices = [
-        replace(d, kind=Kind.MULTIPATH, dm_name=f"{name}{d.name}") if d.kind is Kind.DISK else d
+        d._replace(kind=Kind.MULTIPATH, dm_name=f"{name}{d.name}") if d.kind is Kind.DISK else d
         for d in context.topology.devices.values()
     ]
     return replace(context, topology=Topology(devices, context.topology.edges))

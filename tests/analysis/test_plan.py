@@ -511,7 +511,7 @@ def test_the_paths_of_a_multipath_device_are_one_disk():
 def test_disks_of_the_same_sort_come_first():
     """The new members of an LV on turning disks are on turning disks, however much room an SSD has."""
     context = lv_context("linear", 1, "raid1", count=3)
-    devices = [replace(d, rotational=d.name != "sdb") for d in context.topology.devices.values()]
+    devices = [d._replace(rotational=d.name != "sdb") for d in context.topology.devices.values()]
     pvs = [replace(pv, free=pv.free + 20 * (pv.device == "sdb")) for pv in context.group.pvs]
     context = replace(
         context, topology=Topology(devices, context.topology.edges), groups={"vg": group_of(pvs)}
@@ -667,7 +667,7 @@ def test_what_mdadm_is_not_known_to_do(level, members, wanted, why):
 def test_a_disk_that_is_not_free_is_not_taken(change, why):
     context = md_context("raid5", 4, "raid6", onto=("sde",))
     devices = [
-        replace(d, **change) if d.name == "sde" else d for d in context.topology.devices.values()
+        d._replace(**change) if d.name == "sde" else d for d in context.topology.devices.values()
     ]
     context = replace(context, topology=Topology(devices, context.topology.edges))
 
@@ -683,7 +683,7 @@ def test_a_member_of_another_array_is_not_taken():
 def moving(used, size=1024 * MIB):
     """A PV on md0 with *used* extents, to be moved to four disks of *size*."""
     context = md_context("raid5", 4, "raid10", onto=("sde", "sdf", "sdg", "sdh"))
-    devices = [replace(d, size=size) if d.name in context.onto else d
+    devices = [d._replace(size=size) if d.name in context.onto else d
                for d in context.topology.devices.values()]  # fmt: skip
     group = group_of([PhysicalVolume("/dev/md0", "md0", used + 7, 7)])
     return replace(

@@ -131,7 +131,7 @@ def test_what_md_refuses_is_not_planned(level, members, wanted, component, why):
 def test_a_raid0_in_zones_is_not_converted():
     """md has a raid0 of unequal members in zones of fewer and fewer of them."""
     context = md_context("raid0", 2, "raid10", onto=("sdc", "sdd"))
-    devices = [replace(d, size=d.size + MIB) if d.name == "sdb" else d
+    devices = [d._replace(size=d.size + MIB) if d.name == "sdb" else d
                for d in context.topology.devices.values()]  # fmt: skip
 
     assert STRATEGIES["grow"].plan(context)
@@ -146,7 +146,7 @@ def test_a_raid0_in_zones_is_not_converted():
 def test_a_disk_is_large_enough_for_what_will_be(level, members, wanted, fits):
     """A member may be more than md uses of it; what was a raid10 uses all of it as a raid0."""
     context = md_context(level, members, wanted, onto=("sdg",))
-    devices = [replace(d, size=256 * MIB) if d.name == "sdg" else d
+    devices = [d._replace(size=256 * MIB) if d.name == "sdg" else d
                for d in context.topology.devices.values()]  # fmt: skip
     context = replace(context, topology=Topology(devices, context.topology.edges))
 
@@ -261,7 +261,7 @@ def test_an_array_that_just_fits_is_copied():
     """
     room = 2 * 965_319_066
     context = md_context("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"))
-    fits, misses = (replace(context.target, size=size) for size in (room, room + 1))
+    fits, misses = (context.target._replace(size=size) for size in (room, room + 1))
 
     assert STRATEGIES["array-copy"].plan(replace(context, target=fits))
     with pytest.raises(PlanRefused, match=f"these disks holds {room}"):

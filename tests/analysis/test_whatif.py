@@ -703,7 +703,7 @@ def test_members_that_are_at_other_work_tell_nothing_of_the_writes():
     """A check reads all rows: none of them counts as load, and a note says so."""
     devices = machine("raid5")
     checked = type(devices)(
-        [replace(d, state="check 12.5 %") if d.name == "r" else d for d in devices],
+        [d._replace(state="check 12.5 %") if d.name == "r" else d for d in devices],
         devices.edges,
         machine=devices.machine,
     )

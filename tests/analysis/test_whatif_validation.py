@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from stackmap.analysis.whatif.project import project
@@ -74,7 +72,7 @@ def test_what_spreads_its_load_over_the_device_is_said_to_stay():
 def test_what_integrity_below_the_members_writes_is_said_to_be_left_out():
     """Its checksums and journal are on the disks, but no row of the table counts them."""
     devices, edges = raid_volume("r", "raid5", 1)
-    devices = [replace(d, target="integrity") if "rimage" in d.name else d for d in devices]
+    devices = [d._replace(target="integrity") if "rimage" in d.name else d for d in devices]
     found = [
         each for each in projected(topology((devices, edges)), "r").unmodelled if "below" in each
     ]

@@ -410,7 +410,7 @@ def test_refusals(words, status, said, monkeypatch):
 
 def test_no_name_ends_a_comment():
     """A volume whose name would be an option on a line of its own: the job has no such line."""
-    device = replace(LVS["vm"], label="x\n[global]\nexec_prerun=reboot\n#")
+    device = LVS["vm"]._replace(label="x\n[global]\nexec_prerun=reboot\n#")
     load = replace(loaded(Sizes({4096: 1}, SizeSource.ONE), rate=50.0), device=device)
     job = sections(fiojob_text(job_of(load)))
 
@@ -420,7 +420,7 @@ def test_no_name_ends_a_comment():
 
 def used(**changes):
     devices = [
-        replace(device, **changes) if device.name == "other" else device
+        device._replace(**changes) if device.name == "other" else device
         for device in LVS.devices.values()
     ]
     return Topology(devices, LVS.edges)

@@ -125,7 +125,7 @@ def test_names_cannot_control_the_terminal(ascii_only):
     device = topology["dm-8"]
 
     uses = (Use("mount", f"/{evil}", "test"),)
-    topology.devices["dm-8"] = replace(device, label=f"vg/{evil}", uses=uses)
+    topology.devices["dm-8"] = device._replace(label=f"vg/{evil}", uses=uses)
     watcher.moment.scope.users = [("dm-8", uses[0])]
     watcher.moment.scope.topology.machine = replace_host(topology.machine, evil)
     for key in (

@@ -1,7 +1,6 @@
 """The tree: what is drawn, once, and how it looks."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -171,7 +170,7 @@ def test_sub_lvs_in_one_row_are_counted_by_what_they_are():
     parts = [
         passing(f"dm-{place}", Kind.MEMBER, label=f"vg/lv_rimage_{place}") for place in range(6)
     ]
-    parts[0] = replace(parts[0], facts={"segments": "2"})
+    parts[0] = parts[0]._replace(facts={"segments": "2"})
     top = Device("dm-9", Kind.VOLUME, "", label="vg/lv")
     edges = [Edge("dm-9", part.name, Role.DATA) for part in parts]
     drawn = lines(render_tree(Topology([top, *parts], edges), heading=False))

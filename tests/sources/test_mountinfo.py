@@ -18,8 +18,8 @@ SWAPS = """Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
 def test_a_mount_has_its_device_and_its_path():
     """Any number of optional fields precedes the separator; paths are octal-escaped."""
     expected = [
-        Mount("254:0", "/srv/my disk", "ext4", "/dev/mapper/vg--md-data"),
-        Mount("0:44", "/home", "btrfs", "/dev/sda2"),
+        Mount("254:0", "/srv/my disk", "ext4", "/dev/mapper/vg--md-data", {}, "/", "rw,relatime"),
+        Mount("0:44", "/home", "btrfs", "/dev/sda2", {"subvol": "/@"}, "/@", "rw"),
     ]
     assert expected == mountinfo.parse(TEXT)
 

@@ -7,7 +7,6 @@ Sources: mdadm(8) and mdadm's Grow.c. A change of the level keeps the number of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from stackmap.errors import PlanRefused
 from stackmap.model.layout_request import MIN_MEMBERS, LayoutRequest
@@ -72,7 +71,7 @@ def _levels(now: Layout, request: LayoutRequest, component: int | None) -> Itera
         _require_divides(chunk, component)
     for level in path[1:]:
         if now.level == "raid5" and level == "raid0":
-            now = replace(now, variant=PARITY_LAST)
+            now = now._replace(variant=PARITY_LAST)
             yield now
         now = _taken_over(now, level, chunk)
         yield now
@@ -116,4 +115,4 @@ def _chunk(now: Layout, request: LayoutRequest, component: int | None) -> Iterat
     if now.level not in CHUNK_CHANGEABLE:
         raise PlanRefused(f"mdadm changes the chunk only of raid5 and raid6, not of {now.level}")
     _require_divides(request.chunk, component)
-    yield replace(now, chunk=request.chunk)
+    yield now._replace(chunk=request.chunk)

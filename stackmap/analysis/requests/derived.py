@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from stackmap.analysis.requests.in_flight import InFlight
@@ -92,7 +91,7 @@ def _layout(array: Device, layout: Layout) -> Layout:
     """Return the layout of *array*; RAID4 has its parity first under LVM, last under md."""
     if layout.level != "raid4":
         return layout
-    return replace(layout, variant="0" if array.target else "n")
+    return layout._replace(variant="0" if array.target else "n")
 
 
 def _slot(topology: Topology, edge: Edge) -> int | None:

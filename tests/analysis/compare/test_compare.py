@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -173,7 +172,7 @@ def test_a_steady_load_is_in_one_class():
 
 def working(where, state):
     devices = [
-        replace(device, state=state) if device.layout else device
+        device._replace(state=state) if device.layout else device
         for device in where.devices.values()
     ]
     return Topology(devices, where.edges, machine=where.machine)
@@ -221,7 +220,7 @@ def test_another_stack_is_left_out():
 
 def test_other_machines_and_sizes_are_told():
     elsewhere = Topology(
-        [replace(d, size=d.size * 2) if d.size else d for d in RAID10.devices.values()],
+        [d._replace(size=d.size * 2) if d.size else d for d in RAID10.devices.values()],
         RAID10.edges,
         machine=Machine("other", "6.12.1"),
     )
@@ -244,7 +243,7 @@ def test_what_is_set_otherwise_is_told(was, now, words):
 
     def having(where, name, cache):
         facts = {} if cache is None else {"stripe cache": cache}
-        devices = [replace(d, facts=facts) if d.name == name else d for d in where.devices.values()]
+        devices = [d._replace(facts=facts) if d.name == name else d for d in where.devices.values()]
         return Topology(devices, where.edges, machine=where.machine)
 
     before = recorded(having(RAID5, "vm", was), "vm", raid5, rates())
