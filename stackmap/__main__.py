@@ -4,21 +4,28 @@
 Until the command line is imported an interrupt ends the process as any other signal does.
 """
 
+import gc
 import os
 import signal
+
+YOUNG = 50_000  # objects before Python looks for cycles among them; 700 made it look while modules are imported
 
 
 def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if "_STACKMAP_COMPLETE" in os.environ:
-        from stackmap import completion
+    gc.set_threshold(YOUNG)
+    try:
+        if "_STACKMAP_COMPLETE" in os.environ:
+            from stackmap import completion
 
-        completion.main()
-        return
-    from stackmap import cli
+            completion.main()
+            return
+        from stackmap import cli
 
-    cli.main()
+        cli.main()
+    finally:
+        gc.freeze()  # the process ends: no cycle is worth a last search
 
 
 if __name__ == "__main__":
