@@ -5,8 +5,6 @@ sysfs lists the devices; a reader per kind knows where to look further. What
 could not be learned is listed once in ``Topology.unknown``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 

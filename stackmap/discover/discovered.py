@@ -1,7 +1,5 @@
 """What readers learn about a device: the fields that sysfs has for all of them, and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ adjacent ones share a row. Sub-LVs of one role share a row, and so do the
 devices below them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -24,8 +24,6 @@ frames before it, and how many frames up to this one are marked. In a marked fra
 than counters going up.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

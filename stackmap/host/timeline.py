@@ -5,8 +5,6 @@ Two forms: the log (format 2), and ``frames/N/`` with one file per answer (forma
 and trees made by hand). Both move forwards only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from math import inf

@@ -1,7 +1,5 @@
 """I/O that the kernel counted for one control group on one device."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

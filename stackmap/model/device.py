@@ -1,7 +1,5 @@
 """A block device: its names, kind, state and users."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The machine that something was measured on."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

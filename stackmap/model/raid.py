@@ -1,7 +1,5 @@
 """RAID levels as a table, and the geometry of one array or volume."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 # Bytes per member that md's parity levels read and write at once: a row of the stripe cache

@@ -1,7 +1,5 @@
 """What device-mapper targets, md arrays and md's threads report about themselves at an instant."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

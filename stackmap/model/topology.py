@@ -1,7 +1,5 @@
 """The devices of a machine and the edges between them."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -156,7 +154,7 @@ class Topology:
         """Return the tops whose I/O can reach *name*."""
         return self._tops_of[name]
 
-    def select(self, names: Iterable[str]) -> Topology:
+    def select(self, names: Iterable[str]) -> "Topology":
         """Return the whole stacks that contain *names*, as a topology."""
         kept: set[str] = set()
         for name in names:
@@ -164,7 +162,7 @@ class Topology:
             kept.update(self.with_all_above(name))
         return self.subset(kept)
 
-    def subset(self, names: Iterable[str]) -> Topology:
+    def subset(self, names: Iterable[str]) -> "Topology":
         """Return *names* and the edges between them, as a topology."""
         kept = set(names)
         return Topology(
@@ -174,7 +172,7 @@ class Topology:
             unknown=self.unknown,
         )
 
-    def graph(self) -> nx.MultiDiGraph:
+    def graph(self) -> "nx.MultiDiGraph":
         """Return this as a networkx graph with edges down, for algorithms and exports."""
         # Imported here: it takes 100 ms, which tree and iostat must not pay.
         import networkx as nx

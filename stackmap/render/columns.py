@@ -4,8 +4,6 @@ The columns of ``tree``: name, help and value, for tables and the manual; device
 One line of COLUMNS adds a column. A column that lsblk also has gets lsblk's name.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

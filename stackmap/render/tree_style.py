@@ -1,7 +1,5 @@
 """The look of a tree: its characters, width and colours."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from stackmap.document.titles import ARROW
@@ -38,7 +36,7 @@ class Look(NamedTuple):
         """Return *text* in *colour* if this look has colours."""
         return f"{colour}{text}{RESET}" if self.colour and colour and text.strip() else text
 
-    def within(self, width: int | None, *, colour: bool) -> Look:
+    def within(self, width: int | None, *, colour: bool) -> "Look":
         """Return this look for *width* columns."""
         return self._replace(width=width, colour=colour)
 

@@ -11,8 +11,6 @@ line is for one layer, and lines of two layers must not be added. Version 1 coun
 for the root group only.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple

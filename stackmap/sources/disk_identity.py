@@ -5,8 +5,6 @@ SCSI cuts a model to 16 characters; ATA disks have longer names, which udev
 knows. A serial is on VPD page 0x80, after four bytes.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from stackmap.host import Host

@@ -6,8 +6,6 @@ root. Without root the tables are unknown. Still, the uuid names the creator ("C
 "mpath-…", "LVM-…"), LVM names sub-LVs by purpose, and ``slaves/`` lists the devices below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple

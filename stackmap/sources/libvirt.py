@@ -5,8 +5,6 @@ A domain names its disks by path (``<source dev='/dev/vg/lv'/>``). A running dom
 is wrapped in its status.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,7 +61,7 @@ def parse(text: str, source: str) -> Domain:
     )
 
 
-def xml(text: str) -> Element:
+def xml(text: str) -> "Element":
     """Return the root element of *text*; ``ValueError`` if it is not XML."""
     from xml.etree import ElementTree as ET  # 10 ms, needed only with domains
 

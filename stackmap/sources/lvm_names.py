@@ -8,8 +8,6 @@ gives sub-LVs no layer in the uuid, newer LVM ``-real``. So a sub-LV is recognis
 by the ending of its name, which LVM reserves, or by its uuid.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ in a path are octal (``\040``). btrfs and other file systems over several device
 their own (major 0), so their source counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

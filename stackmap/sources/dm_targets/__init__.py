@@ -5,8 +5,6 @@ An unknown target is not an error: its devices come from sysfs, without roles. T
 forms are those of each target's ``.status`` function in the kernel (drivers/md/dm-*.c).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ NamedTuples, not dataclasses: a host with thousands of LVs has thousands of each
 and they take a third of the time to create.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
