@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from stackmap.discover.scan import Scan
@@ -15,7 +14,7 @@ PID_FILES = ("/run/libvirt/qemu", "/run/qemu-server")
 
 CEPH = "/var/lib/ceph"
 UNNUMBERED = Use("ceph", "[Ceph OSD]", "LV name")
-_OSD_VOLUME = re.compile(r"osd-(?:block|db|wal)-.+")
+OSD_VOLUMES = ("osd-block-", "osd-db-", "osd-wal-")
 
 
 def domains(scan: Scan) -> Iterator[tuple[str, Use]]:
@@ -61,7 +60,7 @@ def ceph(scan: Scan) -> Iterator[tuple[str, Use]]:
     rest = [
         (device, mapped.label)
         for device, mapped in scan.mapped.items()
-        if mapped.lv and device not in numbered and _OSD_VOLUME.fullmatch(mapped.lv.lv)
+        if mapped.lv and device not in numbered and mapped.lv.lv.startswith(OSD_VOLUMES)
     ]
     tags = lvm_tags.read(scan.host) if rest else {}
     for device, label in rest:

@@ -13,7 +13,7 @@ from stackmap.sources import disk_identity, sysfs, udev
 from stackmap.sources.sysfs import Block
 
 # Disks with bio-based drivers, which never merge.
-_BIO_BASED = re.compile(r"(ram|pmem|drbd|zram|bcache|dcssblk|nullb)\d+")
+_BIO_BASED = frozenset({"ram", "pmem", "drbd", "zram", "bcache", "dcssblk", "nullb"})
 
 
 def read(scan: Scan, block: Block) -> Discovered:
@@ -110,4 +110,4 @@ def _merges(scan: Scan, name: str) -> bool:
     if block is None or "md" in block.entries or "dm" in block.entries:
         return False
     is_nvme_head = name.startswith("nvme") and bool(_paths(scan, block))
-    return _BIO_BASED.fullmatch(name) is None and not is_nvme_head
+    return name.rstrip("0123456789") not in _BIO_BASED and not is_nvme_head

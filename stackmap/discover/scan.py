@@ -16,7 +16,7 @@ from stackmap.sources.lvm_names import unmangle
 from stackmap.sources.sysfs import Block
 
 DEV = "/dev/"
-_NVME_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)")
+_NVME_PATH = r"(nvme[0-9]+)c[0-9]+(n[0-9]+)"
 KEPT_EMPTY = frozenset({"dm", "md"})  # kept at size 0: no table loaded, array not running
 
 
@@ -58,7 +58,7 @@ class Scan:
         """The paths (nvme0c1n1) of each NVMe multipath head (nvme0n1)."""
         found: dict[str, tuple[str, ...]] = {}
         for name in self.blocks:
-            if match := _NVME_PATH.fullmatch(name):
+            if name.startswith("nvme") and (match := re.fullmatch(_NVME_PATH, name)):
                 head = match[1] + match[2]
                 found[head] = (*found.get(head, ()), name)
         return found

@@ -6,7 +6,7 @@ from stackmap.errors import UsageError
 
 SECTOR = 512  # of the kernel, device-mapper and sysstat, whatever a disk's own sector size
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-_SIZE = re.compile(r"([0-9]{1,6})([mgt])(?:i?b)?")
+_SIZE = r"([0-9]{1,6})([mgt])(?:i?b)?"
 _BYTES = {"m": MIB, "g": GIB, "t": 1024 * GIB}
 
 
@@ -17,7 +17,7 @@ def parse_size(text: str) -> int:
     >>> parse_size("500M"), parse_size("2 GiB")
     (524288000, 2147483648)
     """
-    found = _SIZE.fullmatch(text.lower().replace(" ", ""))
+    found = re.fullmatch(_SIZE, text.lower().replace(" ", ""))
     if found is None or int(found[1]) == 0:
         raise UsageError(f"{text!r} is not a size; write 500M, 2G or 1T")
     return int(found[1]) * _BYTES[found[2]]

@@ -8,7 +8,7 @@ from unicodedata import category, combining, east_asian_width
 
 ELLIPSIS = "…"
 _KERNEL_NAME = r" \([^ ()]+\)$"
-_COUNTED = re.compile(r"\d+ [a-z]")
+_COUNTED = r"\d+ [a-z]"
 _CODE = "`([^`]+)`"
 WIDTH = 80  # columns, unless a terminal has another width
 RESET = "\x1b[0m"
@@ -94,7 +94,7 @@ def shortened(text: str, room: int) -> str:
     if width(text) <= room:
         return text
     text = re.sub(_KERNEL_NAME, "", text)
-    if width(text) <= room or _COUNTED.match(text):
+    if width(text) <= room or re.match(_COUNTED, text):
         return cut(text, room)
     end = ""
     for letter in reversed(text):

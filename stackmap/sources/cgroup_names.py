@@ -30,7 +30,7 @@ FOLDERS = (
     (r"lxc", r"(?!\.)(.+)", "lxc {}"),
     (r"kubepods.*", ID, "kubernetes {}"),
 )
-SERVICE = re.compile(r"(.+)\.service")
+SERVICE = ".service"
 
 
 def owner(group: str) -> tuple[str, str] | None:
@@ -48,7 +48,8 @@ def owner(group: str) -> tuple[str, str] | None:
     found = next(_containers(parts), None)
     if found:
         return found
-    services = [match[1] for part in parts if (match := SERVICE.fullmatch(part))]
+    units = (part for part in parts if part.endswith(SERVICE))
+    services = [name for unit in units if (name := unit.removesuffix(SERVICE))]
     return ("service", services[-1]) if services else None
 
 

@@ -15,11 +15,12 @@ from stackmap.model.device import Role
 
 PREFIX = "LVM-"
 UUID_LENGTH = len(PREFIX) + 32 + 32
-_MANGLED = re.compile(rb"\\x([0-9a-fA-F]{2})")
-_HIDDEN = re.compile(
-    r".+?_(?P<ending>rimage|rmeta|mimage|mlog|mimagetmp|tdata|tmeta|cdata|cmeta|"
-    r"corig|wcorig|cvol|iorig|imeta|vdata|vorigin|pmspare)(?:_(?P<index>\d+))?|(?P<moved>pvmove)\d+"
+_MANGLED = rb"\\x([0-9a-fA-F]{2})"
+# Endings that LVM reserves, followed by an index where there are several.
+_RESERVED = frozenset(
+    "rimage rmeta mimage mlog mimagetmp tdata tmeta cdata cmeta corig wcorig cvol iorig imeta vdata vorigin pmspare".split()  # noqa: SIM905 - a table of words
 )
+_MOVED = "pvmove"
 
 # Role of a sub-LV for the device above it, by the ending of its name or uuid; all others hold data.
 ROLES = {
@@ -69,14 +70,30 @@ def parse(name: str, uuid: str) -> LvName | None:
     if len(found) < 2:
         return None
     vg, lv, layer = found[0], found[1], "-".join(found[2:])
-    match = _HIDDEN.fullmatch(lv)
-    reserved = (match["ending"] or match["moved"]) if match else ""
+    reserved, index = _reserved_ending(lv)
     ending = layer or reserved or uuid[UUID_LENGTH + 1 :]
     # "-pool" is the visible device of a thin pool, an ordinary LV.
     ending = "" if ending == "pool" else ending
     # LVM numbers at most 255 sub-LVs; a longer number is part of a user's name.
-    place = int(match["index"]) if match and 0 < len(match["index"] or "") <= 9 else None
+    place = int(index) if 0 < len(index) <= 9 else None
     return LvName(vg, lv, layer, ending, place)
+
+
+def _reserved_ending(lv: str) -> tuple[str, str]:
+    """
+    Return the reserved ending of *lv* and its index, each "" if it has none.
+
+    >>> _reserved_ending("root_rimage_12"), _reserved_ending("pvmove0"), _reserved_ending("root_1")
+    (('rimage', '12'), ('pvmove', ''), ('', ''))
+    """
+    if lv.startswith(_MOVED) and lv.removeprefix(_MOVED).isdecimal():
+        return _MOVED, ""
+    volume, _, ending = lv.rpartition("_")
+    index = ""
+    if ending.isdecimal():
+        index = ending
+        volume, _, ending = volume.rpartition("_")
+    return (ending, index) if volume and ending in _RESERVED else ("", "")
 
 
 def split_name(name: str) -> list[str]:
@@ -99,5 +116,5 @@ def unmangle(name: str) -> str:
     """
     if "\\x" not in name:
         return name
-    raw = _MANGLED.sub(lambda match: bytes([int(match[1], 16)]), name.encode())
+    raw = re.sub(_MANGLED, lambda match: bytes([int(match[1], 16)]), name.encode())
     return raw.decode("utf-8", "backslashreplace")

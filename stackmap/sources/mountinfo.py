@@ -17,7 +17,7 @@ from stackmap.sources.sysfs import attribute
 PATH = "/proc/self/mountinfo"
 BCACHEFS = "bcachefs"
 
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = r"\\([0-7]{3})"
 
 
 class Mount(NamedTuple):
@@ -90,4 +90,4 @@ def unescape(text: str) -> str:
     """
     if "\\" not in text:
         return text
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
+    return re.sub(_OCTAL, lambda match: chr(int(match[1], 8)), text)

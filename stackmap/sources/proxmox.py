@@ -7,12 +7,10 @@ Proxmox VE guests, by the names of their LVs ("vm-100-disk-0").
 
 from __future__ import annotations
 
-import re
-
 from stackmap.host import Host
 from stackmap.sources.sysfs import attribute
 
-_GUEST = re.compile(r"(?:vm|base|subvol)-(\d+)-(?:disk-\d+|cloudinit|state-.+)")
+_KINDS = ("vm", "base", "subvol")
 
 # Directories of guest configurations, and the key of the guest's name.
 FOLDERS = {"/etc/pve/qemu-server": "name", "/etc/pve/lxc": "hostname"}
@@ -25,8 +23,13 @@ def guest_number(volume: str) -> str:
     >>> guest_number("vm-100-disk-0"), guest_number("vm-disk1")
     ('100', '')
     """
-    match = _GUEST.fullmatch(volume)
-    return match[1] if match else ""
+    kind, _, rest = volume.partition("-")
+    number, _, part = rest.partition("-")
+    what, _, which = part.partition("-")
+    is_disk = what == "disk" and which.isdecimal()
+    is_state = what == "state" and which != ""
+    is_guest = kind in _KINDS and number.isdecimal()
+    return number if is_guest and (is_disk or is_state or part == "cloudinit") else ""
 
 
 def guest_name(host: Host, number: str) -> tuple[str, str]:

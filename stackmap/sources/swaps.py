@@ -9,7 +9,7 @@ from stackmap.sources.mountinfo import unescape
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/swaps"
-_PRIORITY = re.compile(r"-?[0-9]{1,6}", re.ASCII)
+_PRIORITY = r"-?[0-9]{1,6}"
 
 
 def read(host: Host) -> list[str]:
@@ -28,7 +28,7 @@ def priorities(host: Host) -> dict[str, int]:
     return {
         unescape(words[0]): int(words[-1])
         for words in lines
-        if _PRIORITY.fullmatch(words[-1] if words else "")
+        if re.fullmatch(_PRIORITY, words[-1] if words else "")
     }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from stackmap.model.device import NEVER_SYNCED, Role
 from stackmap.model.raid import Layout, layout
 from stackmap.sources.dm_targets.passthrough import device_offset_pairs
@@ -18,7 +16,6 @@ from stackmap.sources.dm_targets.segment import (
 )
 from stackmap.sources.progress import percent, raid_state
 
-_TYPE = re.compile(r"(raid\d+)(?:_(.+))?")
 HEALTH_STATES = {"A": "active", "a": "out of sync", "D": "failed"}
 
 
@@ -49,10 +46,9 @@ def raid(segment: Segment) -> list[Below]:
 def raid_layout(segment: Segment) -> Layout | None:
     """Return level, chunk and copies; raid10 without a format is near with 2 copies."""
     words = segment.words
-    match = _TYPE.fullmatch(words[0])
-    if match is None:
+    level, _, variant = words[0].partition("_")
+    if not level.startswith("raid"):
         return None
-    level, variant = match[1], match[2] or ""
     copies = None
     if level == "raid10":
         variant = _word_after(words, "raid10_format") or "near"

@@ -5,7 +5,6 @@ NamedTuples, not dataclasses: a host with thousands of LVs has thousands of each
 and they take a third of the time to create.
 """
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,8 +13,6 @@ from stackmap.model.target_status import NO_COUNTS, Counts
 from stackmap.model.units import SECTOR
 
 NOTHING: Mapping[str, str] = {}
-
-_DEVICE = re.compile(r"\d+:\d+")
 
 
 class Segment(NamedTuple):
@@ -54,7 +51,8 @@ class DmStatus(NamedTuple):
 
 def is_device(word: str) -> bool:
     """Whether *word* is a device number ("8:0")."""
-    return _DEVICE.fullmatch(word) is not None
+    major, _, minor = word.partition(":")
+    return major.isdecimal() and minor.isdecimal()
 
 
 def sectors_to_bytes(word: str) -> int:
