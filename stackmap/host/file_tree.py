@@ -49,15 +49,7 @@ class DirectoryTree:
 
     def read(self, path: str) -> bytes:
         """Return the content of the file at *path*."""
-        try:
-            descriptor = self._opened(path)
-            try:  # others may swap what is there: the open file is judged
-                self._require_below(path, _place(descriptor) or self._root)
-                content = _content(descriptor)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise _refusal(path, error) from error
+        content = self._of_opened(path, _content)
         if content is None:
             raise CaptureError(
                 f"{path}: refused: not a plain file, or larger than {MAX_FILE >> 20} MiB"
@@ -66,11 +58,7 @@ class DirectoryTree:
 
     def names(self, path: str) -> list[str]:
         """Return the names in the directory at *path*."""
-        place = self._inside(path)
-        try:
-            return os.listdir(place)
-        except OSError as error:
-            raise _refusal(path, error) from error
+        return self._of_opened(path, os.listdir)
 
     def link(self, path: str) -> str:
         """Return the target of the link at *path*."""
@@ -80,19 +68,38 @@ class DirectoryTree:
         except OSError as error:
             raise SourceMissing(f"{path}: not a link in this capture") from error
 
-    def _opened(self, path: str) -> int:
-        """Return a descriptor of the file at *path*."""
-        above, _, name = path.rpartition("/")
-        if above not in self._folders:
-            self._folders[above] = self._inside(above)
+    def _of_opened(self, path: str, look: Callable[[int], T]) -> T:
+        """Return what *look* finds in the file or directory at *path*, given its descriptor."""
         try:
-            return os.open(f"{self._folders[above]}/{name}", UNFOLLOWED)
+            descriptor = self._opened(path)
+            try:  # others may swap what is there: what is open is judged
+                self._require_below(path, _place(descriptor) or self._root)
+                return look(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _refusal(path, error) from error
+
+    def _opened(self, path: str) -> int:
+        """Return a descriptor of the file or directory at *path*."""
+        above, _, name = path.rpartition("/")
+        try:
+            return os.open(f"{self._folder(above)}/{name}", UNFOLLOWED)
         except ValueError:
             raise _no_name(path) from None
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-        return os.open(self._inside(path), UNFOLLOWED)  # the file itself is a link
+        return os.open(self._inside(path), UNFOLLOWED)  # *path* itself is a link
+
+    def _folder(self, path: str) -> str:
+        """Return where the directory at *path* is, with all links followed; of one name, the first answer."""
+        if path not in self._folders:
+            above, _, name = path.rpartition("/")
+            place = f"{self._folder(above)}/{name}" if above else ""
+            is_plain = place and name != ".." and not os.path.islink(place)
+            self._folders[path] = place if is_plain else self._inside(path)
+        return self._folders[path]
 
     def _inside(self, path: str) -> str:
         """Return where *path* is, with all links followed."""
