@@ -11,7 +11,6 @@ from typing import NamedTuple
 from stackmap.discover import device_mapper, disks
 from stackmap.discover.device_uses import device_uses
 from stackmap.discover.discovered import Discovered
-from stackmap.discover.metadata import with_metadata
 from stackmap.discover.scan import Scan, scan_host
 from stackmap.discover.sound_edges import sound_edges
 from stackmap.host import Host
@@ -62,6 +61,8 @@ def topology_parts(scan: Scan, found: Collection[Discovered], *, metadata: bool)
     ]
     unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
     if metadata:
+        from stackmap.discover.metadata import with_metadata  # only a recording asks for it
+
         devices, refused = with_metadata(scan.host, devices)
         unknown += refused
     edges, doubts = sound_edges(edge for each in found for edge in each.edges)

@@ -33,9 +33,8 @@ from stackmap.errors import (
 )
 from stackmap.host import Answer, Host, Json
 from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING, ReplayedAnswer
-from stackmap.host.capture_paths import command_file, parse_udev, udev_file
+from stackmap.host.capture_paths import Refusal, command_file, parse_udev, udev_file
 from stackmap.host.file_tree import open_tree
-from stackmap.host.log import Refusal
 from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.recorded_text import parse_json, recorded_text
 from stackmap.host.sosreport import Sosreport

@@ -1,8 +1,15 @@
-"""Answers in a capture: their paths, the encoding of their text, and udev's format."""
+"""Answers in a capture: their paths, refusals, the encoding of their text, and udev's format."""
 
-from __future__ import annotations
+from typing import NamedTuple
 
 TRACE = "/cmd/stackmap-trace.json"  # what ``record --trace`` adds
+
+
+class Refusal(NamedTuple):
+    """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the reason."""
+
+    kind: str
+    message: str
 
 
 def command_file(command: tuple[str, ...]) -> str:

@@ -32,10 +32,10 @@ from enum import Enum, auto
 from functools import lru_cache
 from itertools import compress
 from operator import ne
-from typing import Any, NamedTuple
+from typing import Any
 
 from stackmap.errors import CaptureError
-from stackmap.host.capture_paths import encoded
+from stackmap.host.capture_paths import Refusal, encoded
 from stackmap.host.recorded_text import is_instant, recorded_text
 
 FOLDER = "/log"
@@ -59,13 +59,6 @@ MAX_ENTRY_HEADING = (
     1 << 16
 )  # bytes, more than the heading of any entry, a refusal's message included
 FRAME_COUNT = "count"
-
-
-class Refusal(NamedTuple):
-    """No answer: ``kind`` is a key of ``capture.REFUSALS``, ``message`` the reason."""
-
-    kind: str
-    message: str
 
 
 Lines = list[str]  # an answer, split at its line ends

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
 from stackmap.host.file_tree import MANIFEST, FileTree
-from stackmap.host.log import FOLDER
 from stackmap.host.recorded_text import is_instant, parse_json
 from stackmap.host.timeline import NumberedFrames, Warn
 
@@ -62,7 +61,8 @@ def open_timeline(
 ) -> LogReader | NumberedFrames:
     """Return the frames; *warn* takes a line for each damaged part."""
     if manifest.get("format") in WITH_LOG:
-        from stackmap.host.log_reader import LogReader  # a plain tree does not pay for it
+        from stackmap.host.log import FOLDER  # a plain tree does not pay for it
+        from stackmap.host.log_reader import LogReader
 
         return LogReader(tree, tree.names(FOLDER) if _has(tree.names, FOLDER) else [], warn)
     return NumberedFrames(tree, _instants(manifest.get("times", []), path))

@@ -9,8 +9,7 @@ from typing import Generic, NoReturn, TypeVar
 from stackmap.errors import SourceDenied, SourceError
 from stackmap.host import Answer, Host, Json
 from stackmap.host.capture import LISTING, REFUSALS
-from stackmap.host.capture_paths import command_file, udev_file
-from stackmap.host.log import Refusal
+from stackmap.host.capture_paths import Refusal, command_file, udev_file
 
 T = TypeVar("T")
 
