@@ -130,6 +130,8 @@ class Names:
                 loads = printed.with_names(names, self._places_of(printed, names))
             else:
                 loads = dict(zip(names, printed.values(), strict=True))
+        elif isinstance(printed, LoadTable):
+            return printed, strangers
         if self._size > MAX_LOADS:
             self._resolved.clear()
             self._size = 0

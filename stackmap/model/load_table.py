@@ -183,7 +183,11 @@ def _add(totals: Totals, spots: Mapping[str, int], run: Sequence[Part]) -> None:
         return
     end = last.first + last.width
     for total, column in zip(totals, block.columns, strict=True):
-        if len(run) > 1:
+        if len(run) > 1 and not block.partial:
+            known = cast("Sequence[float]", column)
+            for spot, row in found:
+                total[spot] = sum(known[row : end : table.width], total[spot])
+        elif len(run) > 1:
             for spot, row in found:
                 total[spot] = _plus_all(total[spot], column[row : end : table.width])
         elif block.partial or weight != 1.0:

@@ -120,7 +120,7 @@ def only_same_devices(
             now = identities(topology, current)
             others = frozenset(n for n, same in now.items() if same is None and n in topology)
             last = current
-        lost = sorted(others & interval.loads.keys())
+        lost = sorted(others & interval.loads.keys()) if others else []
         if not lost:
             yield interval
             continue

@@ -9,7 +9,7 @@ time; one without any known line (processors) stays empty below the same heading
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stackmap.model.load import Load
 from stackmap.sources.statistics.headings import Heading
@@ -20,8 +20,7 @@ FEW_HITS = 0.1  # per entry
 LESS = 16  # times: a small cache stays in those of the CPU
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedParagraph:
+class ParsedParagraph(NamedTuple):
     """
     The content of a paragraph, and the state after it.
 

@@ -16,7 +16,8 @@ Figures = Sequence[Any]  # of floats
 # Half of the last digit: sysstat prints two decimals, with --dec fewer.
 HALVES = {1: 0.5, 10: 0.05}
 HALF = 0.005
-CENTS = 1e-8  # what rounding leaves of a figure with one decimal, times ten
+# What rounding leaves of a figure with one decimal, times ten: less than one, or more than the other.
+CENTS, NO_CENTS = 1e-8, 1 - 1e-8
 PRECISE = 2.5  # figures above it with two decimals are within 0.2 %
 
 
@@ -30,7 +31,16 @@ def refined_columns(
     rough = [
         place
         for place, count, size, each in zip(count_up(), requests, shown, mean, strict=False)
-        if not (count > PRECISE < size and each > PRECISE and CENTS < count * 10 % 1 < 1 - CENTS)
+        if not (
+            count > PRECISE
+            and size > PRECISE
+            and each > PRECISE
+            and (
+                CENTS < count * 10.0 % 1.0 < NO_CENTS
+                or CENTS < size * 10.0 % 1.0 < NO_CENTS
+                or CENTS < each * 10.0 % 1.0 < NO_CENTS
+            )
+        )
     ]
     if not rough:
         return requests, sizes
@@ -52,7 +62,7 @@ def refined(
     figures in other units than their names say: one is replaced only within its rounding.
     """
     size = shown * unit
-    half = HALF if _has_cents(requests) else _half(requests, shown, mean)
+    half = _half(requests, shown, mean)
     if half == HALF and min(requests, shown, mean) > PRECISE:
         return requests, size
     if requests > 0 and abs(size / requests / mean_unit - mean) <= half:
@@ -82,11 +92,13 @@ def is_precise(requests: float, shown: float, mean: float) -> bool:
 
 def _has_cents(figure: float) -> bool:
     """Whether *figure* was surely printed with two decimals."""
-    return CENTS < figure * 10 % 1 < 1 - CENTS
+    return CENTS < figure * 10.0 % 1.0 < NO_CENTS
 
 
 def _half(*figures: float) -> float:
     """Return half of the last digit that *figures* were printed with."""
+    if any(map(_has_cents, figures)):
+        return HALF
     for factor, half in HALVES.items():
         scaled = [x * factor for x in figures]
         if all(isfinite(x) and abs(x - round(x)) < 1e-9 for x in scaled):
