@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import cast
+from itertools import groupby, pairwise
+from operator import itemgetter, mul
+from typing import Any
 
 from stackmap.model.load import NONE, Flow, Load, plus
 
@@ -156,51 +158,65 @@ def sum_of_tables(parts: Sequence[Part]) -> LoadTable | None:
 
 
 def _runs(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield *parts* in order: together those of the same devices that follow each other in a block, unweighted."""
-    run: list[Part] = []
-    for table, weight in parts:
-        if run:
-            last, last_weight = run[-1]
-            follows = table.block is last.block and table.first == last.first + last.width
-            if not (follows and table.places is last.places and weight == last_weight == 1.0):
-                yield run
-                run = []
-        run.append((table, weight))
-    yield run
+    """Yield *parts* in order: together those of one block that follow each other."""
+    for _, run in groupby(parts, key=lambda part: id(part[0].block)):
+        yield [*run]
 
 
 def _add(totals: Totals, spots: Mapping[str, int], run: Sequence[Part]) -> None:
-    """Add tables of the same devices to *totals*, which has a device at its spot in each column."""
-    (table, weight), (last, _) = run[0], run[-1]
-    block, places = table.block, table.places
-    if block.partial and len(places) < len(table.names):
-        idle = [spots[name] for name in table.names if name not in places]
-        for total, figure in zip(totals, block.idle, strict=True):
-            for spot in idle:
-                total[spot] = plus(total[spot], figure)
-    found = [(spots[name], table.first + place) for name, place in places.items()]
+    """Add the tables of one block to *totals*, which has a device at its spot in each column."""
+    block = run[0][0].block
+    if block.partial:
+        _add_idle(totals, spots, [table for table, _ in run])
+    found = [(spots[name], _getter(rows), weights) for name, (rows, weights) in _rows(run).items()]
     if not found:
         return
-    end = last.first + last.width
     for total, column in zip(totals, block.columns, strict=True):
-        if len(run) > 1 and not block.partial:
-            known = cast("Sequence[float]", column)
-            for spot, row in found:
-                total[spot] = sum(known[row : end : table.width], total[spot])
-        elif len(run) > 1:
-            for spot, row in found:
-                total[spot] = _plus_all(total[spot], column[row : end : table.width])
-        elif block.partial or weight != 1.0:
-            for spot, row in found:
-                figure = column[row]
-                total[spot] = plus(total[spot], None if figure is None else figure * weight)
-        else:
-            for spot, row in found:
-                total[spot] += column[row]  # type: ignore[operator]  # none is unknown
+        for spot, figures_of, weights in found:
+            before, figures = total[spot], figures_of(column)
+            if block.partial and (before is None or None in figures):
+                total[spot] = None
+            else:
+                total[spot] = sum(map(mul, figures, weights) if weights else figures, before or 0.0)
 
 
-def _plus_all(total: float | None, figures: Sequence[float | None]) -> float | None:
-    """Return *total* plus all *figures*; None if one of them is unknown."""
-    if total is None or None in figures:
-        return None
-    return sum(cast("Sequence[float]", figures), total)
+def _add_idle(totals: Totals, spots: Mapping[str, int], tables: Sequence[LoadTable]) -> None:
+    """Add the rows without I/O, in which a figure may be unknown."""
+    idle = {name for table in tables for name in table.names if name not in table.places}
+    for total, figure in zip(totals, tables[0].block.idle, strict=True):
+        for name in idle:
+            total[spots[name]] = plus(total[spots[name]], figure)
+
+
+def _rows(run: Sequence[Part]) -> Mapping[str, tuple[Sequence[int], Sequence[float]]]:
+    """Return the rows of each device in the block of *run*, with their weights; no weights if all are 1."""
+    tables = [table for table, _ in run]
+    weights = [weight for _, weight in run]
+    weighted = any(weight != 1.0 for weight in weights)
+    first, last = tables[0], tables[-1]
+    if all(_follows(*pair) for pair in pairwise(tables)):
+        end = last.first + last.width
+        return {
+            name: (range(first.first + place, end, first.width), weights if weighted else ())
+            for name, place in first.places.items()
+        }
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for table, weight in run:
+        for name, place in table.places.items():
+            rows, theirs = found.setdefault(name, ([], []))
+            rows.append(table.first + place)
+            if weighted:
+                theirs.append(weight)
+    return found
+
+
+def _follows(table: LoadTable, following: LoadTable) -> bool:
+    """Whether *following* is of the same devices, and its rows come next."""
+    return following.places is table.places and following.first == table.first + table.width
+
+
+def _getter(rows: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what takes the figures in *rows* out of a column."""
+    if isinstance(rows, range):
+        return itemgetter(slice(rows.start, rows.stop, rows.step))
+    return itemgetter(*rows) if len(rows) > 1 else itemgetter(slice(rows[0], rows[0] + 1))

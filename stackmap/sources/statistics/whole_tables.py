@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from stackmap.model.load_table import LoadTable
 from stackmap.sources.statistics.columns import MAX_RATE
@@ -10,6 +11,7 @@ from stackmap.sources.statistics.headings import MAX_DEVICES, Heading, may_name
 from stackmap.sources.statistics.numbers import is_number
 
 MAX_IDLE = 10_000  # lines that are kept
+_may_be_figure = lru_cache(maxsize=10_000)(is_number)
 
 
 class WholeTables:
@@ -67,7 +69,7 @@ class WholeTables:
         if not all(map(may_name, busy)) or not all(map(str.startswith, lines, busy)):
             return False
         # Other words are figures. Where a name may be one too, count the words of each line.
-        self._ambiguous = any(map(is_number, busy))
+        self._ambiguous = any(map(_may_be_figure, busy))
         if self._ambiguous and any(len(line.split()) != self._stride for line in lines):
             return False
         self._busy = busy
