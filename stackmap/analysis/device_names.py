@@ -104,6 +104,7 @@ class Names:
         self._means = lru_cache(MAX_LISTS)(self._look_up)
         self._resolved: dict[int, tuple[Mapping[str, Load], Mapping[str, Load], list[str]]] = {}
         self._size = 0
+        self._own: set[str] = set()  # names in tables that are kernel names
         # The last table's names, what they mean; its places, and its places under other names.
         self._last_names: Sequence[str] = ()
         self._last_means: tuple[list[str], list[str]] = [], []
@@ -144,7 +145,11 @@ class Names:
         if not isinstance(printed, LoadTable):
             return self._means(tuple(printed))
         if printed.names is not self._last_names:
+            if self._own.issuperset(printed.names):
+                return [], []
             self._last_names, self._last_means = printed.names, self._means(tuple(printed.names))
+            if self._last_means == ([], []) and len(self._own) < MAX_NAMES:
+                self._own.update(printed.names)
         return self._last_means
 
     def _places_of(self, printed: LoadTable, names: list[str]) -> Mapping[str, int]:

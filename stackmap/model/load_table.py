@@ -7,6 +7,7 @@ A ``Load`` is made when one is asked for.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -193,21 +194,23 @@ def _rows(run: Sequence[Part]) -> Mapping[str, tuple[Sequence[int], Sequence[flo
     tables = [table for table, _ in run]
     weights = [weight for _, weight in run]
     weighted = any(weight != 1.0 for weight in weights)
-    first, last = tables[0], tables[-1]
     if all(_follows(*pair) for pair in pairwise(tables)):
+        one, last = tables[0], tables[-1]
         end = last.first + last.width
         return {
-            name: (range(first.first + place, end, first.width), weights if weighted else ())
-            for name, place in first.places.items()
+            name: (range(one.first + place, end, one.width), weights if weighted else ())
+            for name, place in one.places.items()
         }
-    found: dict[str, tuple[list[int], list[float]]] = {}
+    rows = defaultdict[str, list[int]](list)
+    each = defaultdict[str, list[float]](list)
     for table, weight in run:
+        first = table.first
         for name, place in table.places.items():
-            rows, theirs = found.setdefault(name, ([], []))
-            rows.append(table.first + place)
-            if weighted:
-                theirs.append(weight)
-    return found
+            rows[name].append(first + place)
+        if weighted:
+            for name in table.places:
+                each[name].append(weight)
+    return {name: (theirs, each[name]) for name, theirs in rows.items()}
 
 
 def _follows(table: LoadTable, following: LoadTable) -> bool:

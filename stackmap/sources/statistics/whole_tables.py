@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from stackmap.model.load_table import LoadTable
 from stackmap.sources.statistics.columns import MAX_RATE
@@ -11,7 +10,6 @@ from stackmap.sources.statistics.headings import MAX_DEVICES, Heading, may_name
 from stackmap.sources.statistics.numbers import is_number
 
 MAX_IDLE = 10_000  # lines that are kept
-_may_be_figure = lru_cache(maxsize=10_000)(is_number)
 
 
 class WholeTables:
@@ -31,6 +29,7 @@ class WholeTables:
         self._places: Mapping[str, int] = {}
         self._ambiguous = False  # one of these names may be a figure
         self._dashes = 0  # in these names
+        self._plain: set[str] = set()  # names that cannot be figures
 
     def read(self, text: str, count: int) -> LoadTable | None:
         """Return the loads in the *count* lines of *text* if each is an ordinary row of another device, else None."""
@@ -66,15 +65,20 @@ class WholeTables:
         if busy == self._busy and not self._ambiguous:
             return True
         lines = text.split("\n")
-        if not all(map(may_name, busy)) or not all(map(str.startswith, lines, busy)):
+        if not all(map(str.startswith, lines, busy)):
+            return False
+        new = {*busy} - self._plain
+        if not all(map(may_name, new)):
             return False
         # Other words are figures. Where a name may be one too, count the words of each line.
-        self._ambiguous = any(map(_may_be_figure, busy))
+        self._ambiguous = any(map(is_number, new))
+        if len(self._plain) < MAX_DEVICES and not self._ambiguous:
+            self._plain |= new
         if self._ambiguous and any(len(line.split()) != self._stride for line in lines):
             return False
         self._busy = busy
-        self._places = {name: place for place, name in enumerate(busy)}
-        self._dashes = sum(name.count("-") for name in busy)
+        self._places = dict(zip(busy, range(len(busy)), strict=True))
+        self._dashes = "".join(busy).count("-")
         return True
 
     def _figures(self, words: list[str], text: str) -> list[float] | None:
