@@ -32,7 +32,8 @@ class Rule(NamedTuple):
     ``concerns``: whether it may ever apply to a device. ``correct`` returns the corrected load of
     such a device, or None where it does not apply.
 
-    ``why``: for the man page and ``--why``. ``reported``: whether a report names it.
+    ``why``: for the man page and ``--why``. ``reported``: whether a report names it. ``of_idle``:
+    whether it may correct ``IDLE``, the load of most devices.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Rule(NamedTuple):
     concerns: Callable[[Topology, Device], bool]
     correct: Callable[[Topology, Device, Mapping[str, Load]], Load | None]
     reported: bool = True
+    of_idle: bool = False
 
 
 def corrected(
@@ -52,18 +54,21 @@ def corrected(
     """
     loads: Mapping[str, Load] = interval.loads
     wanted = loads.keys() if only is None else [name for name in only if name in loads]
+    busy = [name for name in wanted if loads[name] is not IDLE]
     done: list[str] = []
     for rule, names in _concerned(topology).items():
         if not names:
             continue
         found = {
             name: load
-            for name in wanted
+            for name in (wanted if rule.of_idle else busy)
             if name in names and (load := rule.correct(topology, topology[name], loads)) is not None
         }
         if found:
             loads = {**loads, **found}
             done += (f"{rule.name}: {name}" for name in found if rule.reported)
+    if loads is interval.loads and not interval.corrections:
+        return interval
     return replace(interval, loads=loads, corrections=tuple(sorted(done)))
 
 
@@ -201,7 +206,7 @@ def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) 
 
 def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
     load = loads[device.name]
-    if load is IDLE or not load.idle or (load.busy or 0.0) < STUCK:
+    if not load.idle or (load.busy or 0.0) < STUCK:
         return None
     return load._replace(aqu=None, busy=None)
 
@@ -250,12 +255,14 @@ RULES = (
         "queue/iostats is 0 and the counters do not change: its I/O is unknown, not 0",
         lambda _, device: device.queue.get("iostats") == "0",
         _uncounted,
+        of_idle=True,
     ),
     Rule(
         "head-not-counted",
         "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do",
         lambda topology, device: any(e.role is Role.PATH for e in topology.below(device.name)),
         _head_uncounted,
+        of_idle=True,
     ),
     Rule(
         "flush-as-read",

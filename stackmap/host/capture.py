@@ -151,6 +151,8 @@ class CapturedHost:
         question = "uevents"
         self._logged_answer(question, None)  # raises if listening was refused
         answer = self._timeline.transient(question)
+        if not answer:
+            return self._background_events()
         events = [
             event
             for text in answer

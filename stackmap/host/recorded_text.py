@@ -20,7 +20,7 @@ def is_instant(time: float) -> bool:
 
 def recorded_text(content: bytes, path: str) -> str:
     """Return an answer as text; ``CaptureError`` naming *path* if it has too many lines."""
-    if content.count(b"\n") > MAX_LINES:
+    if len(content) > MAX_LINES < content.count(b"\n"):
         raise CaptureError(f"{path}: refused: more than {MAX_LINES} lines in one answer")
     return decoded(content)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from stackmap.model.load import NONE, Flow, Load
+from stackmap.model.load import NONE, ZERO, Flow, Load
 
 # The kernel keeps milliseconds in 32 bits: they wrap after 49.7 days of waiting.
 MILLISECONDS_WRAP = 1 << 32
+DISCARDS = slice(10, 14)  # the places of the counters of discards
 
 
 class Counters(NamedTuple):
@@ -105,6 +106,8 @@ class Counters(NamedTuple):
             or earlier.discard_ms is None
         ):
             return NONE
+        if self[DISCARDS] == earlier[DISCARDS]:  # of most devices
+            return ZERO
         return Flow(
             (self.discards - earlier.discards) * per_second,
             (self.discard_merges - earlier.discard_merges) * per_second,

@@ -68,9 +68,10 @@ def interval_between(
     titled = (_with_label(event, earlier, later) for event in events)
     ends = (earlier.reading, later.reading)
     readings = ends[:1] if earlier.reading is later.reading else ends
-    return replace(
-        interval,
-        loads=loads,
+    return Interval(
+        loads,
+        time=interval.time,
+        seconds=interval.seconds,
         events=tuple(dict.fromkeys((*titled, *later.events))),
         readings=tuple(each for each in readings if each is not None),
     )

@@ -108,7 +108,8 @@ class Watch:
             snapshot = self._snapshot_before_survey(before, sample)
         else:
             snapshot = Snapshot(sample, self.topology, self._identities)
-        return snapshot._replace(reading=self._readings.newest)
+        reading = self._readings.newest
+        return snapshot if reading is None else snapshot._replace(reading=reading)
 
     def _start_survey_if_due(self, changes: UeventDelta, time: float, *, last: bool) -> None:
         """Start a survey, or the questions that run a command, if due; one at a time."""

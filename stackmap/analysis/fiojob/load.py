@@ -97,12 +97,14 @@ class LoadMeasurement:
         )
         below = (edge.below for name in self._other_users for edge in self.topology.below(name))
         stack = self.topology.with_all_below(self.name)
-        self._nearby = (*stack, *self._other_users, *below, *self._context.others)
+        self._nearby = dict.fromkeys((*stack, *self._other_users, *below, *self._context.others))
 
     def add(self, interval: Interval) -> None:
         """Add one interval; only devices that matter are corrected, for there may be many."""
-        near = {name: interval.loads[name] for name in self._nearby if name in interval.loads}
-        right = corrected(self.topology, replace(interval, loads=near))
+        if not interval.loads.keys() <= self._nearby.keys():
+            near = {name: interval.loads[name] for name in self._nearby if name in interval.loads}
+            interval = replace(interval, loads=near)
+        right = corrected(self.topology, interval)
         load = right.loads.get(self.name)
         if load is None or load.total.ios is None:
             return

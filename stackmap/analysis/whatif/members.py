@@ -20,7 +20,7 @@ from stackmap.analysis.traffic.sent import is_idle
 from stackmap.analysis.whatif.bitmap import Bitmap
 from stackmap.analysis.whatif.quantities import Stream
 from stackmap.analysis.whatif.volume_context import VolumeContext
-from stackmap.model.load import Flow, Load
+from stackmap.model.load import IDLE, Flow, Load
 from stackmap.model.raid import PAGE
 from stackmap.model.topology import Topology
 
@@ -76,7 +76,7 @@ def users_of(topology: Topology, loads: Mapping[str, Load], names: Iterable[str]
     unknown: list[str] = []
     for name in names:
         load = loads.get(name)
-        if load is not None and (load.total.ios or load.total.bytes):
+        if load is not None and load is not IDLE and ((total := load.total).ios or total.bytes):
             known.append(name)
         elif not (topology[name].counted and is_idle(load)):
             unknown.append(name)
