@@ -5,7 +5,7 @@ DEVICES=${DEVICES:-2000}
 # udev would look into each of them, for minutes.
 udevadm control --stop-exec-queue
 for ((i = 0; i < DEVICES; i++)); do
-    printf 'many%d,LAB-%d,,rw,0 8 linear /dev/sda %d;' $i $i $((i * 8))
+    printf 'many%d,LVM-%064d,,rw,0 8 linear /dev/sda %d;' $i $i $((i * 8))
 done > /tmp/tables
 # One command line holds not all of them.
 for ((i = 1; i <= DEVICES; i += 200)); do
@@ -19,10 +19,10 @@ echo "$SECONDS s: programs are in memory"
 rm -f -- *.seconds
 # In turns: what else this machine is doing is then the same for all.
 for round in warm 1 2 3 4 5; do
-    for command in "lsblk" "stackmap tree" "python -c import\ click" "dmsetup table"; do
+    for command in "lsblk" "stackmap tree" "python -c import\ click" "dmsetup table" "python $LAB/tree_by_ioctl.py"; do
         if [ $round = warm ]; then eval "$command" > /dev/null; continue; fi
         hyperfine --shell=none --runs 1 --style none --export-json /tmp/one.json "$command" > /dev/null
-        name=${command//[^a-z]/-}
+        name=${command//$LAB\//} name=${name//[^a-z_]/-}
         python -c 'import json, sys; print(*json.load(open("/tmp/one.json"))["results"][0]["times"], sep="\n")' \
             >> "$name.seconds"
     done
