@@ -76,7 +76,9 @@ def pattern_of(measured: Measured, context: VolumeContext) -> Pattern:
     burst_rate = measured.bursts if journal is None else min(written.requests, journal.commits)
     marks = bits.superblock_writes(burst_rate, written.requests)
     sets = bit_sets(measured, context, marks)
-    runs = written.bytes / run if run_evidence and journal is None else None
+    # Larger requests of a mix fill rows, too, where fewer are in flight than would make a run.
+    together = large is None or run <= written.size * measured.max_depth
+    runs = written.bytes / run if run_evidence and journal is None and together else None
     evidence = Evidence(written, runs, by_rows, journal, large, sets)
     hypotheses, told = evidence.hypotheses(context)
     return Pattern(run, burst_rate, large, rows, journal, hypotheses, (*run_evidence, *told))
