@@ -14,22 +14,22 @@ from stackmap.sources.lvm_names import unmangle
 
 ID = r"([0-9a-f]{12})[0-9a-f]*"
 
-# Pattern of one part of a group's path, the kind of its owner, and the owner's name.
+# Beginning of one part of a group's path, pattern of the rest, the kind of its owner, and the owner's name.
 ENGINES = (
-    (rf"docker-{ID}\.scope", "container", "docker {}"),
-    (rf"libpod-{ID}\.scope", "container", "podman {}"),
-    (rf"cri-containerd-{ID}\.scope", "container", "kubernetes {}"),
-    (rf"crio-{ID}\.scope", "container", "kubernetes {}"),
-    (r"lxc\.payload\.(.+)", "container", "lxc {}"),
-    (r"machine-qemu-\d+-(.+)\.scope", "vm", "{}"),
-    (r"machine-(.+)\.scope", "container", "nspawn {}"),
+    ("docker-", rf"{ID}\.scope", "container", "docker {}"),
+    ("libpod-", rf"{ID}\.scope", "container", "podman {}"),
+    ("cri-containerd-", rf"{ID}\.scope", "container", "kubernetes {}"),
+    ("crio-", rf"{ID}\.scope", "container", "kubernetes {}"),
+    ("lxc.payload.", r"(.+)", "container", "lxc {}"),
+    ("machine-qemu-", r"\d+-(.+)\.scope", "vm", "{}"),
+    ("machine-", r"(.+)\.scope", "container", "nspawn {}"),
 )
 # Engines whose name is a directory, with the container as the next part.
-FOLDERS = (
-    (r"docker", ID, "docker {}"),
-    (r"lxc", r"(?!\.)(.+)", "lxc {}"),
-    (r"kubepods.*", ID, "kubernetes {}"),
-)
+FOLDERS = {
+    "docker": (ID, "docker {}"),
+    "lxc": (r"(?!\.)(.+)", "lxc {}"),
+    "kubepods": (ID, "kubernetes {}"),
+}
 SERVICE = ".service"
 
 
@@ -69,10 +69,12 @@ def group_of_owner(group: str) -> str:
 
 def _containers(parts: list[str]) -> Iterator[tuple[str, str]]:
     for place, part in enumerate(parts):
-        for pattern, how, who in ENGINES:
-            if match := re.fullmatch(pattern, part):
+        for start, pattern, how, who in ENGINES:
+            # Mostly no engine's part begins so, and no pattern is compiled.
+            if part.startswith(start) and (match := re.fullmatch(pattern, part[len(start) :])):
                 yield how, who.format(match[1])
         above = parts[place - 1] if place else ""
-        for folder, pattern, who in FOLDERS:
-            if re.fullmatch(folder, above) and (match := re.fullmatch(pattern, part)):
-                yield "container", who.format(match[1])
+        folder = "kubepods" if above.startswith("kubepods") else above
+        pattern, who = FOLDERS.get(folder, ("", ""))
+        if who and (match := re.fullmatch(pattern, part)):
+            yield "container", who.format(match[1])
