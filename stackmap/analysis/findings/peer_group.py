@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from statistics import median
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from stackmap.analysis.findings.context import Context
@@ -12,6 +11,13 @@ from stackmap.model.interval import Interval
 from stackmap.model.load import Flow
 
 DIRECTIONS = ("total", "write", "read")  # total first: it has the most requests
+
+
+def median(values: Iterable[float]) -> float:
+    """Return the median; that of the module ``statistics`` takes 8 ms to import."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 class Outlier(NamedTuple):

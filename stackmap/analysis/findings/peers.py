@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.peer_group import DIRECTIONS, Outlier, PeerGroup, outlier
+from stackmap.analysis.findings.peer_group import DIRECTIONS, Outlier, PeerGroup, median, outlier
 from stackmap.analysis.findings.rule import (
     LIGHT,
     Figure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import mean, pstdev
+from math import sqrt
 
 from stackmap.analysis.amplification import StackFigures
 from stackmap.analysis.findings.context import Context
@@ -175,14 +175,15 @@ def coupled(context: Context, stack: StackFigures, limits: Limits) -> Found:
     read, write = load.read.await_ms, load.write.await_ms
     if len(mixes) < max(len(loads), limits["intervals"]) or not read or not write:
         return
-    spread = pstdev(mixes) / mean(mixes)
     # With no request in flight, nothing waits: the load has its own pace.
     queue = ((load.read.ios or 0.0) * read + (load.write.ios or 0.0) * write) / 1000
     if queue < limits["queue"]:
         return
+    mean = sum(mixes) / len(mixes)
+    spread = sqrt(sum((mix - mean) ** 2 for mix in mixes) / len(mixes)) / mean
     if spread <= limits["spread"] and write >= limits["slower"] * read:
         figures = {
-            "mix": (mean(mixes), "times"),
+            "mix": (mean, "times"),
             "spread": (spread, "share"),
             "intervals": (len(mixes), "count"),
             "read_await": (read, "ms"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import mean
-
 from stackmap.analysis.findings.context import Context
 from stackmap.analysis.findings.rule import Found, Limits, Observation, Rule, Severity, observe
 from stackmap.analysis.layers import layers
@@ -39,7 +37,7 @@ def _at_cap(
     flows = (p.loads[limit.device].flow(direction) for p in parts if limit.device in p.loads)
     # Leave out intervals in which the load started, ended or paused.
     rates = [rate for flow in flows if (rate := getattr(flow, unit) or 0.0) >= cap / 2]
-    done = mean(rates) if rates else 0.0
+    done = sum(rates) / len(rates) if rates else 0.0
     if done < near * cap:
         return None
     figures = {
