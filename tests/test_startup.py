@@ -70,6 +70,17 @@ def test_a_capture_without_a_trace_needs_no_tracing(command):
     } - {"stackmap.measurement.traced_topology"}
 
 
+# A dataclass writes and compiles its methods at import; the others take 2 to 15 ms.
+DEAR = {"dataclasses", "subprocess", "tempfile", "shutil", "logging", "statistics", "pathlib"}
+
+
+@pytest.mark.parametrize("arguments", [FROM_SAMPLE, []], ids=["capture", "live"])
+def test_a_tree_starts_without_dear_modules(arguments):
+    """A cold tree costs at most 1.6 times click. A capture without a log needs no reader of logs."""
+    modules = imported_by(*arguments, "tree")
+    assert not modules & {*DEAR, "stackmap.host.log"}
+
+
 def test_a_table_needs_tabulate_alone():
     """The graph is not networkx's until an algorithm is asked for."""
     heavy = HEAVY & imported_by(*FROM_SAMPLE, "iostat")
