@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stackmap.errors import CaptureError
-from stackmap.host.capture_paths import Refusal
+from stackmap.host.capture_paths import Refusal, encoded
 from stackmap.host.log import DAMAGES, Lines, patched, split_entries
 from stackmap.host.recorded_text import recorded_text
 
@@ -22,6 +22,7 @@ class Answers:
         self._whole: dict[str, bytes] = {}  # newer than known, not decoded yet
         self._changes: dict[str, list[tuple[bytes, bytes]]] = {}  # newer than both: places, body
         self._where = ""  # the newest frame
+        self._changed: set[str] | None = None  # since they were asked for; None: all
 
     def take(self, entries: bytes, where: str) -> dict[str, str]:
         """Bring the answers up to a frame; return what holds for that frame alone."""
@@ -29,6 +30,8 @@ class Answers:
         self._where = where
         try:
             for kind, question, body in split_entries(entries):
+                if self._changed is not None and kind != "+" and not self._is_known(question, body):
+                    self._changed.add(question)
                 if isinstance(body, Refusal):
                     self._forget(question)
                     self._known[question] = body
@@ -52,6 +55,20 @@ class Answers:
                 raise CaptureError(f"{self._where}: damaged: {error!r}") from error
         return self._known.get(question)
 
+    def changed(self) -> set[str] | None:
+        """Return the questions with other answers than at the previous call; None: any, as at the first call."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def _is_known(self, question: str, body: bytes | Refusal) -> bool:
+        """Whether the newest answer is a refusal or a whole answer that is there again."""
+        if question in self._changes:
+            return False
+        if question in self._whole:
+            return self._whole[question] == body
+        known = self._known.get(question)
+        return known == body if isinstance(body, Refusal) else _encoded(known) == body
+
     def _forget(self, question: str) -> None:
         self._whole.pop(question, None)
         self._changes.pop(question, None)
@@ -74,3 +91,7 @@ class Answers:
             self._known[question] = recorded_text(whole, self._where).split("\n")
         for _, body in self._changes.pop(question, ()):
             self._known[question] = patched(self._known[question], body, self._where)
+
+
+def _encoded(answer: Lines | Refusal | None) -> bytes | None:
+    return encoded("\n".join(answer)) if isinstance(answer, list) else None

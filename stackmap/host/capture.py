@@ -19,6 +19,7 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -54,6 +55,14 @@ REFUSALS: dict[str, type[SourceError]] = {
 }
 
 
+@dataclass(slots=True)
+class _Memory:
+    """The questions that a remembered result is made of; ``is_old``: not so with the present answers."""
+
+    asked: set[str]
+    is_old: bool = True
+
+
 class CapturedHost:
     """
     A host that answers from a capture; time moves from frame to frame.
@@ -73,6 +82,8 @@ class CapturedHost:
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
         self._window = WHOLE_RECORDING
         self._padded = False
+        self._asked: set[str] = set()
+        self._memories: list[_Memory] = []
         self._sosreport = Sosreport(self._tree, path)
         self._background: ReplayedAnswer[object] | None = None
         self._was_background_pending = False
@@ -168,6 +179,29 @@ class CapturedHost:
         self._background = cast("ReplayedAnswer[object]", answer)
         return answer
 
+    def remembered(self, ask: Callable[[Host], T]) -> Callable[[Host], T]:
+        """Return *ask*, which has its last result again while no answer changed that it asked this host for."""
+        results: list[T] = []
+        memory = _Memory(set())
+        self._memories.append(memory)
+
+        def again(host: Host) -> T:
+            changed = self._timeline.changed()
+            for each in self._memories:
+                each.is_old = each.is_old or changed is None or not each.asked.isdisjoint(changed)
+            if memory.is_old:
+                results.clear()
+                memory.asked.clear()
+                self._asked = memory.asked
+                try:
+                    results.append(ask(host))
+                finally:
+                    self._asked = set()
+                memory.is_old = False
+            return results[0]
+
+        return again
+
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
         return (time for time, _ in islice(self._frames(), count))
@@ -236,6 +270,7 @@ class CapturedHost:
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
+        self._asked.add(question)
         answer = self._timeline.answer(question, path)
         if answer is None and question in self._refused:
             answer = Refusal(*self._refused[question])

@@ -21,7 +21,8 @@ has a JSON heading: its kind, the question, its bytes:
 
 ``FRAME_COUNT`` is an entry of a segment's first frame, not a question to a host: the number of
 frames before it, and how many frames up to this one are marked. In a marked frame more happened
-than counters going up.
+than counters going up: it begins with the entry ``MARKED``. A segment without ``MARKED`` or
+``UNMARKED`` in its first frame is of an earlier version, which did not tell which frames are marked.
 """
 
 import json
@@ -59,6 +60,8 @@ MAX_ENTRY_HEADING = (
     1 << 16
 )  # bytes, more than the heading of any entry, a refusal's message included
 FRAME_COUNT = "count"
+MARK = "marked"
+MARKED, UNMARKED = (b'["+", "marked", 1]\n%b\n' % each for each in (b"1", b"0"))
 
 
 Lines = list[str]  # an answer, split at its line ends

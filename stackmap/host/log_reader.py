@@ -33,11 +33,12 @@ class _Wanted(NamedTuple):
     The frames of a segment that are wanted beside those that are due.
 
     ``still``: of so many unmarked ones, only possible ends of the window. ``shown``: of so many,
-    also those that are not due. ``between``: as in ``LogReader.frames``.
+    also those that are not due. ``ends`` and ``between``: as in ``LogReader.frames``.
     """
 
     still: int
     shown: int
+    ends: bool
     between: bool
 
 
@@ -59,6 +60,7 @@ class LogReader:
         self._answers = Answers()
         self._transient: dict[str, list[str]] = {}
         self._counts: dict[int, tuple[int, int] | None] = {}
+        self._may_begin_marked: set[int] = set()  # of the segments whose first frame was read
         self._ahead: dict[int, bytes] = {}  # segments of which only the count was read
         self._damaged: set[int] = set()  # those that a recorder removes meanwhile included
         self._has_begun = False
@@ -104,10 +106,11 @@ class LogReader:
         passed, examined = 0, False
         while place < len(self._names) and not pace.is_over(self._starts[place]):
             unmarked = self._unmarked_frames(place) if ends or between else 0
-            still = unmarked if ends and not window.every else 0
+            only_ends = ends and not window.every
+            still = unmarked if only_ends else 0
             before, examined = examined, between and not unmarked
             # The mark of a segment may be that of the next one's first frame.
-            wanted = _Wanted(still, maxsize if examined else int(before), between)
+            wanted = _Wanted(still, maxsize if examined else int(before), only_ends, between)
             for time, count in self._due_frames(place, pace, wanted):
                 passed += count
                 if time is not None:
@@ -125,22 +128,25 @@ class LogReader:
     ) -> Iterator[tuple[float | None, int]]:
         """Yield the due frames of a segment, with the intervals that each ends; None for skipped ones."""
         waiting: tuple[float | None, int] = None, 0
-        for number, (time, entries) in enumerate(self._frames(place)):
+        for number, (time, entries, more_happened) in enumerate(self._marked_frames(place)):
             if pace.is_over(time):
                 break
             first = pace.first is None
             self._take(entries, self._names[place], fresh=first)
             if not pace.accepts(time):
-                if number < wanted.shown and not first:
+                if number < wanted.shown and more_happened and not first:
                     yield time, 0
                 continue
-            if not wanted.still or first:
-                yield time, 1
-            elif pace.is_over(self._starts[place + 1]):
+            if not wanted.ends or first or (more_happened and not wanted.still):
+                yield time, waiting[1] + 1
+                waiting = None, 0
+            elif place + 1 == len(self._names) or pace.is_over(self._starts[place + 1]):
                 waiting = time, waiting[1] + 1
-            else:
+            elif wanted.still:
                 yield None, wanted.still - number
                 return
+            else:
+                waiting = None, waiting[1] + 1
             skips = pace.due > self._starts[place + 1]
             if skips and self._is_plain(place, pace.due, between=wanted.between) is not False:
                 return
@@ -155,6 +161,10 @@ class LogReader:
         now = self._answers.get(question)
         return "\n".join(now) if isinstance(now, list) else now
 
+    def changed(self) -> set[str] | None:
+        """Return the questions whose answers may have changed since the previous call; None: any."""
+        return self._answers.changed()
+
     def transient(self, question: str) -> list[str]:
         """Return the transient answers since the previous call, and forget them."""
         return self._transient.pop(question, [])
@@ -168,7 +178,7 @@ class LogReader:
         if fresh:
             self._transient = {}
         for question, answer in self._answers.take(entries, where).items():
-            if question != log.FRAME_COUNT:
+            if question not in (log.FRAME_COUNT, log.MARK):
                 self._transient.setdefault(question, []).append(answer)
 
     def _is_plain(self, place: int, due: float, *, between: bool) -> bool | None:
@@ -196,6 +206,8 @@ class LogReader:
             entries = next((entries for _, entries in log.Frames(self._counted(place))), b"")
             answer = log.apply_entries({}, entries, name).get(log.FRAME_COUNT)
             self._counts[place] = None if answer is None else log.parse_count(answer, name)
+            if not entries.startswith(log.UNMARKED):
+                self._may_begin_marked.add(place)
         return self._counts.get(place)
 
     def _counted(self, place: int) -> bytes:
@@ -209,6 +221,23 @@ class LogReader:
             self._ahead = {n: each for n, each in self._ahead.items() if n == place - 1}
             self._ahead[place] = content
         return content
+
+    def _marked_frames(self, place: int) -> Iterator[tuple[float, bytes, bool]]:
+        """Yield the frames of a segment, and whether it or the next frame may be marked."""
+        held: tuple[float, bytes] | None = None
+        known = may_be = False
+        for time, entries in self._frames(place):
+            before, may_be = may_be, not known or entries.startswith(log.MARKED)
+            if held is None:
+                known = entries.startswith((log.MARKED, log.UNMARKED))
+                may_be = not entries.startswith(log.UNMARKED)
+            else:
+                yield *held, before or may_be
+            held = time, entries
+        if held is not None:
+            self._count(place + 1)
+            may_be = may_be or place + 1 in self._may_begin_marked
+            yield *held, may_be or place in self._damaged
 
     def _frames(self, place: int) -> Iterator[tuple[float, bytes]]:
         """Yield the frames of a segment; warn about the part that is damaged."""

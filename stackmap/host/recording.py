@@ -72,6 +72,7 @@ class RecordingHost(InterceptingHost):
         # The questions asked while a background one was pending.
         self._asked_meanwhile: set[str] = set()
         self._marks = 0
+        self._is_marked = False
         self._is_outdated = False
         self.frames = 0
         self._earlier: int | None = None  # frames of a recording that is continued
@@ -97,6 +98,7 @@ class RecordingHost(InterceptingHost):
     def mark(self) -> None:
         """Mark the frame of this tick: more happened since the previous one than counters going up."""
         self._marks += 1
+        self._is_marked = True
 
     def add(self, path: str, text: str) -> None:
         """Add the file *path*, which no question answers, to the capture."""
@@ -228,6 +230,9 @@ class RecordingHost(InterceptingHost):
         if self._segment is not None and self._retention.is_full(self._segment, time):
             self._retention.end(self._segment)
             self._segment = None
+        marked, self._is_marked = self._is_marked, False
+        if marked:
+            self._entries.insert(0, log.MARKED)
         if self._segment is None:
             if not self._retention.is_newest(time):  # readers would take it for an earlier one
                 raise CaptureError(
@@ -235,10 +240,11 @@ class RecordingHost(InterceptingHost):
                 )
             self._segment = self._new_segment(log.segment_path(time), time)
             passing = [each for each in self._entries if each.startswith(log.TRANSIENT)]
+            mark = [] if marked else [log.UNMARKED]
             answers = [log.encode_entry(*each) for each in self._later.items()]
             before = self.frames + (self._earlier or 0)
             count = log.encode_transient(log.FRAME_COUNT, f"{before} {self._marks}")
-            self._entries = [*answers, *passing, count]
+            self._entries = [*mark, *passing, *answers, count]
         try:
             self._segment.append(log.encode_frame(time, self._entries))
         except CaptureError:

@@ -129,6 +129,10 @@ class NumberedFrames:
         self._known[path] = self._frame, answer
         return answer
 
+    def changed(self) -> set[str] | None:
+        """Return None: any answer may have changed."""
+        return None
+
     def transient(self, question: str) -> list[str]:  # noqa: ARG002 - the log's alone
         """Return nothing: this format has no transient answers."""
         return []

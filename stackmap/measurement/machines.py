@@ -105,7 +105,7 @@ class CaptureSource(Source):
     ) -> None:
         super().__init__(host.path, host)
         self._capture = host
-        self._discover = partial(discover_traced, geometry=geometry)
+        self._discover = host.remembered(partial(discover_traced, geometry=geometry))
         self.note = part.show(host, resolution)
 
     def _read_topology(self) -> Topology:
