@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stackmap.model.topology import Topology
 
 COUNT = 10  # intervals of a second on a live machine
-RESOLUTION = Resolution(1800, 720)  # all are held, 100 KB each for 200 devices
+RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices
 
 
 @click.command()
@@ -73,7 +73,8 @@ def command(
     if rules:
         click.echo(as_text(rules_document(RULES)), nl=False)
         return
-    measured = session.measure(options, each=COUNT, resolution=RESOLUTION, geometry=True)
+    resolution = RESOLUTION if _together(options) else RESOLUTION._replace(held=None)
+    measured = session.measure(options, each=COUNT, resolution=resolution, geometry=True)
     topology = measured.topology
     part = topology.select(measured.devices) if options.names else topology
     before = None if baseline is None else read_baseline(topology, baseline, tell)

@@ -48,13 +48,16 @@ class CapturePart(NamedTuple):
         end = None if self.until is None else instant(self.until, span, near, later=True)
         step = None if self.every is None else length(self.every)
         note = ""
-        if step is None and resolution is not None:
-            seconds, pace = (
-                min(end or span[1], span[1]) - max(begin or span[0], span[0]),
-                host.spacing(),
-            )
-            step = resolution.step(seconds, pace)
-            note = note_on(step, pace) if step and pace else ""
+        if resolution is not None:
+            seconds = min(end or span[1], span[1]) - max(begin or span[0], span[0])
+            pace = host.spacing()
+            if step is None:
+                step = resolution.step(seconds, pace)
+                if step and pace:
+                    too_long = bool(resolution.refusal(seconds, pace))
+                    note = note_on(step, pace, too_long=too_long)
+            elif refusal := resolution.refusal(seconds, max(step, pace or step)):
+                raise UsageError(refusal)
         try:
             host.select(TimeWindow(begin, end, step))
         except InputError as error:

@@ -15,10 +15,12 @@ class Resolution(NamedTuple):
     The most intervals that are examined of a recording.
 
     ``of_long``: if it has more than ``LONG`` samples, each of which costs time though it is left out.
+    ``held``: the most of a length that the user gives, if all are held in memory; None: no limit.
     """
 
     intervals: int
     of_long: int
+    held: int | None = None
 
     def step(self, seconds: float, pace: float | None) -> float | None:
         """
@@ -34,13 +36,29 @@ class Resolution(NamedTuple):
         most = self.of_long if samples > LONG else self.intervals
         return None if samples <= most else ceil(round(samples / most, 6)) * pace
 
+    def refusal(self, seconds: float, step: float) -> str:
+        """
+        Return why a recording of *seconds* cannot have intervals of *step*, as the user wants; "" if it can.
 
-def note_on(step: float, pace: float) -> str:
-    """Return a note that intervals have *step* seconds, samples *pace*."""
+        >>> Resolution(1800, 720, 7200).refusal(86400.0, 1.0)
+        '86400 intervals of 1 s are too many at once, at most 7200: use --every 12, or --since and --until'
+        """
+        count = round(seconds / step, 6)
+        if self.held is None or count <= self.held:
+            return ""
+        return (
+            f"{count:.0f} intervals of {step:g} s are too many at once, at most {self.held}: "
+            f"use --every {ceil(count / self.held) * step:g}, or --since and --until"
+        )
+
+
+def note_on(step: float, pace: float, *, too_long: bool) -> str:
+    """Return a note that intervals have *step* seconds, samples *pace*; *too_long*: for using each sample."""
     each = f"{round(pace, 1):g}"
+    part = "--since and --until with " if too_long else ""
     return (
         f"{LONG_RECORDING}: intervals of {round(step, 1):g} s, from samples of {each} s; shorter "
-        f"peaks are averaged; use --every {each} for each sample"
+        f"peaks are averaged; use {part}--every {each} for each sample"
     )
 
 

@@ -5,10 +5,12 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from stackmap.cli import stackmap
+from stackmap.cli import explain, stackmap
 from stackmap.cli.record import samples
+from stackmap.errors import UsageError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
+from stackmap.measurement.resolution import Resolution
 from stackmap.sources import diskstats
 from tests.long import START, Repeated
 
@@ -59,6 +61,22 @@ def test_an_hour_and_a_chosen_step_are_as_asked_for(recording, part):
 
     assert "long recording" not in result.output.casefold()
     assert f"{3600 if part[0] == '--since' else SECONDS // 2} intervals" in result.stdout
+
+
+def test_too_many_intervals_at_once_are_refused(recording, monkeypatch):
+    """explain holds all intervals of --every in memory, unless each is judged by itself; its note does not advise too many."""
+    monkeypatch.setattr(explain, "RESOLUTION", Resolution(1800, 720, 1000))
+    words = ["--from", recording, "--every", "1", "explain"]
+    with pytest.raises(
+        UsageError, match="4000 intervals of 1 s are too many at once, at most 1000"
+    ):
+        CliRunner().invoke(stackmap, words, catch_exceptions=False)
+    note = run(recording, "explain").stderr
+    assert "use --since and --until with --every 1 for each sample" in note
+
+    assert run(recording, "--every", "4", "explain").stdout
+    first = run(recording, "--every", "1", "explain", "--report", "1").stdout
+    assert "average of" not in first
 
 
 def counted(recording, name, until):
