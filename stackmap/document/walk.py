@@ -65,12 +65,12 @@ def rows(topology: Topology, *, inverse: bool = False, expand: bool = False) -> 
     disks = [device for device in topology.devices.values() if not topology.below(device.name)]
     starts = disks if inverse else topology.tops
     drawn: set[str] = set()
-    todo = [Row((device,)) for device in reversed(starts)]
+    todo = [Row((device,), inverse=inverse) for device in reversed(starts)]
     while todo:
         row = todo.pop()
         # It may have been drawn meanwhile, deeper down.
         again = row.again or drawn.issuperset([device.name for device in row.devices])
-        yield row._replace(again=again, inverse=inverse)
+        yield row if again is row.again else row._replace(again=again)
         if not again:
             drawn.update([device.name for device in row.devices])
             todo.extend(reversed(_children(topology, row, following, drawn, expand=expand)))
@@ -97,6 +97,7 @@ def _children(
             key == "again",
             row.devices,
             read_last,
+            row.inverse,
         )
         for place, ((role, key, read_last), devices) in enumerate(ordered)
     ]
