@@ -8,13 +8,15 @@ import gc
 import os
 import signal
 
-YOUNG = 50_000  # objects before Python looks for cycles among them; 700 made it look while modules are imported
+# Objects before Python looks for cycles among them (700 made it look while modules are imported), and how
+# many such looks before one among older objects: memory stays flat while a command runs for days.
+THRESHOLDS = 50_000, 2, 2
 
 
 def main() -> None:
     """Run the command line."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.set_threshold(YOUNG)
+    gc.set_threshold(*THRESHOLDS)
     try:
         if "_STACKMAP_COMPLETE" in os.environ:
             from stackmap import completion
