@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stackmap.errors import WHAT_A_CAPTURE_IS, CaptureError, SourceMissing
 from stackmap.host import Json
-from stackmap.host.file_tree import MANIFEST, FileTree
+from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST, FileTree
 from stackmap.host.recorded_text import is_instant, parse_json
 from stackmap.host.timeline import NumberedFrames, Warn
 
@@ -27,7 +27,8 @@ def read_manifest(tree: FileTree, path: str) -> dict[str, Json]:
     try:
         manifest = parse_json(tree.read(MANIFEST), f"{path}: capture.json")
     except SourceMissing:
-        if _has(tree.read, UNFINISHED):
+        # While the unfinished manifest is replaced, only the archive is there.
+        if any(_has(tree.read, each) for each in (UNFINISHED, FIRST_ANSWERS)):
             raise CaptureError(
                 f"{path}: empty: the recording ended before its first sample"
             ) from None

@@ -105,11 +105,17 @@ def test_killed_at_any_time(tmp_path, recorder):
     assert sum(count > 1 for count in kept) > TIMES / 2
 
 
-def test_killed_while_the_first_archive_is_written(tmp_path):
-    """What is there of it is no tar; the reader says that there is no sample, not that it is damaged."""
+@pytest.mark.parametrize("manifest", ["capture.json.new", ""])
+def test_killed_while_the_first_archive_is_written(tmp_path, manifest):
+    """
+    What is there of it is no tar; the reader says that there is no sample, not that it is damaged.
+
+    Also between the removal of the unfinished manifest and its replacement.
+    """
     out = tmp_path / "c"
     out.mkdir()
-    (out / "capture.json.new").touch()
+    if manifest:
+        (out / manifest).touch()
     (out / "answers.tar.gz").write_bytes(gzip.compress(b"x" * 700)[:20])
     with pytest.raises(CaptureError, match=BEFORE_THE_FIRST):
         CapturedHost(str(out))
