@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stackmap.discover import TopologyParts, read_device, topology_parts
@@ -13,6 +13,7 @@ from stackmap.host.kept import KeptAnswers, RememberingHost
 from stackmap.model.device import Kind
 from stackmap.model.topology import Topology
 from stackmap.sources import disk_identity
+from stackmap.sources.dm import MappedDevice
 from stackmap.sources.dm_targets.segment import Segment
 from stackmap.sources.dmsetup import Segments
 from stackmap.sources.sysfs import Block
@@ -54,8 +55,15 @@ class Rediscovery:
         """
         self._answers.forget(names)
         remembering = RememberingHost(host, self._answers)
-        scan = scan_host(remembering, geometry=self._geometry, counters=True)
         last = self._last
+        blocks, mapped = ({}, {}) if last is None else self._known(last.scan)
+        scan = scan_host(
+            remembering,
+            geometry=self._geometry,
+            counters=True,
+            known=blocks,
+            known_mapped=mapped,
+        )
         kept = {} if last is None else dict(_unaffected(last, scan, names))
         found = {
             name: kept.get(name) or read_device(scan, block) for name, block in scan.blocks.items()
@@ -66,6 +74,17 @@ class Rediscovery:
         self._last = _Result(scan, found, parts, topology)
         return topology
 
+    def _known(self, last: Scan) -> tuple[Mapping[str, Block], Mapping[str, MappedDevice]]:
+        """Return the devices, by path, about which all answers are kept, and the mapped devices by name."""
+        if last.partial:
+            return {}, {}
+        blocks = {
+            block.path: block
+            for block in last.blocks.values()
+            if block.number and self._answers.has(block.path)
+        }
+        return blocks, last.mapped
+
 
 def _unaffected(
     last: _Result, scan: Scan, names: frozenset[str]
@@ -74,6 +93,7 @@ def _unaffected(
     if scan.partial or last.scan.partial or _answered(last.scan) != _answered(scan):
         return
     changed = names | set(_differing(last.scan, scan))
+    same_tables = scan.tables is last.scan.tables and scan.statuses is last.scan.statuses
     blocks = [
         each.blocks[name] for each in (last.scan, scan) for name in changed & each.blocks.keys()
     ]
@@ -85,7 +105,8 @@ def _unaffected(
             and name not in changed
             and changed.isdisjoint([edge.below for edge in before.edges])
             and _is_announced(scan, block, before)
-            and _same_table(last.scan, scan, name, numbers)
+            and (same_tables or _same_table(last.scan, scan, name))
+            and not _uses(scan, name, numbers)
         ):
             yield name, before
 
@@ -113,17 +134,20 @@ def _is_announced(scan: Scan, block: Block, before: Discovered) -> bool:
     return disk_identity.state(scan.host, block) == before.device.state
 
 
-def _same_table(last: Scan, scan: Scan, name: str, numbers: set[str]) -> bool:
-    """Whether table and status of the device are as before, and no target uses one of *numbers*."""
+def _same_table(last: Scan, scan: Scan, name: str) -> bool:
+    """Whether table and status of the device are as before."""
     mapped = scan.mapped.get(name)
-    if mapped is None:
-        return True
-    segments = _lines(scan.tables, mapped.name)
-    return (
-        segments == _lines(last.tables, mapped.name)
+    return mapped is None or (
+        _lines(scan.tables, mapped.name) == _lines(last.tables, mapped.name)
         and _lines(scan.statuses, mapped.name) == _lines(last.statuses, mapped.name)
-        and all(numbers.isdisjoint(segment.words) for segment in segments)
     )
+
+
+def _uses(scan: Scan, name: str, numbers: set[str]) -> bool:
+    """Whether a target of the device uses one of *numbers*."""
+    mapped = scan.mapped.get(name)
+    segments = () if mapped is None else _lines(scan.tables, mapped.name)
+    return any(not numbers.isdisjoint(segment.words) for segment in segments)
 
 
 def _lines(answer: Segments | None, name: str) -> tuple[Segment, ...]:

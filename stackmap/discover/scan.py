@@ -9,11 +9,11 @@ from functools import cached_property
 from stackmap.errors import SourceError
 from stackmap.host import Host
 from stackmap.sources import dm, dmsetup, partitions, sysfs, udev
-from stackmap.sources.dm import MappedDevice
+from stackmap.sources.dm import NO_MAPPED, MappedDevice
 from stackmap.sources.dm_targets import has_status
 from stackmap.sources.dmsetup import Segments
 from stackmap.sources.lvm_names import unmangle
-from stackmap.sources.sysfs import Block
+from stackmap.sources.sysfs import NO_BLOCKS, Block
 
 DEV = "/dev/"
 _NVME_PATH = r"(nvme[0-9]+)c[0-9]+(n[0-9]+)"
@@ -83,17 +83,32 @@ class Scan:
         return name if name in self.blocks else self.by_dev_path.get(unmangle(name))
 
 
-def scan_host(host: Host, *, geometry: bool, counters: bool) -> Scan:
-    """Read sysfs of *host*, and dmsetup's tables if there is a device-mapper device."""
+def scan_host(
+    host: Host,
+    *,
+    geometry: bool,
+    counters: bool,
+    known: Mapping[str, Block] = NO_BLOCKS,
+    known_mapped: Mapping[str, MappedDevice] = NO_MAPPED,
+) -> Scan:
+    """
+    Read sysfs of *host*, and dmsetup's tables if there is a device-mapper device.
+
+    *known*: devices by path that have not changed; *known_mapped*: by name, what they were.
+    """
     numbers = {} if counters else partitions.read(host)
-    listed = sysfs.read(host, numbers)
+    listed = sysfs.read(host, numbers, known)
     partial = _is_partial(listed)
     if partial:
         from stackmap.discover.partial_tree import completed  # few hosts are partial trees
 
         listed = completed(host, listed)
-    blocks = {block.name: block for block in listed if _is_there(host, block)}
-    mapped = dm.read(host, blocks.values())
+    blocks = {
+        block.name: block
+        for block in listed
+        if block is known.get(block.path) or _is_there(host, block)
+    }
+    mapped = dm.read(host, blocks.values(), known_mapped)
     refused: list[str] = []
     tables = _ask(dmsetup.read_tables, host, refused) if mapped else {}
     lines = (line for lines in (tables or {}).values() for line in lines)

@@ -16,8 +16,20 @@ CYCLE = "part of what is below {device}: the input lists a device below itself"
 DEEP = f"part of what is below {{device}}: stacks are followed for {MAX_DEPTH} levels"
 
 
+# The newest edges, with what came of them: after most uevents they are the same.
+_newest: list[tuple[list[Edge], tuple[list[Edge], list[str]]]] = []
+
+
 def sound_edges(edges: Iterable[Edge]) -> tuple[list[Edge], list[str]]:
     """Return *edges* without impossible ones, and a sentence for each kind of these."""
+    given = [*edges]
+    if not _newest or _newest[0][0] != given:
+        _newest[:] = [(given, _sound(given))]
+    kept, doubts = _newest[0][1]
+    return [*kept], [*doubts]
+
+
+def _sound(edges: Iterable[Edge]) -> tuple[list[Edge], list[str]]:
     below: dict[str, list[Edge]] = {}
     for edge in edges:
         below.setdefault(edge.above, []).append(edge)

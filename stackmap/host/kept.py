@@ -25,6 +25,10 @@ class KeptAnswers:
         """Return the answers about *folder*: by method of ``Host`` and path below it."""
         return self._by_folder.setdefault(folder, {})
 
+    def has(self, path: str) -> bool:
+        """Whether answers about the directory *path* of a device are kept; a partition's are its disk's."""
+        return path[len(DEVICES) :].partition("/")[0] in self._by_folder
+
     def forget(self, names: Iterable[str]) -> None:
         """Forget the answers about the devices *names*; with a partition, those about its whole disk."""
         for name in names:

@@ -21,13 +21,16 @@ def identities(before: Topology, after: Topology, changes: UeventDelta = NO_CHAN
     *changes*: every uevent between the two. A name without an entry is in neither
     topology and had no uevent. Devices of two boots differ: diskseq and counters begin again.
     """
+    boot = after.machine.boot
+    if before is after and not changes.touched:
+        own = ((name, device.identity) for name, device in after.devices.items())
+        return {name: same and f"{same} {boot}".rstrip() for name, same in own}
     was = {name: device.identity for name, device in before.devices.items()}
     now = {name: device.identity for name, device in after.devices.items()}
     found = (
         (name, _identity_between(name, was.get(name), now.get(name), after, changes))
         for name in (*was, *(now.keys() - was.keys()), *(changes.touched - was.keys() - now.keys()))
     )
-    boot = after.machine.boot
     return {name: same and f"{same} {boot}".rstrip() for name, same in found}
 
 

@@ -6,8 +6,9 @@ root. Without root the tables are unknown. Still, the uuid names the creator ("C
 "mpath-…", "LVM-…"), LVM names sub-LVs by purpose, and ``slaves/`` lists the devices below.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from stackmap.errors import SourceError
@@ -78,21 +79,29 @@ class InferredTarget(NamedTuple):
     kind: Kind
 
 
-def read(host: Host, blocks: Iterable[Block]) -> dict[str, MappedDevice]:
-    """Return the device-mapper devices among *blocks*, by kernel name."""
+NO_MAPPED: Mapping[str, MappedDevice] = {}
+
+
+def read(
+    host: Host, blocks: Iterable[Block], known: Mapping[str, MappedDevice] = NO_MAPPED
+) -> dict[str, MappedDevice]:
+    """Return the device-mapper devices among *blocks*, by kernel name; *known*: what they were before."""
     wanted = [block for block in blocks if "dm" in block.entries]
-    info: dict[str, DmInfo] = {}
+    info: Mapping[str, DmInfo] = {}
     if wanted:
         dm_commands.start(host)
         with suppress(SourceError):  # sysfs has the same
             info = parse(host.run(*dm_commands.INFO))
     return {
-        block.name: _mapped(block, info.get(block.number) or _from_sysfs(host, block))
+        block.name: _mapped(
+            block, info.get(block.number) or _from_sysfs(host, block), known.get(block.name)
+        )
         for block in wanted
     }
 
 
-def parse(text: str) -> dict[str, DmInfo]:
+@lru_cache(maxsize=1)  # after most uevents it is the same
+def parse(text: str) -> Mapping[str, DmInfo]:
     """
     Return the devices by number; any columns may stand in between.
 
@@ -131,8 +140,10 @@ def _from_sysfs(host: Host, block: Block) -> DmInfo:
     )
 
 
-def _mapped(block: Block, info: DmInfo) -> MappedDevice:
+def _mapped(block: Block, info: DmInfo, before: MappedDevice | None) -> MappedDevice:
     name = lvm_names.unmangle(info.name)
+    if before is not None and before[:-1] == (block, name, *info[1:]):
+        return before
     lv = lvm_names.parse(name, info.uuid) if info.uuid else None
     return MappedDevice(block, name, info.uuid, info.suspended, info.read_only, lv)
 

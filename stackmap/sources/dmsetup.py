@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from functools import lru_cache
 
 from stackmap.errors import SourceError
 from stackmap.host import Host
@@ -20,18 +22,19 @@ from stackmap.sources.lvm_names import unmangle
 NO_DEVICES = "No devices found"
 _LINE = re.compile(r"(.*?): (\d{1,19}) (\d{1,19}) (\S+)(.*)", re.ASCII)
 
-Segments = dict[str, tuple[Segment, ...]]
+Segments = Mapping[str, tuple[Segment, ...]]
 
 
 def read_tables(host: Host) -> Segments:
     """Return the live tables; ``SourceError`` if the text is the message of a failed command."""
     text = host.run(*TABLE)
-    found = parse(text)
+    if found := parse(text):
+        return found
     # A device without a table is "name:".
     others = [
         line for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")
     ]
-    if not found and others and others[0] != NO_DEVICES:
+    if others and others[0] != NO_DEVICES:
         raise SourceError(f"dmsetup table: {others[0][:80]}")
     return found
 
@@ -41,6 +44,7 @@ def read_statuses(host: Host) -> Segments:
     return parse(host.run(*STATUS))
 
 
+@lru_cache(maxsize=2)  # after most uevents, the tables and the states are the same
 def parse(text: str) -> Segments:
     """Return the segments of each device, by its unmangled name."""
     segments: defaultdict[str, list[Segment]] = defaultdict(list)

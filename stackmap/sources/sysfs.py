@@ -50,27 +50,33 @@ class Block(NamedTuple):
     listed_name: str = ""
 
 
-def read(host: Host, numbers: Mapping[str, str]) -> list[Block]:
+NO_BLOCKS: Mapping[str, Block] = {}
+
+
+def read(
+    host: Host, numbers: Mapping[str, str], known: Mapping[str, Block] = NO_BLOCKS
+) -> list[Block]:
     """
     Return every block device, each partition after its disk; [] without sysfs.
 
     *numbers*: device numbers by name, if known. A device without one is read, which
-    also gives its diskseq.
+    also gives its diskseq. *known*: devices by path that have not changed.
     """
     found = []
     for name in list_names(host, ROOT):
         path = f"{ROOT}/{name}"
+        block = known.get(path)
         if name.startswith("dm-"):
             # There may be thousands, and the entries of their directories are known.
-            found.append(_block(host, path, DM_ENTRIES, numbers))
+            found.append(block or _block(host, path, DM_ENTRIES, numbers))
             continue
-        entries = frozenset(list_names(host, path))
-        found.append(_block(host, path, entries, numbers))
+        entries = block.entries if block else frozenset(list_names(host, path))
+        found.append(block or _block(host, path, entries, numbers))
         for entry in sorted(entries):
             if entry.startswith(name):
                 inside = f"{path}/{entry}"
-                inside_entries = frozenset(list_names(host, inside))
-                found.append(_block(host, inside, inside_entries, numbers, whole=kernel_name(name)))
+                part = known.get(inside) or _partition(host, inside, numbers, kernel_name(name))
+                found.append(part)
     return found
 
 
@@ -156,6 +162,10 @@ def alignment(host: Host, block: Block) -> dict[str, str]:
 def kernel_name(name: str) -> str:
     """Return the kernel's name for a name in sysfs."""
     return name.replace("!", "/")
+
+
+def _partition(host: Host, path: str, numbers: Mapping[str, str], whole: str) -> Block:
+    return _block(host, path, frozenset(list_names(host, path)), numbers, whole)
 
 
 def _block(
