@@ -23,9 +23,11 @@ _newest: list[tuple[list[Edge], tuple[list[Edge], list[str]]]] = []
 def sound_edges(edges: Iterable[Edge]) -> tuple[list[Edge], list[str]]:
     """Return *edges* without impossible ones, and a sentence for each kind of these."""
     given = [*edges]
-    if not _newest or _newest[0][0] != given:
-        _newest[:] = [(given, _sound(given))]
-    kept, doubts = _newest[0][1]
+    newest = _newest[0] if _newest else ([], ([], []))
+    if newest[0] != given:
+        newest = (given, _sound(given))
+        _newest[:] = [newest]
+    kept, doubts = newest[1]
     return [*kept], [*doubts]
 
 

@@ -19,7 +19,6 @@ extracted sosreport, ``lsblk --sysroot`` input, or a dump made by hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -55,12 +54,12 @@ REFUSALS: dict[str, type[SourceError]] = {
 }
 
 
-@dataclass(slots=True)
 class _Memory:
     """The questions that a remembered result is made of; ``is_old``: not so with the present answers."""
 
-    asked: set[str]
-    is_old: bool = True
+    def __init__(self, asked: set[str]) -> None:
+        self.asked = asked
+        self.is_old = True
 
 
 class CapturedHost:
