@@ -16,18 +16,19 @@ CYCLE = "part of what is below {device}: the input lists a device below itself"
 DEEP = f"part of what is below {{device}}: stacks are followed for {MAX_DEPTH} levels"
 
 
-# The newest edges, with what came of them: after most uevents they are the same.
+# The newest edges, with what came of them: after most uevents they are the same, as root and without.
 _newest: list[tuple[list[Edge], tuple[list[Edge], list[str]]]] = []
+MAX_KEPT = 2
 
 
 def sound_edges(edges: Iterable[Edge]) -> tuple[list[Edge], list[str]]:
     """Return *edges* without impossible ones, and a sentence for each kind of these."""
     given = [*edges]
-    newest = _newest[0] if _newest else ([], ([], []))
-    if newest[0] != given:
-        newest = (given, _sound(given))
-        _newest[:] = [newest]
-    kept, doubts = newest[1]
+    found = next((found for edges, found in _newest if edges == given), None)
+    if found is None:
+        found = _sound(given)
+        _newest[:] = [(given, found), *_newest[: MAX_KEPT - 1]]
+    kept, doubts = found
     return [*kept], [*doubts]
 
 

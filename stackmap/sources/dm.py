@@ -93,9 +93,7 @@ def read(
         with suppress(SourceError):  # sysfs has the same
             info = parse(host.run(*dm_commands.INFO))
     return {
-        block.name: _mapped(
-            block, info.get(block.number) or _from_sysfs(host, block), known.get(block.name)
-        )
+        block.name: _mapped(host, block, info.get(block.number), known.get(block.name))
         for block in wanted
     }
 
@@ -135,12 +133,21 @@ def _from_sysfs(host: Host, block: Block) -> DmInfo:
     return DmInfo(
         name=name,
         uuid=uuid,
-        suspended=attribute(host, f"{path}/suspended") == "1",
+        suspended=_is_suspended(host, block),
         read_only=read_only(host, block),
     )
 
 
-def _mapped(block: Block, info: DmInfo, before: MappedDevice | None) -> MappedDevice:
+def _is_suspended(host: Host, block: Block) -> bool:
+    return attribute(host, f"{block.path}/dm/suspended") == "1"
+
+
+def _mapped(
+    host: Host, block: Block, info: DmInfo | None, before: MappedDevice | None
+) -> MappedDevice:
+    if info is None and before is not None and before.block is block:
+        return before._replace(suspended=_is_suspended(host, block))
+    info = info or _from_sysfs(host, block)
     name = lvm_names.unmangle(info.name)
     if before is not None and before[:-1] == (block, name, *info[1:]):
         return before
