@@ -19,7 +19,7 @@ from stackmap.model.load_table import LoadTable, sum_of_tables
 from stackmap.model.target_status import StatusReading
 
 ABSENT = "devices missing from a report count as idle there, as with iostat -z"
-MAX_HELD = 1_000  # loads not yet added up: some 1 MB; more of them leave the caches of a CPU
+MAX_HELD = 500  # loads not yet added up: some 0.5 MB; more of them leave the caches of a CPU
 
 Part = tuple[Mapping[str, Load], float]  # loads and their weight
 

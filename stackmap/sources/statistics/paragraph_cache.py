@@ -17,7 +17,7 @@ from stackmap.sources.statistics.headings import Heading
 MAX_CACHED = 2 << 20  # bytes of paragraphs; their loads take about four times that
 ENTRY_COST = 500  # bytes of an entry without its text
 FEW_HITS = 0.1  # per entry
-LESS = 16  # times: a small cache stays in those of the CPU
+LESS = 64  # times: a small cache stays in those of the CPU
 
 
 class ParsedParagraph(NamedTuple):
