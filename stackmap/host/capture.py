@@ -38,7 +38,14 @@ from stackmap.host.file_tree import open_tree
 from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.recorded_text import parse_json, recorded_text
 from stackmap.host.sosreport import Sosreport
-from stackmap.host.timeline import SKIPPED, WHOLE_RECORDING, FrameTime, TimeWindow, Warn
+from stackmap.host.timeline import (
+    SKIPPED,
+    WHOLE_RECORDING,
+    FrameTime,
+    NumberedFrames,
+    TimeWindow,
+    Warn,
+)
 
 T = TypeVar("T")
 
@@ -81,7 +88,7 @@ class CapturedHost:
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
         self._window = WHOLE_RECORDING
         self._padded = False
-        self._asked: set[str] = set()
+        self._asked: set[str] | None = None
         self._memories: list[_Memory] = []
         self._sosreport = Sosreport(self._tree, path)
         self._background: ReplayedAnswer[object] | None = None
@@ -180,6 +187,8 @@ class CapturedHost:
 
     def remembered(self, ask: Callable[[Host], T]) -> Callable[[Host], T]:
         """Return *ask*, which has its last result again while no answer changed that it asked this host for."""
+        if isinstance(self._timeline, NumberedFrames):  # which does not tell what changed
+            return ask
         results: list[T] = []
         memory = _Memory(set())
         self._memories.append(memory)
@@ -195,7 +204,7 @@ class CapturedHost:
                 try:
                     results.append(ask(host))
                 finally:
-                    self._asked = set()
+                    self._asked = None
                 memory.is_old = False
             return results[0]
 
@@ -269,7 +278,8 @@ class CapturedHost:
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
-        self._asked.add(question)
+        if self._asked is not None:
+            self._asked.add(question)
         answer = self._timeline.answer(question, path)
         if answer is None and question in self._refused:
             answer = Refusal(*self._refused[question])
