@@ -64,8 +64,8 @@ REFUSALS: dict[str, type[SourceError]] = {
 class _Memory:
     """The questions that a remembered result is made of; ``is_old``: not so with the present answers."""
 
-    def __init__(self, asked: set[str]) -> None:
-        self.asked = asked
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
         self.is_old = True
 
 
@@ -190,7 +190,7 @@ class CapturedHost:
         if isinstance(self._timeline, NumberedFrames):  # which does not tell what changed
             return ask
         results: list[T] = []
-        memory = _Memory(set())
+        memory = _Memory()
         self._memories.append(memory)
 
         def again(host: Host) -> T:

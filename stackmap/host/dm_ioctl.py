@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, Protocol
 
 CONTROL = "/dev/mapper/control"
 INTERFACE = (4, 0, 0)  # the version requested; the kernel answers with its own
-WITH_UUIDS = (4, 45, 0)  # since this version a list contains uuids
+UUIDS_SINCE = (4, 45, 0)  # the first version whose list contains uuids, if asked to
 GET_VERSION, LIST_DEVICES, TABLE_STATUS, TARGET_MESSAGE = 0, 2, 12, 14
 READ_ONLY, SUSPENDED, AS_TABLE, LIVE, INACTIVE = 1, 2, 1 << 4, 1 << 5, 1 << 6
 BUFFER_FULL, NO_FLUSH, HAS_ANSWER = 1 << 8, 1 << 11, 1 << 16
-WITH_UUID = 1 << 14  # of a list: uuids, too (dm-ioctl.c, list_devices)
+LIST_UUIDS = 1 << 14  # DM_UUID_FLAG: the list shall contain them (dm-ioctl.c, list_devices)
 HAS_UUID = 1
 
 _HEADER = struct.Struct("=6Ii3IQ128s129s7x")  # struct dm_ioctl
@@ -80,7 +80,7 @@ class Control:
 
     def listed(self) -> list[tuple[int, bytes]]:
         """Return number and uuid of each device; b"" where the list has no uuid."""
-        at = self._request(LIST_DEVICES, flags=WITH_UUID)[4]
+        at = self._request(LIST_DEVICES, flags=LIST_UUIDS)[4]
         devices = []
         step = 1
         while step:
@@ -116,7 +116,7 @@ class Control:
 
     def _uuid_after(self, at: int) -> bytes:
         """Return the uuid behind the name of the list's entry at *at*."""
-        if self._version < WITH_UUIDS:
+        if self._version < UUIDS_SINCE:
             return b""
         name = at + _LISTED.size
         behind = (name + len(self._string(name)) + 1 + 7) & ~7

@@ -12,7 +12,6 @@ from stackmap.model.units import KIB
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/partitions"
-MAX_LINE = 100  # a longer one is not the kernel's: three numbers and a name of 32 bytes
 
 
 def read(host: Host) -> dict[str, str]:
@@ -27,9 +26,9 @@ def parse(text: str) -> dict[str, tuple[str, int]]:
     >>> parse("   8        0 1048576 sda")
     {'sda': ('8:0', 1073741824)}
     """
-    lines = ((line, line.split()) for line in text.splitlines())
+    lines = (line.split() for line in text.splitlines())
     return {
         words[3]: (f"{words[0]}:{words[1]}", int(words[2]) * KIB)
-        for line, words in lines
-        if len(words) == 4 and len(line) <= MAX_LINE and "".join(words[:3]).isdecimal()
+        for words in lines
+        if len(words) == 4 and all(word.isdecimal() and len(word) <= 20 for word in words[:3])
     }
