@@ -72,8 +72,8 @@ class Accounting:
         Return the account of the devices *names* together.
 
         ``UNKNOWN`` if a device above makes requests of its own: they have no counter. Also
-        ``UNKNOWN`` if a device above uses devices outside *names* too: what it sent here
-        is then estimated from the arrivals, so it cannot confirm them.
+        ``UNKNOWN`` if a device above uses devices outside *names* too: its requests to *names*
+        are then estimated from the arrivals, so they cannot confirm them.
         """
         accounts = [self._of_device(name, direction) for name in names]
         arrived = sum((each.arrived for each in accounts), start=ZERO)
