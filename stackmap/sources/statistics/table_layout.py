@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import starmap
+from math import isclose
 from operator import add, mul
 
 from stackmap.model.load import Load, plus
@@ -136,7 +137,9 @@ class TableLayout:
         if is_precise(ios, both / unit, mean):
             return None
         _, size = refined(ios, both / unit, mean, unit, mean_unit, terms=2)
-        return None if size == both else size
+        return (
+            None if isclose(size, both) else size
+        )  # the product of two may differ in its last bit
 
 
 @lru_cache(maxsize=100)

@@ -114,6 +114,7 @@ def test_iostat_round_trip(rows, heading, unit):
 
 @settings(deadline=None)
 @given(tables, st.sampled_from(sorted(SAR)), st.booleans())
+@example(rows={"dm-0": [0.78, 26.11, 96.31, 157.84, *[0.0] * 18]}, heading="D1", last=False)
 def test_sar_round_trip(rows, heading, last):
     """The same of sar, with the name before the figures or after them; its average is a summary."""
     columns = SAR[heading].split()
