@@ -84,11 +84,10 @@ def what(row: Row) -> str:
     role = WRITE_MOSTLY if row.write_mostly else role
     if row.again:
         return role
-    texts = Counter(describe.what(device) for device in row.devices)
+    text = describe.what(row.device)
     if len(row.devices) > 1:
+        texts = Counter(describe.what(device) for device in row.devices)
         text = "; ".join(f"{count} × {each}" for each, count in texts.items())
-    else:
-        text = next(iter(texts))
     return f"{role}: {text}" if role else text
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from unicodedata import category, combining, east_asian_width
 
 ELLIPSIS = "…"
 _KERNEL_NAME = r" \([^ ()]+\)$"
 _COUNTED = r"\d+ [a-z]"
 _CODE = "`([^`]+)`"
+_NARROW = (
+    "[ -\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]*"  # letters, dashes, arrows, lines of a tree
+)
 WIDTH = 80  # columns, unless a terminal has another width
 RESET = "\x1b[0m"
 BOLD, DIM, RED, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"
@@ -54,7 +57,7 @@ def width(text: str) -> int:
     >>> width("disk"), width("磁盘")
     (4, 4)
     """
-    if text.isascii():
+    if _are_narrow([text]):
         return len(text)
     return sum(
         0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
@@ -62,8 +65,14 @@ def width(text: str) -> int:
 
 
 def widest(texts: Sequence[str]) -> int:
-    """Return the width of the widest of *texts*."""
-    return max(map(len if "".join(texts).isascii() else width, texts))
+    """Return the width of the widest of *texts*, 0 of none."""
+    return max(map(len if _are_narrow(texts) else width, texts), default=0)
+
+
+def _are_narrow(texts: Iterable[str]) -> bool:
+    """Whether every letter of *texts* takes one column."""
+    text = "".join(texts)
+    return text.isascii() or re.fullmatch(_NARROW, text) is not None
 
 
 def padded_to(space: int, text: str, *, right: bool) -> str:
@@ -73,11 +82,19 @@ def padded_to(space: int, text: str, *, right: bool) -> str:
     >>> padded_to(4, "a", right=True), padded_to(3, "disk", right=False)
     ('   a', 'di…')
     """
-    if text.isascii() and len(text) <= space:
-        return text.rjust(space) if right else text.ljust(space)
-    text = cut(text, space)
-    blank = " " * (space - width(text))
-    return blank + text if right else text + blank
+    return all_padded(space, [text], right=right)[0]
+
+
+def all_padded(space: int, texts: Sequence[str], *, right: bool) -> list[str]:
+    """Return each of *texts* padded or cut to *space* columns."""
+    if widest(texts) > space:
+        texts = [cut(text, space) for text in texts]
+    if _are_narrow(texts):
+        pad = str.rjust if right else str.ljust
+        return [pad(text, space) for text in texts]
+    blanks = [" " * (space - width(text)) for text in texts]
+    pairs = zip(blanks, texts, strict=True) if right else zip(texts, blanks, strict=True)
+    return [before + after for before, after in pairs]
 
 
 def shortened(text: str, room: int) -> str:

@@ -9,7 +9,7 @@ from stackmap.document.titles import title
 from stackmap.document.walk import Row, rows
 from stackmap.model.topology import Topology
 from stackmap.render.columns import Column, choose
-from stackmap.render.text import DIM, RED, cut, padded_to, safe, widest
+from stackmap.render.text import DIM, RED, all_padded, cut, safe, widest
 from stackmap.render.tree_style import UNICODE, Look
 
 TREE = "DEVICE"  # the column with the lines of the tree
@@ -37,18 +37,17 @@ def render_tree(
     """
     if not topology.devices:
         return ""
-    wanted = list(columns or choose(""))
+    wanted = columns or choose("")
     drawn = list(rows(topology, inverse=inverse, expand=expand))
-    cells = [_cells(row, wanted, look, exact=exact) for row in drawn]
-    if not columns:
-        wanted, cells = _used(wanted, cells)
-    headings = [[column.name for column in wanted]] if heading else []
-    natural_widths = zip(wanted, _widths([*headings, *cells]), strict=True)
-    widths = fitted({c.name: space for c, space in natural_widths}, look.width, NARROWER)
-    form = "" if look.width else _form(wanted, widths)
-    lines = [_line(wanted, widths, line, look.width, form) for line in (*headings, *cells)]
+    cells = [_cells(column, drawn, look, exact=exact) for column in wanted]
+    shown = [
+        (column, [column.name, *texts] if heading else texts)
+        for column, texts in zip(wanted, cells, strict=True)
+        if columns or any(texts)
+    ]
+    lines = _lines(shown, look.width)
     if look.colour:
-        colours = [""] * len(headings) + [_colour(row) for row in drawn]
+        colours = [""] * heading + [_colour(row) for row in drawn]
         lines = [look.paint(text, colour) for text, colour in zip(lines, colours, strict=True)]
     return "\n".join([*lines, ""])
 
@@ -71,55 +70,42 @@ def fitted(
     return found
 
 
-def _cells(row: Row, columns: Sequence[Column], look: Look, *, exact: bool) -> list[str]:
-    cells = [
-        title(row) if column.name == TREE
-        else "" if row.again and not column.again
-        else column.of_row(row, exact=exact)
-        for column in columns
-    ]  # fmt: skip
-    if not "".join(cells).isprintable():  # rare, and escaping each cell is slow
-        cells = [safe(cell) for cell in cells]
-    if row.branches:
-        place = next((place for place, column in enumerate(columns) if column.name == TREE), None)
-        if place is not None:
-            cells[place] = look.guides(row.branches) + cells[place]
-    return [look.text(cell) for cell in cells] if look.ascii else cells
+def _cells(column: Column, drawn: Sequence[Row], look: Look, *, exact: bool) -> list[str]:
+    """Return the cells of *column* for the rows *drawn*."""
+    is_tree = column.name == TREE
+    if is_tree:
+        texts = [title(row) for row in drawn]
+    else:
+        of_row, again = column.of_row, column.again
+        texts = [of_row(row, exact=exact) if again or not row.again else "" for row in drawn]
+    if not "".join(texts).isprintable():  # rare, and escaping each cell is slow
+        texts = [safe(text) for text in texts]
+    if is_tree:
+        texts = [look.guides(row.branches) + text for row, text in zip(drawn, texts, strict=True)]
+    return [look.text(text) for text in texts] if look.ascii else texts
 
 
-def _used(columns: list[Column], cells: list[list[str]]) -> tuple[list[Column], list[list[str]]]:
-    """Return the table without columns that are empty in every row."""
-    kept = [place for place in range(len(columns)) if any(line[place] for line in cells)]
-    return [columns[place] for place in kept], [[line[place] for place in kept] for line in cells]
-
-
-def _widths(lines: list[list[str]]) -> list[int]:
-    """Return the width of each column; a row with only a first cell may be wider."""
-    full = [line for line in lines if any(line[1:])]
-    return [widest(column) for column in zip(*full, strict=True)]
-
-
-def _form(columns: list[Column], widths: Mapping[str, int]) -> str:
-    """Return a format for cells that fit, "" if a column has no width."""
-    if not all(widths.values()):
-        return ""
-    return SEPARATOR.join(f"%{'' if c.right else '-'}{widths[c.name]}s" for c in columns)
-
-
-def _line(
-    columns: list[Column], widths: Mapping[str, int], cells: list[str], room: int | None, form: str
-) -> str:
-    if not any(cells[1:]):
-        return cells[0] if room is None else cut(cells[0], room)
-    if form and "".join(cells).isascii():  # one column per letter, as in most lines
-        return (form % tuple(cells)).rstrip()
+def _lines(shown: Sequence[tuple[Column, list[str]]], room: int | None) -> list[str]:
+    """Return the lines of a table, whose columns have a cell for each; *room*: None is unlimited."""
+    (_, first), *others = shown
+    # Such a cell may be wider than its column.
+    alone = [not any(rest) for rest in zip(*(texts for _, texts in others), strict=True)]
+    alone = alone or [False] * len(first)
+    beside = [text for text, is_alone in zip(first, alone, strict=True) if not is_alone]
+    natural = {column.name: widest(texts) for column, texts in others}
+    natural = {shown[0][0].name: widest(beside), **natural}
+    widths = fitted(natural, room, NARROWER)
     padded = [
-        padded_to(widths[column.name], cell, right=column.right)
-        for column, cell in zip(columns, cells, strict=True)
+        all_padded(widths[column.name], texts, right=column.right)
+        for column, texts in shown
         if widths[column.name]
     ]
-    line = SEPARATOR.join(padded).rstrip()
-    return line if room is None else cut(line, room)
+    cells = zip(*padded, strict=True) if padded else [()] * len(first)
+    lines = [
+        text if is_alone else SEPARATOR.join(row).rstrip()
+        for text, is_alone, row in zip(first, alone, cells, strict=True)
+    ]
+    return lines if room is None else [cut(line, room) for line in lines]
 
 
 def _colour(row: Row) -> str:

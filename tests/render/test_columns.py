@@ -75,3 +75,22 @@ def test_wished_columns_stay_though_empty():
     wished = render_tree(TOPOLOGY, UNICODE, choose("name,level")).splitlines()[0].split()
     assert "LEVEL" not in usual
     assert ["DEVICE", "LEVEL"] == wished
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("room", [None, 1, 8, 40])
+def test_a_single_column_has_a_line_for_each_row(name, room):
+    """The only column of a table, too, is padded, aligned and cut."""
+    look = UNICODE.within(room, colour=False)
+    text = render_tree(TOPOLOGY, look, choose(name), heading=False, exact=True)
+    column = COLUMNS[name]
+    cells = [line.strip(" ├└─│") for line in text.splitlines()]
+
+    assert len(cells) == len(TOPOLOGY)
+    if room is None and name not in ("KERNEL", "STATE", "WHAT", "DEVICE", "SIZE"):
+        assert cells == [column.of_device(device, exact=True) for device in TOPOLOGY]
+
+
+def test_a_single_column_of_numbers_ends_in_one_place():
+    text = render_tree(TOPOLOGY, UNICODE, choose("size"), exact=True)
+    assert text.splitlines() == ["   SIZE", "3145728", "5242880"]
