@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from stackmap.discover import inference
-from stackmap.discover.discovered import Discovered, base_device
+from stackmap.discover.discovered import Discovered, is_rotational, queue_of
 from stackmap.discover.scan import Scan
-from stackmap.model.device import Kind
+from stackmap.model.device import Device, Kind
 from stackmap.model.topology import Edge
 from stackmap.sources import dm, sysfs
 from stackmap.sources.dm import MappedDevice
@@ -42,13 +42,20 @@ def unknown(found: Iterable[Discovered]) -> Iterator[str]:
 
 def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...]) -> Discovered:
     readers = [target(segment.target) for segment in segments]
+    edges = tuple(_edges(scan, mapped, readers, segments))
     status = _read_statuses(scan, mapped)
-    edges = tuple(_edges(scan, mapped, zip(readers, segments, strict=True)))
     names = list(dict.fromkeys([segment.target for segment in segments]))
-    layouts = {r.layout(segment) for r, segment in zip(readers, segments, strict=True)}
-    size = sum([segment.length for segment in segments])
-    kind = _kind(mapped, {reader.kind for reader in readers})
-    device = base_device(scan, mapped.block, kind, size=size, read_only=mapped.read_only)._replace(
+    layouts = {reader.layout(segment) for reader, segment in zip(readers, segments, strict=True)}
+    queue = queue_of(scan, mapped.block)
+    device = Device(
+        name=mapped.block.name,
+        kind=_kind(mapped, {reader.kind for reader in readers}),
+        number=mapped.block.number,
+        size=sum([segment.length for segment in segments]),
+        diskseq=mapped.block.diskseq,
+        read_only=mapped.read_only,
+        queue=queue,
+        rotational=is_rotational(queue),
         label=mapped.label,
         dm_name=mapped.name,
         target=",".join(names),
@@ -65,16 +72,17 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
 
 
 def _edges(
-    scan: Scan, mapped: MappedDevice, read_segments: Iterable[tuple[Target, Segment]]
-) -> Iterator[Edge]:
-    above = mapped.block.name
-    for reader, segment in read_segments:
-        for below in reader.below(segment):
-            name = scan.names.get(below.number)
-            if name is not None:
-                yield Edge(above, name, below.role, below.start, below.length)
+    scan: Scan, mapped: MappedDevice, readers: Sequence[Target], segments: Sequence[Segment]
+) -> list[Edge]:
+    above, names = mapped.block.name, scan.names
+    edges = []
+    for reader, segment in zip(readers, segments, strict=True):
+        for number, role, start, length in reader.below(segment):
+            if number in names:
+                edges.append(Edge(above, names[number], role, start, length))
         if reader.name != segment.target:
-            yield from inference.edges(scan, mapped, segment.target)
+            edges += inference.edges(scan, mapped, segment.target)
+    return edges
 
 
 def _kind(mapped: MappedDevice, kinds: set[Kind]) -> Kind:

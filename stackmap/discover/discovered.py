@@ -38,14 +38,7 @@ def base_device(
 
     *size* and *read_only*: if already known.
     """
-    # ``iostats``: whether the kernel counts this device at all; on dm-raid also whether it counts twice.
-    wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
-    wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
-    wanted += sysfs.SETTINGS if scan.geometry else ()
-    queue = sysfs.queue(scan.host, block, wanted) if wanted else {}
-    if scan.geometry:
-        queue |= sysfs.alignment(scan.host, block)
-    rotational = queue.get("rotational")
+    queue = queue_of(scan, block, geometry=geometry)
     return Device(
         name=block.name,
         kind=kind,
@@ -54,5 +47,23 @@ def base_device(
         diskseq=block.diskseq,
         read_only=sysfs.read_only(scan.host, block) if read_only is None else read_only,
         queue=queue,
-        rotational=None if rotational is None else rotational == "1",
+        rotational=is_rotational(queue),
     )
+
+
+def queue_of(scan: Scan, block: Block, *, geometry: bool = False) -> Mapping[str, str]:
+    """Return the attributes of the queue that are wanted; *geometry*: its limits too."""
+    # ``iostats``: whether the kernel counts this device at all; on dm-raid also whether it counts twice.
+    wanted: tuple[str, ...] = ("iostats",) if scan.counters else ()
+    wanted += sysfs.GEOMETRY if geometry or scan.geometry else ()
+    wanted += sysfs.SETTINGS if scan.geometry else ()
+    if not wanted:
+        return NO_TEXTS
+    queue = sysfs.queue(scan.host, block, wanted)
+    return queue | sysfs.alignment(scan.host, block) if scan.geometry else queue
+
+
+def is_rotational(queue: Mapping[str, str]) -> bool | None:
+    """Return whether the attributes *queue* are a spinning disk's, None if they do not tell."""
+    said = queue.get("rotational")
+    return None if said is None else said == "1"

@@ -136,7 +136,7 @@ def _is_partial(blocks: Iterable[Block]) -> bool:
 
 def _is_there(host: Host, block: Block) -> bool:
     """Whether *block* can do I/O: an unused loop device has size 0; an unknown size may be any."""
-    return bool(block.entries & KEPT_EMPTY) or sysfs.size(host, block) != 0
+    return not block.entries.isdisjoint(KEPT_EMPTY) or sysfs.size(host, block) != 0
 
 
 def _ask(read: Callable[[Host], Segments], host: Host, refused: list[str]) -> Segments | None:

@@ -15,6 +15,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 CONTROL = "/dev/mapper/control"
@@ -41,7 +42,8 @@ KEYLESS = (b"LVM-", b"mpath-", b"part", b"DMRAID-", b"VDO-", b"CRYPT-VERITY-")
 WITH_KEY = frozenset({b"crypt", b"inlinecrypt", b"default-key", b"integrity"})
 
 # libdevmapper writes every other byte of a name as \xNN (libdm-common.c: _is_whitelisted_char).
-_MANGLED = re.compile(rb"\\x[0-9A-Fa-f]{2}|[^0-9A-Za-z#+\-.:=@_]")
+_PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#+-.:=@_"
+_MANGLED = rb"\\x[0-9A-Fa-f]{2}|[^0-9A-Za-z#+\-.:=@_]"
 
 
 class Target(NamedTuple):
@@ -60,7 +62,7 @@ class Device(NamedTuple):
     uuid: bytes
     number: int
     flags: int
-    targets: tuple[Target, ...]
+    targets: list[Target]
 
 
 class Kernel(Protocol):
@@ -99,7 +101,7 @@ class Control:
             if error.errno == errno.ENXIO:
                 return None
             raise
-        targets = tuple(self._targets(start=head[4], count=head[5]))
+        targets = self._targets(start=head[4], count=head[5])
         return Device(_text(head[11]), _text(head[12]), head[10], head[7], targets)
 
     def message(self, number: int, text: bytes) -> bytes:
@@ -107,19 +109,19 @@ class Control:
         head = self._request(TARGET_MESSAGE, number, data=_SECTOR.pack(0) + text + b"\0")
         return self._string(head[4]) if head[7] & HAS_ANSWER else b""
 
-    def _targets(self, start: int, count: int) -> Iterator[Target]:
-        at = start
+    def _targets(self, start: int, count: int) -> list[Target]:
+        found, at = [], start
         for _ in range(count):
             first, length, _, following, kind = _SPEC.unpack_from(self._buffer, at)
-            yield Target(first, length, _text(kind), self._string(at + _SPEC.size))
+            found.append(Target(first, length, _text(kind), self._string(at + _SPEC.size)))
             at = start + following
+        return found
 
     def _uuid_after(self, at: int) -> bytes:
         """Return the uuid behind the name of the list's entry at *at*."""
         if self._version < UUIDS_SINCE:
             return b""
-        name = at + _LISTED.size
-        behind = (name + len(self._string(name)) + 1 + 7) & ~7
+        behind = (self._buffer.index(0, at + _LISTED.size) + 1 + 7) & ~7
         _, flags = _AFTER_NAME.unpack_from(self._buffer, behind)
         return self._string(behind + _AFTER_NAME.size) if flags & HAS_UUID else b""
 
@@ -135,7 +137,8 @@ class Control:
             if size < _HEADER.size + len(data):
                 self._buffer = bytearray(size * BUFFER_GROWTH)
                 continue
-            self._buffer[_HEADER.size : _HEADER.size + len(data)] = data
+            if data:
+                self._buffer[_HEADER.size : _HEADER.size + len(data)] = data
             fields = (*INTERFACE, size, _HEADER.size, 0, 0, flags, 0, 0, number, b"", b"")
             _HEADER.pack_into(self._buffer, 0, *fields)
             self._kernel(command, self._buffer)
@@ -164,7 +167,7 @@ def tables(control: Control) -> Tables:
         if device is None:
             continue
         info.append(_info(device))
-        if has_key or any(target.kind in WITH_KEY for target in device.targets):
+        if has_key or not WITH_KEY.isdisjoint([target.kind for target in device.targets]):
             left_out.append(device.name)
         else:
             table += _lines(device)
@@ -206,12 +209,18 @@ def _lines(device: Device) -> Iterator[bytes]:
 
 def _info(device: Device) -> bytes:
     """Return the line of ``dmsetup info`` with the columns name, major, minor, attr, uuid."""
+    name, uuid, number, flags, _ = device
+    major, minor = os.major(number), os.minor(number)
+    return b"%s|%d|%d|%s|%s\n" % (mangled(name), major, minor, _letters(flags), mangled(uuid))
+
+
+@lru_cache
+def _letters(flags: int) -> bytes:
+    """Return dmsetup's column ``attr``."""
     letters = (
         (LIVE, b"L", b"-"), (INACTIVE, b"I", b"-"), (SUSPENDED, b"s", b"-"), (READ_ONLY, b"r", b"w"),
     )  # fmt: skip
-    attributes = b"".join(yes if device.flags & flag else no for flag, yes, no in letters)
-    number = (os.major(device.number), os.minor(device.number))
-    return b"%s|%d|%d|%s|%s\n" % (mangled(device.name), *number, attributes, mangled(device.uuid))
+    return b"".join([yes if flags & flag else no for flag, yes, no in letters])
 
 
 def mangled(name: bytes) -> bytes:
@@ -221,7 +230,9 @@ def mangled(name: bytes) -> bytes:
     >>> mangled(b"a b"), mangled(b"a\\x20b")
     (b'a\\x20b', b'a\\x20b')
     """
-    return _MANGLED.sub(lambda m: m[0] if len(m[0]) > 1 else b"\\x%02x" % m[0][0], name)
+    if not name.translate(None, _PLAIN):
+        return name
+    return re.sub(_MANGLED, lambda m: m[0] if len(m[0]) > 1 else b"\\x%02x" % m[0][0], name)
 
 
 def _text(field: bytes) -> bytes:

@@ -31,6 +31,8 @@ class Kind(StrEnum):
     BCACHE = "bcache"
     DM = "dm"
 
+    __hash__ = str.__hash__  # Enum's is a call of Python, and edges by the thousand are hashed
+
 
 class Role(StrEnum):
     """What a device below is for, to the device above it."""
@@ -45,6 +47,8 @@ class Role(StrEnum):
     FAILED = "failed"
     REPLACEMENT = "replacement"
     PATH = "path"
+
+    __hash__ = str.__hash__  # as above
 
 
 # The roles of members without valid data.

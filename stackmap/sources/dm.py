@@ -27,6 +27,8 @@ MAKERS = {
     "VDO-": ("vdo", Kind.DM),
 }
 
+_STARTS = tuple(MAKERS)
+
 # Target and kind of an LV, by the endings of the sub-LVs below it.
 _TARGETS_BY_BELOW = {
     "rimage": ("raid", Kind.VOLUME),
@@ -157,9 +159,10 @@ def _mapped(
 
 def infer_target(mapped: MappedDevice, below: Sequence[MappedDevice]) -> InferredTarget:
     """Return target and kind from uuids and names; *below*: the device-mapper devices below."""
-    for start, target_and_kind in MAKERS.items():
-        if mapped.uuid.startswith(start):
-            return InferredTarget(*target_and_kind)
+    if mapped.uuid.startswith(_STARTS):
+        return next(
+            InferredTarget(*made) for start, made in MAKERS.items() if mapped.uuid.startswith(start)
+        )
     if mapped.lv is None:
         return InferredTarget("", Kind.DM)
     endings = {other.lv.ending for other in below if other.lv}

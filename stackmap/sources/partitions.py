@@ -12,11 +12,13 @@ from stackmap.model.units import KIB
 from stackmap.sources.sysfs import attribute
 
 PATH = "/proc/partitions"
+MOST_DIGITS = 20  # of a number that the kernel has
 
 
 def read(host: Host) -> dict[str, str]:
     """Return major:minor by kernel name, {} if the file cannot be read."""
-    return {name: number for name, (number, _) in parse(attribute(host, PATH)).items()}
+    rows = _rows(attribute(host, PATH))
+    return {name: f"{major}:{minor}" for major, minor, _, name in rows}
 
 
 def parse(text: str) -> dict[str, tuple[str, int]]:
@@ -26,9 +28,18 @@ def parse(text: str) -> dict[str, tuple[str, int]]:
     >>> parse("   8        0 1048576 sda")
     {'sda': ('8:0', 1073741824)}
     """
-    lines = (line.split() for line in text.splitlines())
     return {
-        words[3]: (f"{words[0]}:{words[1]}", int(words[2]) * KIB)
-        for words in lines
-        if len(words) == 4 and all(word.isdecimal() and len(word) <= 20 for word in words[:3])
+        name: (f"{major}:{minor}", int(blocks) * KIB) for major, minor, blocks, name in _rows(text)
     }
+
+
+def _rows(text: str) -> list[list[str]]:
+    """Return the words of each line with three numbers and a name."""
+    lines = [line.split() for line in text.splitlines()]
+    return [
+        words
+        for words in lines
+        if len(words) == 4
+        and "".join(words[:3]).isdecimal()
+        and max(map(len, words[:3])) <= MOST_DIGITS
+    ]

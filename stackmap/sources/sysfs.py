@@ -68,10 +68,10 @@ def read(
         block = known.get(path)
         if name.startswith("dm-"):
             # There may be thousands, and the entries of their directories are known.
-            found.append(block or _block(host, path, DM_ENTRIES, numbers))
+            found.append(block or _block(host, path, name, DM_ENTRIES, numbers))
             continue
         entries = block.entries if block else frozenset(list_names(host, path))
-        found.append(block or _block(host, path, entries, numbers))
+        found.append(block or _block(host, path, kernel_name(name), entries, numbers))
         for entry in sorted(entries):
             if entry.startswith(name):
                 inside = f"{path}/{entry}"
@@ -165,15 +165,20 @@ def kernel_name(name: str) -> str:
 
 
 def _partition(host: Host, path: str, numbers: Mapping[str, str], whole: str) -> Block:
-    return _block(host, path, frozenset(list_names(host, path)), numbers, whole)
+    name = kernel_name(path.rpartition("/")[2])
+    return _block(host, path, name, frozenset(list_names(host, path)), numbers, whole)
 
 
 def _block(
-    host: Host, path: str, entries: frozenset[str], numbers: Mapping[str, str], whole: str = ""
+    host: Host,
+    path: str,
+    name: str,
+    entries: frozenset[str],
+    numbers: Mapping[str, str],
+    whole: str = "",
 ) -> Block:
-    name = kernel_name(path.rpartition("/")[2])
     if name in numbers:
-        return Block(name, path, entries, numbers[name], disk=whole)
+        return Block(name, path, entries, numbers[name], "", whole)
     record = parse_uevent(attribute(host, f"{path}/uevent"))
     major, minor = record.get("MAJOR"), record.get("MINOR")
     known = f"{major}:{minor}" if major else attribute(host, f"{path}/dev")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from stackmap.model.device import Kind, Role
 from stackmap.model.raid import Layout
 from stackmap.sources.dm_targets import multipath, passthrough, raid, thin_and_cache
-from stackmap.sources.dm_targets.passthrough import device_offset_pairs
 from stackmap.sources.dm_targets.segment import Below, DmStatus, Segment, sectors_to_bytes
 
 ACTIVE = DmStatus("active")
@@ -29,7 +28,12 @@ def _places(*places: tuple[int, Role]) -> Callable[[Segment], list[Below]]:
 
 def _offset_at(place: int) -> Callable[[Segment], list[Below]]:
     """Return a reader of ``DEV offset`` at an index."""
-    return lambda s: device_offset_pairs(s.words[place : place + 2], s.length)
+
+    def below(segment: Segment) -> list[Below]:
+        number, start = segment.words[place : place + 2]
+        return [Below(number, Role.DATA, sectors_to_bytes(start), segment.length)]
+
+    return below
 
 
 def _fact(name: str, place: int) -> Callable[[Segment], Mapping[str, str]]:
