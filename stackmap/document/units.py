@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 UNKNOWN = "-"
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 KIB = 1024
 
 
+@lru_cache(maxsize=1024)  # thousands of volumes have few sizes
 def size(value: float | None) -> str:
     """
     Return bytes in powers of 1024.
