@@ -1,0 +1,82 @@
+"""
+The least that a tree takes with one object per device, edge and row, as every command of stackmap shares
+them: devices sorted as people count, two rows for each, six columns as wide as their widest cell, and a
+look at every cell for what a terminal would obey. The kernel's answers are not text in between, nothing
+is checked, and all devices are linear.
+"""
+
+import re
+from typing import NamedTuple
+
+from tree_by_ioctl import mapped
+
+DIGITS = re.compile("([0-9]+)")
+
+
+class Device(NamedTuple):
+    """As many fields as a mapped device of stackmap has that are not empty."""
+
+    name: str
+    kind: str
+    number: str
+    size: int
+    dm_name: str
+    target: str
+    uuid: str
+    state: str
+    read_only: bool
+
+
+class Edge(NamedTuple):
+    """One use of a device by another."""
+
+    above: str
+    below: str
+    role: str
+    start: int
+    length: int
+
+
+class Row(NamedTuple):
+    """A line of the tree."""
+
+    device: Device
+    depth: int
+    again: bool
+
+
+def natural(device: Device) -> list[str | int]:
+    parts = DIGITS.split(device.dm_name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
+
+
+def main() -> None:
+    devices, edges = {}, {}
+    for name, uuid, minor, target, length, words in mapped():
+        number, start = words.split()
+        kernel, size = f"dm-{minor}", length << 9
+        devices[kernel] = Device(
+            kernel, "dm", f"254:{minor}", size, name, target, uuid, "active", False
+        )
+        edges[kernel] = Edge(kernel, number, "data", int(start) << 9, size)
+    disks = {edge.below for edge in edges.values()}
+    disk = {each: Device(each, "disk", each, 0, each, "disk", "", "", False) for each in disks}
+    rows, drawn = [], set()
+    for device in sorted(devices.values(), key=natural):
+        below = disk[edges[device.name].below]
+        rows += [Row(device, 0, False), Row(below, 1, below.name in drawn)]
+        drawn.add(below.name)
+    cells = [("DEVICE", "KERNEL", "SIZE", "WHAT", "STATE", "USED-BY")]
+    for device, depth, again in rows:
+        if again:
+            cells.append((f"└─ {device.dm_name} ↑", "", "", "", "", ""))
+        else:
+            shown = (device.name, f"{device.size >> 20} MiB", device.target, device.state, "")
+            cells.append(("└─ " * depth + device.dm_name, *shown))
+    columns = list(zip(*cells, strict=True))
+    assert all("".join(column).isprintable() for column in columns)
+    form = "  ".join(f"%-{max(map(len, column))}s" for column in columns)
+    print("\n".join([(form % line).rstrip() for line in cells]))
+
+
+main()
