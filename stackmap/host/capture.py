@@ -36,6 +36,7 @@ from stackmap.host.background import ANSWERED_IN_BACKGROUND, BACKGROUND, PENDING
 from stackmap.host.capture_paths import Refusal, command_file, parse_udev, udev_file
 from stackmap.host.file_tree import open_tree
 from stackmap.host.manifest import open_timeline, read_manifest
+from stackmap.host.memories import Memories
 from stackmap.host.recorded_text import parse_json, recorded_text
 from stackmap.host.sosreport import Sosreport
 from stackmap.host.timeline import (
@@ -61,14 +62,6 @@ REFUSALS: dict[str, type[SourceError]] = {
 }
 
 
-class _Memory:
-    """The questions that a remembered result is made of; ``is_old``: not so with the present answers."""
-
-    def __init__(self) -> None:
-        self.asked: set[str] = set()
-        self.is_old = True
-
-
 class CapturedHost:
     """
     A host that answers from a capture; time moves from frame to frame.
@@ -88,8 +81,7 @@ class CapturedHost:
         self._timeline = open_timeline(self._tree, path, manifest, self._warn_left_out)
         self._window = WHOLE_RECORDING
         self._padded = False
-        self._asked: set[str] | None = None
-        self._memories: list[_Memory] = []
+        self._memories = Memories(self._timeline.changed)
         self._sosreport = Sosreport(self._tree, path)
         self._background: ReplayedAnswer[object] | None = None
         self._was_background_pending = False
@@ -189,26 +181,7 @@ class CapturedHost:
         """Return *ask*, which has its last result again while no answer changed that it asked this host for."""
         if isinstance(self._timeline, NumberedFrames):  # which does not tell what changed
             return ask
-        results: list[T] = []
-        memory = _Memory()
-        self._memories.append(memory)
-
-        def again(host: Host) -> T:
-            changed = self._timeline.changed()
-            for each in self._memories:
-                each.is_old = each.is_old or changed is None or not each.asked.isdisjoint(changed)
-            if memory.is_old:
-                results.clear()
-                memory.asked.clear()
-                self._asked = memory.asked
-                try:
-                    results.append(ask(host))
-                finally:
-                    self._asked = None
-                memory.is_old = False
-            return results[0]
-
-        return again
+        return self._memories.of(ask)
 
     def ticks(self, interval: float, count: int | None) -> Iterator[float]:  # noqa: ARG002 - a recording has its own pace
         """Yield the instants of the frames, moving to each."""
@@ -278,8 +251,7 @@ class CapturedHost:
 
     def _logged_answer(self, question: str, path: str | None) -> str | None:
         """Return the newest answer after the first ones, None without one; a recorded refusal is raised."""
-        if self._asked is not None:
-            self._asked.add(question)
+        self._memories.note(question)
         answer = self._timeline.answer(question, path)
         if answer is None and question in self._refused:
             answer = Refusal(*self._refused[question])

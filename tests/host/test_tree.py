@@ -7,7 +7,9 @@ import tarfile
 import pytest
 
 from stackmap.errors import CaptureError, SourceDenied, SourceMissing
-from stackmap.host.file_tree import ArchiveTree, DirectoryTree, open_tree
+from stackmap.host.archive_tree import ArchiveTree
+from stackmap.host.directory_tree import DirectoryTree
+from stackmap.host.file_tree import open_tree
 
 
 def tar_of(path, members):
@@ -90,7 +92,7 @@ def test_a_hostile_tar_is_refused(tmp_path, member):
 
 def test_a_bomb_is_refused_by_its_headers(tmp_path, monkeypatch):
     """The size that members claim counts, before anything is read."""
-    monkeypatch.setattr("stackmap.host.file_tree.MAX_MEMORY", 1000)
+    monkeypatch.setattr("stackmap.host.archive_tree.MAX_MEMORY", 1000)
     path = tar_of(tmp_path / "c.tgz", [file("proc/diskstats", b"0" * 1001)])
 
     with pytest.raises(CaptureError, match=r"refused: needs more than .* unpack it"):
