@@ -49,10 +49,13 @@ def test_only_what_no_two_samples_show_is_reported(changes, sampled, events):
 
 @pytest.mark.parametrize(
     ("later", "event"),
-    [("8:0 7", "sda is identified from here on; no figures before"), (None, "")],
+    [
+        ("8:0 7", "sda is identified from here on; no figures before"),
+        (None, "sda is not identified yet: no figures for it"),
+    ],
 )
-def test_a_device_whose_identity_becomes_known_is_reported_once(later, event):
-    """While it stays unknown, its event was printed before."""
+def test_each_interval_without_figures_says_why(later, event):
+    """Also those between the one in which a device changed and the one in which it is known again."""
     here = topology(diskseq="7")
     sample = Sample(0.0, ())
     first = Snapshot(sample, here, {"sda": None})

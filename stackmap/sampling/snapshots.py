@@ -61,7 +61,7 @@ def interval_between(
     loads = interval.loads
     if gone:
         loads = {n: load for n, load in loads.items() if n not in gone}
-    events = [*interval.events, *filter(None, gone.values())]
+    events = [*interval.events, *gone.values()]
     if later.changes:
         sampled = frozenset(diskstats.names(later.sample))
         events += unsampled_events(later.changes, later.topology, sampled, events)
@@ -140,7 +140,7 @@ def _between(
 def _unidentified(
     earlier: Snapshot, later: Snapshot, names: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each name that may belong to two devices, with its event; "" if it already has one."""
+    """Yield each name that may belong to two devices, with its event."""
     if earlier.identities is None or later.identities is None:
         yield from ((name, IDENTITY_UNKNOWN) for name in names)
         return
@@ -151,9 +151,10 @@ def _unidentified(
         was, now = earlier.identities.get(name, ""), later.identities.get(name, "")
         if was and now and was != now and restarted:
             yield name, RESTARTED
+        elif was is None and now is None:
+            yield name, f"{name} is not identified yet: no figures for it"
         elif was is None:
-            event = f"{name} is identified from here on; no figures before"
-            yield name, "" if now is None else event
+            yield name, f"{name} is identified from here on; no figures before"
         elif was != now:
             new = name not in earlier.topology.devices
             yield name, f"{name} is new: no figures for it yet" if new else _replaced(name)
