@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from stackmap.analysis.device_state import is_degraded
 from stackmap.analysis.layers import carriers
-from stackmap.analysis.traffic.amounts import Traffic
+from stackmap.analysis.traffic.amounts import Amount, Share, Traffic
 from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.analysis.traffic.rows import Cause
 from stackmap.model.device import Device
 from stackmap.model.load import plus, ratio, total_of
 
 Found = Mapping[tuple[Cause, str], Traffic]
+Bounds = tuple[Amount, Amount]
 
 # Reads that writes cause. Other reads beyond the data's own may belong to either direction.
 READ_FOR_WRITES = frozenset({Cause.PARITY_READ, Cause.COPY_ON_WRITE})
@@ -29,7 +30,7 @@ class DiskCost(NamedTuple):
     ``high`` its bounds, None where it is exact. ``causes``: the same by cause; None
     where counters do not tell a cause from another. ``written_causes``: the same per
     byte written at the top, without the data that was read; {} where nothing was
-    written. ``estimated``: whether these are estimates. ``requests_per_write``: by
+    written; ``written_low`` and ``written_high`` bound their sum. ``estimated``: whether these are estimates. ``requests_per_write``: by
     cause, requests completed per write at the top: all writes, and reads that
     writes caused.
     """
@@ -43,6 +44,8 @@ class DiskCost(NamedTuple):
     written_causes: Mapping[Cause, float | None] = MappingProxyType({})
     estimated: bool = False
     requests_per_write: Mapping[Cause, float | None] = MappingProxyType({})
+    written_low: float | None = None
+    written_high: float | None = None
 
     @property
     def bytes_per_byte_written(self) -> float | None:
@@ -67,20 +70,24 @@ def disk_cost(ledger: Ledger, top: str) -> DiskCost:
     whole = total_of(traffic.bytes for traffic in found.values())
     requests = total_of(traffic.ios for traffic in found.values())
     shared = any(share.undivided for share in owned.values())
-    at_disks = ledger.share(top, _disks(ledger, top)).total
-    low, high = _bounds(at_disks, found, head.total.bytes) if shared else (None, None)
+    at_disks = ledger.share(top, _disks(ledger, top))
+    low, high = _bounds(at_disks.total.bounds, found) if shared else (Amount(), Amount())
+    caused = _for_writes(at_disks)
+    least, most = _bounds(caused, found) if shared else (Amount(), Amount())
     degraded = any(map(_reads_for_missing, map(ledger.topology.__getitem__, owned)))
     for_writes = {key: traffic for key, traffic in found.items() if key != (Cause.DATA, "read")}
     return DiskCost(
         whole,
         requests,
         ratio(whole, head.total.bytes),
-        low,
-        high,
+        ratio(low.bytes, head.total.bytes),
+        ratio(high.bytes, head.total.bytes),
         _by_cause(found, head.total.bytes),
         _by_cause(for_writes, head.write.bytes),
-        shared or degraded or at_disks.is_range,
+        shared or degraded or at_disks.total.is_range,
         _requests(found, head.write.ios),
+        ratio(least.bytes, head.write.bytes),
+        ratio(most.bytes, head.write.bytes),
     )
 
 
@@ -99,16 +106,20 @@ def _total(parts: Mapping[Cause, float | None]) -> float | None:
     return total_of(parts.values()) if parts else None
 
 
-def _bounds(
-    at_disks: Traffic, found: Found, moved: float | None
-) -> tuple[float | None, float | None]:
-    """Return the bounds of a volume's part of a shared pool, per byte *moved* at the top."""
-    low, high = at_disks.bounds
+def _for_writes(at_disks: Share) -> Bounds:
+    """Return the bounds of what a volume's writes caused at the disks: what it may not have read itself too."""
+    (least, most), (least_read, most_read) = at_disks.write.bounds, at_disks.read.bounds
+    return least, most + most_read.beyond(least_read)
+
+
+def _bounds(at_disks: Bounds, found: Found) -> Bounds:
+    """Return the bounds of a volume's part of a shared pool, metadata included."""
+    low, high = at_disks
     for (cause, _), traffic in found.items():
         if cause is Cause.METADATA:
             least, most = traffic.bounds
             low, high = low + least, high + most
-    return ratio(low.bytes, moved), ratio(high.bytes, moved)
+    return low, high
 
 
 def _disks(ledger: Ledger, top: str) -> list[str]:

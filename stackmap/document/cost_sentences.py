@@ -64,10 +64,13 @@ def _at_disks(stack: StackFigures) -> str:
     per, moved, causes = at_disks(stack)
     if moved is None or not causes:
         return ""
-    cost, read = stack.cost, stack.layers[0].share.read.bytes
+    cost = stack.cost
+    low, high = cost.low, cost.high
+    if per == "byte written":
+        low, high = cost.written_low, cost.written_high
     mark = ", an estimate" if cost.estimated else ""
-    if cost.low is not None and cost.high is not None and not read:
-        mark = f", an estimate between {cost.low:.2f} and {cost.high:.2f}"
+    if low is not None and high is not None:
+        mark = f", an estimate between {low:.2f} and {high:.2f}"
     return f"disk bytes per {per}: {moved:.2f}{mark} ({causes})"
 
 

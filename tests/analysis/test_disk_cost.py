@@ -184,6 +184,50 @@ def test_reads_of_two_mapped_volumes_are_exact():
     assert (cost.bytes_per_byte, cost.low, cost.high) == pytest.approx((1, 1, 1))
 
 
+def copied_for_one():
+    """one writes 13 pages, for which 5 chunks are copied, while 17 pages of two are read."""
+    data = moved(did(17 + 5, (17 * PAGE + 5 * CHUNK) / 22), did(18, (13 * PAGE + 5 * CHUNK) / 18))
+    return pool_loads(
+        data, IDLE, one=moved(write=did(13, PAGE)), two=moved(did(17, PAGE), IDLE.write)
+    )
+
+
+def test_copies_belong_to_the_volume_that_writes_not_to_the_one_that_reads():
+    """As while a snapshot is read for a backup, and its origin is written."""
+    ledger = Ledger(pool("one", "two"), copied_for_one())
+    one, two = (disk_cost(ledger, name) for name in ("one", "two"))
+
+    assert one.bytes_per_byte == pytest.approx((13 + 2 * 5 * 16) / 13)
+    assert one.low <= one.bytes_per_byte <= one.high
+    assert two.bytes_per_byte == pytest.approx(1)
+    assert two.high == pytest.approx(97 / 17)
+    assert one.causes[Cause.COPY_ON_WRITE] == pytest.approx(2 * 5 * 16 / 13)
+
+
+def test_the_sentence_of_a_volume_that_reads_too_has_its_range():
+    """
+    two reads 7 pages and writes 11 of the 40 that are written to the pool, which writes 67.
+
+    At most, all that is not one's is two's, and so are 7 pages that were read to be copied.
+    """
+    loads = pool_loads(
+        moved(did(7, PAGE), did(67, PAGE)),
+        moved(write=did(3, PAGE)),
+        one=moved(write=did(29, PAGE)),
+        two=moved(did(7, PAGE), did(11, PAGE)),
+    )
+    (told,) = (
+        each
+        for each in sentences(stack_figures(pool("one", "two"), loads, "two"))
+        if "disk bytes per byte written" in each
+    )
+
+    low, high = 1, (67 - 29 + 3 + 7) / 11
+    assert told.startswith(
+        f"disk bytes per byte written: {70 / 40:.2f}, an estimate between {low:.2f} and {high:.2f} ("
+    )
+
+
 def test_the_name_of_a_pool_means_the_device_with_its_io():
     """Its alias is idle."""
     assert find(pool("one"), "vg/pool") == ["tpool"]

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.lab("all")
 
 KERNELS = ("6.1", "6.12")
 EXACT = 0.01  # of the kernel's count
+RANGE = re.compile(
+    r"^disk bytes per byte written: [0-9.]+, an estimate between ([0-9.]+) and ([0-9.]+)"
+)
 SAID = re.compile(r"^disk bytes per byte [a-z ]+: ([0-9.]+)")
 
 WORKLOADS = (
@@ -80,9 +83,9 @@ def stack_of(devices, top):
     return found
 
 
-def to_disks(workload, top):
+def to_disks(workload, top, kinds="RW"):
     """
-    Return the bytes that each device of the stack of *top* sent to disks.
+    Return the bytes of *kinds* that each device of the stack of *top* sent to disks.
 
     md tells no remap of some of its writes; its members have no other user here.
     """
@@ -97,7 +100,7 @@ def to_disks(workload, top):
                 counted.arrived(disk["dev"], kind)
                 if device["kind"] == "array"
                 else counted.remapped(device["dev"], disk["dev"], kind)
-                for kind in "RW"
+                for kind in kinds
             )
             found[name] = found.get(name, 0) + sum(passed, Sent()).bytes
     return found
@@ -214,6 +217,23 @@ def test_a_volume_of_a_shared_pool_has_a_range(workloads, name, top):
     moved = sum(each["disk_bytes_per_byte"] * at_top(workload, each) for each in both)
     truth = sum(to_disks(workload, said["device"]).values())
     assert moved == pytest.approx(truth, rel=EXACT)
+
+
+def test_the_sentence_of_a_volume_of_a_shared_pool_has_its_range(workloads):
+    """thin1 writes whole chunks, of which none is zeroed first: all zeroing is that of thin2, which reads too."""
+    workload = workloads["lab.four"]
+    one, two = (workload.said(f"lab/thin{n}") for n in "12")
+    written = workload.counted.arrived(known(workload)[two["device"]]["dev"], "W").bytes
+    moved = sum(to_disks(workload, two["device"], "W").values())
+    truth = (moved - at_top(workload, one)) / written
+    ((low, high),) = (
+        tuple(map(float, found.groups()))
+        for each in two["findings"]
+        if (found := RANGE.search(each))
+    )
+
+    assert low <= truth <= high * (1 + EXACT)
+    assert truth > 5
 
 
 def test_the_name_of_a_pool_is_the_device_that_carries_its_io(workloads):

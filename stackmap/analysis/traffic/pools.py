@@ -7,14 +7,16 @@ pool adds zeroing, copies and metadata, and no counter tells for which volume.
 What a volume sent itself bounds its part:
 
     writes      at least its own, at most all that the others did not send
-    reads       the same, but copies read chunks too: as much as was written beyond
-                the volumes' own writes
+    reads       the same, but copies read chunks too, for volumes that write: as much
+                as was written beyond the volumes' own writes; the estimate of what was
+                read beyond their reads follows bytes written
     metadata    anything from nothing to all; the estimate follows bytes written
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from stackmap.analysis.traffic.amounts import Amount, Share, Traffic, all_of
 from stackmap.model.device import Device, Role
@@ -37,6 +39,20 @@ def with_pools(topology: Topology, loads: Mapping[str, Load]) -> Mapping[str, Lo
     return found
 
 
+class Copies(NamedTuple):
+    """
+    What a pool read to copy chunks for its volumes.
+
+    ``most``: as much as it wrote beyond their writes, of which zeroing is a part.
+    ``beyond``: what it read beyond their reads. ``weight``: how much of it belongs
+    to one volume, 0…1, as it wrote so much of all that was written.
+    """
+
+    most: Amount = Amount(0.0, 0.0)
+    beyond: Amount = Amount(0.0, 0.0)
+    weight: float = 0.0
+
+
 def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) -> Share:
     """
     Return what of the I/O at a device *below* a thin pool belongs to one of its volumes.
@@ -44,20 +60,17 @@ def part_of_pool(below: Load, pool: Load, mine: Share, edge: Edge, reason: str) 
     *mine*: what that volume sent to the *pool*. *reason*: that counters do not
     tell, given where even the bounds are unknown.
     """
-    # How much more was written below than the volumes sent.
-    extra = Amount(below.write.arrivals, below.write.bytes).beyond(
-        Amount(pool.write.arrivals, pool.write.bytes)
-    )
+    writes = ratio(mine.write.bytes, pool.write.bytes)
+    copies = Copies(_beyond(below.write, pool.write), _beyond(below.read, pool.read), writes or 0.0)
     parts: dict[str, Traffic] = {}
     for direction in DIRECTIONS:
         whole, asked, own = below.flow(direction), pool.flow(direction), mine.part(direction)
         if None in (own.bytes, own.arrivals, asked.bytes, whole.bytes, whole.arrivals):
             return Share(reason=reason, undivided=True)
         if edge.role is Role.METADATA or not asked.bytes:
-            weight = ratio(mine.write.bytes, pool.write.bytes)
-            part = _weighted(whole, 1.0 if weight is None else weight)
+            part = _weighted(whole, 1.0 if writes is None else writes)
         else:
-            part = _bounded(whole, asked, own, extra if direction == "read" else Amount(0.0, 0.0))
+            part = _bounded(whole, asked, own, copies if direction == "read" else Copies())
         parts[direction] = part
     total = parts["read"] + parts["write"]
     return Share({**parts, "total": total}, divided=True, undivided=True)
@@ -69,12 +82,19 @@ def _weighted(whole: Flow, weight: float) -> Traffic:
     return all_of(whole).times(weight)._replace(low=Amount(0.0, 0.0), high=high)
 
 
-def _bounded(whole: Flow, asked: Flow, own: Traffic, copied: Amount) -> Traffic:
+def _beyond(below: Flow, above: Flow) -> Amount:
+    return Amount(below.arrivals, below.bytes).beyond(Amount(above.arrivals, above.bytes))
+
+
+def _bounded(whole: Flow, asked: Flow, own: Traffic, copies: Copies) -> Traffic:
     """Return the part of *whole* in proportion to *own* of all that was *asked*, with its bounds."""
+    most, beyond, weight = copies
     requests, low_requests, high_requests = _between(
-        whole.arrivals, asked.arrivals, own.arrivals, copied.arrivals
+        whole.arrivals, asked.arrivals, own.arrivals, (most.arrivals, beyond.arrivals), weight
     )
-    moved, low_moved, high_moved = _between(whole.bytes, asked.bytes, own.bytes, copied.bytes)
+    moved, low_moved, high_moved = _between(
+        whole.bytes, asked.bytes, own.bytes, (most.bytes, beyond.bytes), weight
+    )
     completed = all_of(whole).times(ratio(requests, whole.arrivals) or 0.0)
     return completed._replace(
         arrivals=requests,
@@ -85,16 +105,22 @@ def _bounded(whole: Flow, asked: Flow, own: Traffic, copied: Amount) -> Traffic:
 
 
 def _between(
-    whole: float | None, asked: float | None, own: float | None, copied: float | None
+    whole: float | None,
+    asked: float | None,
+    own: float | None,
+    copied: tuple[float | None, float | None],
+    weight: float,
 ) -> tuple[float, float, float]:
-    """Return the estimate and its bounds; *copied*: how much of *whole* no volume may have sent."""
-    all_here, every, mine, more = (figure or 0.0 for figure in (whole, asked, own, copied))
-    if not mine:
+    """Return the estimate and its bounds; *copied*: at most, and beyond what was *asked*."""
+    all_here, every, mine, most, beyond = (each or 0.0 for each in (whole, asked, own, *copied))
+    if not mine and not weight:
         return 0.0, 0.0, 0.0
+    seen = min(most, beyond)
     rest = all_here - (every - mine)
-    low = max(0.0, min(mine, rest) - more)
-    high = min(all_here, max(mine, rest) + more)
-    return min(max(all_here * mine / every, low), high), low, high
+    low = max(0.0, min(mine, rest) - most)
+    high = min(all_here, max(mine, rest) + (most if weight else 0.0))
+    likely = (all_here - seen) * (mine / every if every else 0.0) + seen * weight
+    return min(max(likely, low), high), low, high
 
 
 def is_pool(device: Device) -> bool:
