@@ -113,7 +113,7 @@ def test_what_counters_do_not_tell_is_said(recorded):
         for name in ("three", "cut")
     )
 
-    assert "the means of the intervals" in three
+    assert "sizes: means of intervals" in three
     assert "may be pieces of larger ones" in cut
 
 
