@@ -30,8 +30,21 @@ lvcreate -q -y -L 300M -n slow lab /dev/sda
 lvcreate -q -y -L 80M -n fast lab /dev/sdb
 lvconvert -q -y --type cache --cachevol fast --cachemode writeback --chunksize 64k lab/slow
 hot() { fio --name=h --filename=/dev/lab/slow --size="$1" --rw=randread --bs=4k --direct=1 --iodepth=4 --ioengine=libaio --time_based --runtime=14; }
+hits_and_misses() { dmsetup status --noflush lab-slow | awk '{print $8, $9}'; }
+# until_warm: reads until at most one in twenty misses; how long that takes depends on the machine
+until_warm() {
+    local hits misses hits_then misses_then
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        read -r hits misses < <(hits_and_misses)
+        hot 40M > /tmp/said 2>&1 || cat /tmp/said
+        read -r hits_then misses_then < <(hits_and_misses)
+        [ $((20 * (misses_then - misses))) -gt $((hits_then - hits + misses_then - misses)) ] || return 0
+    done
+    echo "the cache did not become warm"
+}
 recorded cold 16 hot 250M
 recorded between 16 hot 40M
+until_warm
 recorded warm 16 hot 40M
 
 # Disks in memory: they are never what limits the array.
