@@ -110,6 +110,16 @@ def test_two_volumes_on_one_array_have_unknown_rows_with_the_reason():
     assert disk_bytes(Ledger(topology(ARRAY), array_loads(29)), "home") == {Cause.DATA: None}
 
 
+def test_a_device_without_a_load_has_no_figures_and_the_reason():
+    """It may be among the counters: a device that was replaced has no load until it is known which it is."""
+    whole = raid5_of_three()
+    loads = {name: load for name, load in whole.loads.items() if name != "vm"}
+    share = Ledger(whole.topology, loads).share("vm", ["vm"])
+
+    assert share.write.bytes is None
+    assert share.reason == "vm: no counters in this interval"
+
+
 def test_a_linear_volume_over_two_disks_has_ranges():
     """Of 41 requests 17 to 23 went to the first disk: 24 arrived at the second, 23 at the first."""
     parts = (

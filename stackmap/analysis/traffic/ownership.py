@@ -55,7 +55,7 @@ class Ownership:
         device, load = self.topology[name], self.sent.loads.get(name)
         if load is None:
             return Share(
-                reason=f"{device.title}: not among the counters"
+                reason=f"{device.title}: no counters in this interval"
                 if device.counted
                 else f"{device.title}: I/O passes it without touching its counters"
             )
