@@ -13,6 +13,7 @@ from stackmap.cli import stackmap
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
+from stackmap.sources.device_numbers import number_of
 from tests.sosreport import write, write_sosreport
 
 SAMPLES = Path(__file__).parent.parent / "sample_topologies"
@@ -105,6 +106,33 @@ def test_counters_alone_show_devices_without_sizes(machine, report):
     text = CliRunner().invoke(stackmap, ["--from", str(report), "tree"])
     assert "0 B" not in text.output
     assert "not known: size of every device" in text.output
+
+
+def test_the_stacks_of_a_report_whose_slow_plugins_were_ended(machine, report):
+    """sos ends a plugin after its time: no numbers, no sizes, no lsblk, and half of sysfs."""
+    _, whole = machine
+    for name in ("partitions", "diskstats"):
+        (report / "proc" / name).unlink()
+    shutil.rmtree(report / "sos_commands/block")
+    for place in sorted((report / "sys/block").iterdir())[::2]:
+        shutil.rmtree(place)
+    found = read(report)
+
+    mapped = {device.name for device in whole if device.dm_name}
+    assert mapped <= set(found.devices)
+    assert {(n, found[n].number, found[n].title) for n in mapped} == {
+        (n, whole[n].number, whole[n].title) for n in mapped
+    }
+    expected = {
+        edge
+        for edge in edges(whole)
+        if edge[0] in mapped and (edge[1] in mapped or number_of(edge[1]) == whole[edge[1]].number)
+    }
+    assert {edge for edge in edges(found) if edge[0] in mapped} >= expected
+    assert not {edge for edge in edges(found) if edge[0] in mapped} - edges(whole)
+    (sentence,) = [text for text in found.unknown if "devices below" in text] or [""]
+    lacking = {above for above, *_ in edges(whole) - edges(found) if above in mapped}
+    assert all(found[name].title in sentence for name in lacking)
 
 
 def drawn(root, partitions, **files):

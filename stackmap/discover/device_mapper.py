@@ -68,7 +68,13 @@ def _from_table(scan: Scan, mapped: MappedDevice, segments: tuple[Segment, ...])
         facts={**_facts(readers, segments), **status.facts},
         counts=status.counts,
     )
-    return Discovered(device, edges, states=_states(edges, status, scan.names))
+    unnamed = scan.partial and any(
+        below.number not in scan.names
+        for reader, segment in zip(readers, segments, strict=True)
+        for below in reader.below(segment)
+    )
+    doubts = (inference.NOTHING_BELOW,) if unnamed else ()
+    return Discovered(device, edges, _states(edges, status, scan.names), doubts)
 
 
 def _edges(

@@ -2,7 +2,8 @@
 Trees with only a part of sysfs, as tools and people copy it; a sosreport has no sizes, numbers or ``slaves/``.
 
 Names and numbers come from ``/proc/partitions`` and ``/proc/diskstats``, sizes from the former,
-and what lies below a device from the tree that ``lsblk`` printed.
+and what lies below a device from the tree that ``lsblk`` printed. Without these two, as where sos
+ended a slow plugin, device-mapper and md name the devices of their stacks.
 """
 
 from __future__ import annotations
@@ -10,9 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 
+from stackmap.errors import SourceError
 from stackmap.host import Host
-from stackmap.sources import diskstats, lsblk, partitions
+from stackmap.sources import (
+    device_numbers,
+    diskstats,
+    dm,
+    dm_commands,
+    dmsetup,
+    lsblk,
+    mdstat,
+    partitions,
+)
 from stackmap.sources.sysfs import DM_ENTRIES, ROOT, Block, attribute
 
 # Entries of a device's directory that tell its kind, by name.
@@ -24,6 +36,7 @@ _KINDS = (
 )
 # Devices that exist without a medium; most machines have some.
 _OFTEN_EMPTY = re.compile(r"(?:loop|nbd|ram|zram)\d+")
+_NUMBER = re.compile(r"\d{1,4}:\d{1,7}")
 LSBLK = "/cmd/lsblk.txt"
 
 
@@ -34,12 +47,14 @@ def completed(host: Host, blocks: Iterable[Block]) -> list[Block]:
     counted = dict(_counted(host))
     numbers = {name: number for name, (number, _) in counted.items()}
     numbers |= {name: number for name, (number, _) in listed.items()}
+    in_proc = frozenset(numbers)
+    numbers = numbers or _told_by_stacks(host, in_sysfs.values())
     names = {number: name for name, number in numbers.items()}
     drawn = lsblk.parse(attribute(host, LSBLK))
     found = []
     for name in dict.fromkeys([*in_sysfs, *numbers]):
         block = in_sysfs.get(name) or _block(name, numbers.keys() | in_sysfs)
-        if numbers and name not in numbers and not block.entries:
+        if in_proc and name not in in_proc and not block.entries:
             continue  # it went away while it was read
         _, size = listed.get(name, ("", None))
         if size is None and _OFTEN_EMPTY.fullmatch(name):
@@ -68,6 +83,28 @@ def _counted(host: Host) -> Iterator[tuple[str, tuple[str, bool]]]:
             and words[1].isdecimal()
         ):
             yield words[2], (f"{words[0]}:{words[1]}", any(word != "0" for word in words[3:]))
+
+
+def _told_by_stacks(host: Host, blocks: Iterable[Block]) -> dict[str, str]:
+    """Return the numbers of *blocks* and of all devices that dmsetup and /proc/mdstat name, by kernel name."""
+    mapped: Iterable[str] = ()
+    tables: dmsetup.Segments = {}
+    with suppress(SourceError):
+        mapped = dm.parse(host.run(*dm_commands.INFO))
+    with suppress(SourceError):
+        tables = dmsetup.read_tables(host)
+    words = {word for lines in tables.values() for line in lines for word in line.words}
+    below = (device_numbers.name_of(word) for word in words if _NUMBER.fullmatch(word))
+    arrays = mdstat.read(host)
+    members = (member.name for array in arrays.values() for member in array.members)
+    known = {block.name: block.number for block in blocks}
+    names = sorted({*known, *arrays, *members, *below} - {""})
+    told = {name: known.get(name) or device_numbers.number_of(name) for name in names}
+    told |= {f"dm-{number.partition(':')[2]}": number for number in mapped}
+    others = {number for name, number in known.items() if number}
+    return {
+        n: number for n, number in told.items() if number and (n in known or number not in others)
+    }
 
 
 def _block(name: str, known: AbstractSet[str]) -> Block:
