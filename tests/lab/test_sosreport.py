@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def out(lab, kernel):
-    return lab("sosreport", kernel=kernel, timeout=900)
+    return lab("sosreport", kernel=kernel, timeout=1800)
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ def test_pieces_of_two_volumes_over_one_striped_table_are_nobodys(lab, kernel):
         assert disks["write"]["bytes"] * said["seconds"] == pytest.approx(sent, rel=EXACT)
         assert disks["write"]["arrivals"] is None
         assert disks["amplification"]["iops"]["write"] is None
-        assert "cuts requests of several volumes" in disks["reason"]
+        assert "splits requests of several volumes" in disks["reason"]
 
 
 @pytest.mark.parametrize("name", [name for name in WORKLOADS if name not in UNLIKE])

@@ -14,9 +14,10 @@ mkdir -p /tmp/srv
 mount /dev/vg/mirror /tmp/srv
 udevadm settle --timeout=60
 stackmap record recorded 1 1
-mkdir report
-# Only what has to do with storage, and without plugins that ask each process.
-sos report --batch --tmp-dir "$PWD/report" --plugin-timeout 200 -k filesys.dumpe2fs=off \
+mkdir report /tmp/report
+# Only what has to do with storage, and without plugins that ask each process. sos ends a slow plugin.
+sos report --batch --tmp-dir /tmp/report --plugin-timeout 1000 -k filesys.dumpe2fs=off \
     -o block,devicemapper,filesys,host,lvm2,md > sos.log 2>&1
+cp /tmp/report/*.tar.xz report
 ls report
 umount /tmp/srv

@@ -24,7 +24,17 @@ array() {
     # After a while without writes md would mark its superblocks clean, on every member.
     echo 0 > "/sys/block/$(basename "$(readlink -f /dev/md/"$name")")/md/safe_mode_delay"
     dd if=/dev/zero of=/dev/md/"$name" oflag=direct bs=4K count=1 status=none
+    unmarked
     dump "$name"
+}
+
+# unmarked: wait until md's daemon has cleared the bits; in a new bitmap all are set, and no write sets one
+unmarked() {
+    for _ in {1..120}; do
+        grep -q 'bitmap: [1-9]' /proc/mdstat || return 0
+        sleep 0.5
+    done
+    echo "bits are still set"; cat /proc/mdstat
 }
 
 without_array() { mdadm --stop /dev/md/"$1"; for disk in /dev/sd[a-h]; do wipefs -qa $disk; done; }
