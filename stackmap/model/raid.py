@@ -75,6 +75,12 @@ class Layout(NamedTuple):
         return self.copies * (self.data + self.parity) / self.data if self.parity else self.copies
 
     @property
+    def has_parity_members(self) -> bool:
+        """Whether parity, or one of two, is always on the same members: it does not rotate."""
+        fixed = self.variant in ("0", "n") or self.variant.endswith("_6")
+        return self.level == "raid4" or (self.parity > 0 and fixed)
+
+    @property
     def survivable_failures(self) -> int:
         """How many members, any of them, may fail without data loss."""
         return self.parity + self.copies - 1

@@ -123,6 +123,24 @@ def test_a_member_that_gets_more_than_its_siblings(more, expected):
     assert (("unequal-load", "sdc") in found([parts], loads)) == expected
 
 
+@pytest.mark.parametrize(
+    ("level", "variant", "expected"),
+    [
+        ("raid4", "", False), ("raid5", "ls", True), ("raid5", "n", False), ("raid5", "0", False),
+        ("raid6", "zr", True), ("raid6", "ls_6", False), ("raid6", "n_6", False),
+    ],
+)  # fmt: skip
+def test_a_parity_disk_gets_the_parity_of_all_writes(level, variant, expected):
+    """Only where parity rotates is three times the load on one member no chance."""
+    geometry = layout(level, 4, 65536, variant=variant)
+    parts = ([Device("md0", Kind.ARRAY, "9:0", layout=geometry)],
+             [Edge("md0", name, Role.DATA) for name in DISKS])  # fmt: skip
+    loads = {name: moved(did(202, 4096), did(202, 4096)) for name in DISKS}
+    loads |= {"md0": moved(write=did(404, 4096)), "sdd": moved(did(606, 4096), did(606, 4096))}
+
+    assert (("unequal-load", "sdd") in found([parts], loads)) == expected
+
+
 def test_what_others_send_to_a_disk_is_not_the_arrays():
     """A second volume on sdc explains its load."""
     beside = ([passing("other")], [Edge("other", "sdc", Role.DATA)])

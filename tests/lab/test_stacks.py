@@ -131,6 +131,17 @@ def test_bitmaps_were_written(lab, kernel):
     assert workload.said("md5n4")["layers"][-1]["estimated"]
 
 
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_healthy_members_are_not_compared_to_a_parity_disk(lab, kernel, name):
+    """No member of a healthy array is accused of the load that its layout gives it."""
+    workload = scenario(lab, kernel)[name]
+    samples = workload.folder / f"{workload.stack}.{workload.name}.diskstats"
+    machine = workload.folder / f"{workload.stack}.tar"
+    said = judged.asked(machine, "explain", "-J", "--input", str(samples), *workload.tops)
+    assert "SM203" not in {each["id"] for each in said["findings"]}
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_pieces_of_two_volumes_over_one_striped_table_are_nobodys(lab, kernel):
     """The table cuts what both send: at the disks the bytes of each are known, and no more."""

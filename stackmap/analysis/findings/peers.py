@@ -236,6 +236,8 @@ def unequal_load(context: Context, limits: Limits) -> Found:
         layout, tops = raid.layout, context.topology.tops_of(raid.name)
         if layout is None or layout.level == "linear" or raid.name in reported:
             continue
+        if layout.has_parity_members:
+            continue  # these get the parity of all writes
         if any(context.topology.tops_of(name) != tops for name in names):
             continue  # other volumes also use these disks
         # The kernel chooses the copy to read by queue and position: only writes are equal.
