@@ -35,9 +35,9 @@ hits_and_misses() { dmsetup status --noflush lab-slow | awk '{print $8, $9}'; }
 until_warm() {
     local hits misses hits_then misses_then
     for _ in 1 2 3 4 5 6 7 8 9 10; do
-        read -r hits misses < <(hits_and_misses)
+        read -r hits misses <<< "$(hits_and_misses)"
         hot 40M > /tmp/said 2>&1 || cat /tmp/said
-        read -r hits_then misses_then < <(hits_and_misses)
+        read -r hits_then misses_then <<< "$(hits_and_misses)"
         [ $((20 * (misses_then - misses))) -gt $((hits_then - hits + misses_then - misses)) ] || return 0
     done
     echo "the cache did not become warm"

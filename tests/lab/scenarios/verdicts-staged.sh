@@ -50,7 +50,7 @@ reads --size=112M
 taken cold
 reads --size=2M
 for turn in {1..40}; do
-    read -r hits misses < <(dmsetup status lab-cached | awk '{print $8, $9}')
+    read -r hits misses <<< "$(dmsetup status lab-cached | awk '{print $8, $9}')"
     sleep 2
     dmsetup status lab-cached | awk -v h="$hits" -v m="$misses" '{exit ($8 - h) < 10 * ($9 - m)}' && break
 done
