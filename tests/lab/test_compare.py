@@ -18,7 +18,7 @@ COSTS = {"completed": "total", "write_cost": "write", "bytes": "total"}
 
 @pytest.fixture
 def recorded(lab, kernel):
-    folder = lab("compare", kernel=kernel, disks=4, timeout=900)
+    folder = lab("compare", kernel=kernel, disks=4, timeout=1800)
     for name, workload in measured(folder).items():
         assert workload.status == 0, name
     return folder

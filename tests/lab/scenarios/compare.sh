@@ -16,7 +16,7 @@ echo "$SECONDS s: the stack stands"
 
 # load VOLUME SEED: random reads and writes, so slow that the emulator keeps up
 load() {
-    local common=(--ioengine=libaio --direct=1 --norandommap=1 --time_based=1 --runtime=80 --filename=/dev/vg/"$1"
+    local common=(--ioengine=libaio --direct=1 --norandommap=1 --time_based=1 --runtime=150 --filename=/dev/vg/"$1"
         --randseed="$2" --iodepth=4 --rate_process=poisson --output-format=json)
     fio "${common[@]}" --name=reads --rw=randread --bs=16k --rate_iops=15 \
         --name=writes --rw=randwrite --bs=8k --rate_iops=25
