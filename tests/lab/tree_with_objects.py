@@ -1,11 +1,14 @@
 """
 The least that a tree takes with one object per device, edge and row, as every command of stackmap shares
 them: devices sorted as people count, two rows for each, six columns as wide as their widest cell, and a
-look at every cell for what a terminal would obey. The kernel's answers are not text in between, nothing
-is checked, and all devices are linear.
+look at every cell for what a terminal would obey. Nothing is checked, and all devices are linear.
+
+With the word "text", the kernel's answers are dmsetup's text in between, as captures keep them.
 """
 
 import re
+import sys
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tree_by_ioctl import mapped
@@ -50,9 +53,22 @@ def natural(device: Device) -> list[str | int]:
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
+def mapped_by_text() -> Iterator[tuple[str, str, int, str, int, str]]:
+    """Yield what ``mapped`` does, from the lines that stackmap makes of the kernel's answers."""
+    from stackmap.host import dm_ioctl
+
+    found = dm_ioctl.tables(dm_ioctl.opened())
+    texts = (text.decode().splitlines() for text in (found.info, found.table))
+    for info, table in zip(*texts, strict=True):
+        name, _, minor, _, uuid = info.split("|")
+        _, _, length, target, words = table.split(" ", 4)
+        yield name, uuid, int(minor), target, int(length), words
+
+
 def main() -> None:
     devices, edges = {}, {}
-    for name, uuid, minor, target, length, words in mapped():
+    asked = mapped_by_text() if sys.argv[1:] == ["text"] else mapped()
+    for name, uuid, minor, target, length, words in asked:
         number, start = words.split()
         kernel, size = f"dm-{minor}", length << 9
         devices[kernel] = Device(
