@@ -104,6 +104,20 @@ def test_chance_is_no_slow_disk():
     assert ("SM202", "sdb", "warning") in reported(slow)
 
 
+@pytest.mark.parametrize(("requests", "expected"), [(8, True), (20, False)])
+def test_a_member_whose_disk_serves_more_requests_is_not_slow(requests, expected):
+    """Each sub-LV gets 40 pages per second; those of sdc merge less, and wait for more requests."""
+    below = disks([10, 10, 40, 10], rate=8)
+    below["sdc"] = disks([40] * 4, rate=requests)["sdc"]
+    members = {
+        f"vm_rimage_{place}": moved(write=did(40, 4096, wait=40 * ms), aqu=40 * ms / 1000, busy=0.5)
+        for place, ms in enumerate([10, 10, 40, 10])
+    }
+
+    found = [each for each in reported([below | members] * 20) if each[0] == "SM202"]
+    assert bool(found) == expected
+
+
 def test_of_two_disks_that_are_as_slow_none_is_the_slow_member():
     """
     sda and sdd have 15 ms each, or one a fifth more than the other; a third more is slow.

@@ -70,7 +70,9 @@ def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
         return None
     if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["await"]:
         return None
-    if _all_at_cap(group, limits["cap_difference"]):
+    if _all_at_cap(group, limits["cap_difference"]) or _served_more(
+        group, slowest, limits["rate_difference"]
+    ):
         return None
     slow, judged = _slow_parts(group, slowest, limits["slower"])
     if judged and slow / judged < limits["slow_intervals"]:
@@ -172,6 +174,19 @@ def _all_saturated(group: PeerGroup, busy: float) -> bool:
     """Whether every peer is *busy* nearly all the time and has more than one request in flight."""
     loads = [group.context.load(name) for name in group.names]
     return all((load.busy or 0.0) >= busy and (load.aqu or 0.0) > 1 for load in loads)
+
+
+def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
+    """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge."""
+    topology, load = group.context.topology, group.context.load
+    rates = {
+        name: sum(
+            load(n).total.ios or 0.0 for n in topology.with_all_below(name) if not topology.below(n)
+        )
+        for name in group.names
+    }
+    own = rates.pop(slowest.name)
+    return own > (1 + tolerance) * median(rates.values())
 
 
 def _overloaded(group: PeerGroup) -> set[str]:
