@@ -12,8 +12,8 @@ SCSI_MAJORS = (8, *range(65, 72), *range(128, 136))
 MD_MAJOR = 9
 PARTITIONS = 15  # of a disk; a later one has a number of its own
 _LETTERS = 26
-_SCSI = re.compile(r"sd([a-z]{1,4})(\d{0,2})")
-_MD = re.compile(r"md(\d{1,6})")
+_SCSI = re.compile(r"sd([a-z]{1,4})([1-9]\d?)?")
+_MD = re.compile(r"md(0|[1-9]\d{0,5})")
 
 
 def name_of(number: str) -> str:

@@ -15,6 +15,8 @@ def test_each_disk_has_a_number_of_its_own():
     assert (name_of("8:256"), number_of("sdiw")) == ("sdiw", "8:256")
 
 
-@pytest.mark.parametrize("name", ["sda16", "nvme0n1", "dm-3", "sd", "md_home", "vda", "sr0"])
+@pytest.mark.parametrize(
+    "name", ["sda16", "sda0", "sda01", "md01", "nvme0n1", "dm-3", "sd", "md_home", "vda", "sr0"]
+)
 def test_other_names_tell_no_number(name):
     assert number_of(name) == ""
