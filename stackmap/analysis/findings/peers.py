@@ -18,6 +18,7 @@ from stackmap.analysis.findings.rule import (
 )
 from stackmap.analysis.findings.saturation import overloaded
 from stackmap.model.interval import Interval
+from stackmap.model.load import total_of
 
 CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
 
@@ -177,16 +178,17 @@ def _all_saturated(group: PeerGroup, busy: float) -> bool:
 
 
 def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
-    """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge."""
+    """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge; False if unknown."""
     topology, load = group.context.topology, group.context.load
     rates = {
-        name: sum(
-            load(n).total.ios or 0.0 for n in topology.with_all_below(name) if not topology.below(n)
+        name: total_of(
+            load(n).total.ios for n in topology.with_all_below(name) if not topology.below(n)
         )
         for name in group.names
     }
     own = rates.pop(slowest.name)
-    return own > (1 + tolerance) * median(rates.values())
+    others = [rate for rate in rates.values() if rate is not None]
+    return own is not None and len(others) == len(rates) and own > (1 + tolerance) * median(others)
 
 
 def _overloaded(group: PeerGroup) -> set[str]:
