@@ -37,6 +37,7 @@ WORKLOADS = (
     "lab.thin-again",
     "lab.two-thins",
     "lab.thin-shared-write",
+    "backup.thin",
     "lab.cached-cold",
     "lab.cached-warm",
     "lab.four",
@@ -54,7 +55,11 @@ WORKLOADS = (
     "mostly.rand4k-mixed",
     "mostly.seq256k-write",
 )
-SHARED = {"lab.two-thins", "lab.four"}  # several volumes on one pool: their parts are ranges
+SHARED = {
+    "lab.two-thins",
+    "lab.four",
+    "backup.thin",
+}  # several volumes on one pool: their parts are ranges
 # Causes that devices of their own show, by the ending of their labels.
 BESIDE = {"bitmap": ("_rmeta_",), "metadata": ("_tmeta", "-cmeta")}
 
@@ -234,6 +239,22 @@ def test_the_sentence_of_a_volume_of_a_shared_pool_has_its_range(workloads):
 
     assert low <= truth <= high * (1 + EXACT)
     assert truth > 5
+
+
+def test_a_snapshot_that_is_read_has_no_part_in_the_copies(workloads):
+    """Its origin is written: all that the pool did beyond both volumes' own requests is the origin's."""
+    workload = workloads["backup.thin"]
+    one, taken = (workload.said(f"lab/{name}") for name in ("thin1", "taken"))
+    moved = sum(to_disks(workload, one["device"]).values())
+    truth = (moved - at_top(workload, taken)) / at_top(workload, one)
+    low, high = one["disk_bytes_per_byte_range"]
+
+    assert low <= truth <= high
+    assert truth > 10
+    assert one["causes"]["cow"] > 10
+    # What is read of chunks that were never written reaches no disk.
+    low, high = taken["disk_bytes_per_byte_range"]
+    assert low <= 1 <= high
 
 
 def test_the_name_of_a_pool_is_the_device_that_carries_its_io(workloads):

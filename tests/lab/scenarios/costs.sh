@@ -86,8 +86,13 @@ measure lab thin-first-write lab/thin1 load randwrite 4 200 /dev/lab/thin1 --siz
 measure lab thin-again lab/thin1 load randrw 4 400 /dev/lab/thin1 --size=32M
 measure lab two-thins lab/thin1,lab/thin2 together \
     load randwrite 64 100 /dev/lab/thin1 --size=32M , load randwrite 4 200 /dev/lab/thin2 --size=32M
-lvcreate -q -y -s -n taken lab/thin1
+lvcreate -q -y -s -kn -n taken lab/thin1
 measure lab thin-shared-write lab/thin1 load randwrite 4 100 /dev/lab/thin1 --size=32M
+lvchange -ay lab/taken
+dump backup
+measure backup thin lab/thin1,lab/taken together \
+    load randwrite 4 100 /dev/lab/thin1 --size=32M , load read 64 300 /dev/lab/taken --size=32M
+lvchange -an lab/taken
 measure lab cached-cold lab/cached with_cache load randrw 4 400 /dev/lab/cached --size=8M
 measure lab cached-warm lab/cached with_cache load randrw 4 400 /dev/lab/cached --size=8M
 observed lab four lab/safe,lab/r10,lab/thin1,lab/thin2 together \
