@@ -86,6 +86,7 @@ measure lab thin-first-write lab/thin1 load randwrite 4 200 /dev/lab/thin1 --siz
 measure lab thin-again lab/thin1 load randrw 4 400 /dev/lab/thin1 --size=32M
 measure lab two-thins lab/thin1,lab/thin2 together \
     load randwrite 64 100 /dev/lab/thin1 --size=32M , load randwrite 4 200 /dev/lab/thin2 --size=32M
+dd if=/dev/zero of=/dev/lab/thin1 bs=1M count=32 oflag=direct status=none
 lvcreate -q -y -s -kn -n taken lab/thin1
 measure lab thin-shared-write lab/thin1 load randwrite 4 100 /dev/lab/thin1 --size=32M
 lvchange -ay lab/taken
