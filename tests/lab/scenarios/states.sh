@@ -61,7 +61,7 @@ reported dm-degraded lab/r5 /dev/lab/r5
 again() { dmsetup create again --uuid "LAB-$1" --table "0 200000 linear /dev/sde 0"; udevadm settle; }
 again first
 written /dev/mapper/again
-stackmap iostat --per-layer -J again 4 4 > replaced.json 2> replaced.err & reporter=$!
+stackmap iostat --per-layer -J again 10 4 > replaced.json 2> replaced.err & reporter=$!
 until_lines 1 replaced.json $reporter || echo "stackmap ended before its first interval"
 dmsetup remove again; again second
 for _ in 1 2 3; do written /dev/mapper/again; done
