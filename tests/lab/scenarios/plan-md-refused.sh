@@ -30,7 +30,8 @@ mkfs.btrfs -q -f /dev/sdd /dev/sde; udevadm settle; btrfs device scan > /dev/nul
 refused md-btrfs-second /dev/md/x raid6 --onto sde
 wiped /dev/sdd /dev/sde
 for disk in d e f g; do sgdisk --new=0:0:+24M --new=0:0:+24M /dev/sd$disk > /dev/null; done
-udevadm settle
+# As sgdisk closes a disk, udev has the kernel read its table again, which takes the partitions away first.
+sleep 2; udevadm settle
 refused md-table /dev/md/x raid6 --onto sdd
 refused md-small /dev/md/x raid6 --onto sdd1
 refused md-twice /dev/md/x raid10:members=4 --way array-copy --onto sdd1 --onto sde1 --onto sdf1 --onto sdf2
