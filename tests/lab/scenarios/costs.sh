@@ -92,7 +92,7 @@ measure lab thin-shared-write lab/thin1 load randwrite 4 100 /dev/lab/thin1 --si
 lvchange -ay lab/taken
 dump backup
 measure backup thin lab/thin1,lab/taken together \
-    load randwrite 4 100 /dev/lab/thin1 --size=32M --randseed=7 , load read 64 300 /dev/lab/taken --size=32M
+    load randwrite 4 100 /dev/lab/thin1 --size=32M --randrepeat=0 , load read 64 300 /dev/lab/taken --size=32M
 lvchange -an lab/taken
 measure lab cached-cold lab/cached with_cache load randrw 4 400 /dev/lab/cached --size=8M
 measure lab cached-warm lab/cached with_cache load randrw 4 400 /dev/lab/cached --size=8M
