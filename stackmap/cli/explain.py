@@ -70,8 +70,11 @@ def command(
     Measures ten seconds, or COUNT times INTERVAL. Findings are printed worst
     first, each with its evidence, its caveats and what to do next.
     """
+    write = as_markdown if markdown else as_text
     if rules:
-        click.echo(as_text(rules_document(RULES)), nl=False)
+        if as_json:
+            raise click.UsageError("--rules prints text: leave out --json")
+        click.echo(write(rules_document(RULES)), nl=False)
         return
     resolution = RESOLUTION if _together(options) else RESOLUTION._replace(held=None)
     measured = session.measure(options, each=COUNT, resolution=resolution, geometry=True)
@@ -80,7 +83,6 @@ def command(
     before = None if baseline is None else read_baseline(topology, baseline, tell)
     foreign = NO_TOPOLOGY in topology.unknown
     caps = () if foreign else tuple(limits.read(measured.source.host, topology))
-    write = as_markdown if markdown else as_text
     severities: list[Severity] = []
     judged = True
     for number, batch in enumerate(_batches(measured, options)):

@@ -185,3 +185,16 @@ def test_each_interval_of_a_recording_has_its_time():
     assert re.findall(r"2026-11-21 10:39:\d\d UTC", told) == [
         f"2026-11-21 10:39:{second:02} UTC" for second in (4, 6, 8, 10, 12)
     ]
+
+
+def test_the_rules_are_text_or_markdown():
+    """``--json`` is refused rather than ignored."""
+    text, markdown, json_ = (
+        explain(SAMPLES / "vghdd", "--rules", *form) for form in ((), ("-m",), ("-J",))
+    )
+
+    assert text.exit_code == markdown.exit_code == 0
+    assert "SM101" in text.output
+    assert markdown.output.startswith("#")
+    assert json_.exit_code == 2
+    assert "--json" in json_.stderr
