@@ -17,7 +17,8 @@ load() {
 slowly() { load randwrite 4 $(($1 * $2)) "$3" --rate_iops="$1"; }
 
 # committed COMMAND...: COMMAND, until what it left to timers is written: integrity's journal is committed after
-# ten seconds, a thin pool's metadata after one, and bits of a bitmap are cleared late. In a slow guest that else comes between two ways of counting.
+# ten seconds, a thin pool's metadata after one, and bits of a bitmap are cleared late. In a slow guest that
+# else comes between two ways of counting.
 committed() { "$@" || return; sleep 12; }
 
 # with_fsync BLOCK DEVICE: ext4 with blocks of BLOCK bytes, and small writes as a database makes them
