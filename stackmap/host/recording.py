@@ -6,10 +6,8 @@ A capture therefore holds exactly what the program asked, refusals included.
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -20,15 +18,14 @@ from stackmap.host.capture_paths import Refusal, encoded
 from stackmap.host.continuation import complete_last_segment
 from stackmap.host.directory import Directory, make_directory, open_directory
 from stackmap.host.file_tree import FIRST_ANSWERS, MANIFEST
+from stackmap.host.first_answers import FirstAnswers
 from stackmap.host.log import Lines
 from stackmap.host.log_writer import SegmentWriter
-from stackmap.host.manifest import FORMAT, UNFINISHED
+from stackmap.host.manifest import UNFINISHED
 from stackmap.host.recorder import (
-    LINK,
     InterceptingHost,
     RecordedAnswer,
     RecordedBackgroundAnswer,
-    as_json,
     refusal_of,
 )
 from stackmap.host.retention import NO_LIMITS, Limits, Retention
@@ -62,8 +59,7 @@ class RecordingHost(InterceptingHost):
     ) -> None:
         super().__init__(host, self._record)
         self._path = directory if isinstance(directory, str) else directory.path
-        self._first: dict[str, str | Refusal] = {}
-        self._files: dict[str, bytes] = {}
+        self._first = FirstAnswers()
         self._later: dict[str, Lines | Refusal] = {}
         self._entries: list[bytes] = []
         self._segment: SegmentWriter | None = None
@@ -150,13 +146,11 @@ class RecordingHost(InterceptingHost):
 
     def _record(self, kept: RecordedAnswer) -> None:
         """Record an answer; a later one only if it differs."""
-        question, path, answer = kept
+        question, _, answer = kept
         if self._background:
             self._asked_meanwhile.add(question)
         if self._time is None and self._earlier is None:
-            if isinstance(answer, str) and path is not None:
-                self._files[path] = encoded(answer)
-            self._first[question] = answer
+            self._first.add(kept)
             return
         before = self._later.get(question)
         now = answer if isinstance(answer, Refusal) else answer.split("\n")
@@ -202,21 +196,9 @@ class RecordingHost(InterceptingHost):
 
     def _finish_first(self) -> None:
         """Write the manifest; from here on this is a capture."""
-        refusals = {
-            question: [answer.kind, answer.message]
-            for question, answer in self._first.items()
-            if isinstance(answer, Refusal)
-        }
-        # Links are listed: /sys/block/sda is both a link and a directory of files here.
-        links = {
-            question.removeprefix(LINK): answer
-            for question, answer in self._first.items()
-            if question.startswith(LINK) and isinstance(answer, str)
-        }
-        manifest = {"format": FORMAT, "refused": refusals, "links": links}
-        self._write(FIRST_ANSWERS, _packed(self._files))
-        self._files = {}
-        self._write(UNFINISHED, encoded(as_json(manifest)))
+        self._write(FIRST_ANSWERS, self._first.archive())
+        self._first.forget_files()
+        self._write(UNFINISHED, self._first.manifest())
         with self._errors(MANIFEST):
             self._directory.rename(UNFINISHED.lstrip("/"), MANIFEST.lstrip("/"))
 
@@ -281,23 +263,3 @@ class RecordingHost(InterceptingHost):
             yield
         except OSError as error:
             raise CaptureError(f"{self._path}{path}: {error.strerror}") from error
-
-
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    """
-    Return a compressed tar with *files* by absolute path.
-
-    A host with 1,000 devices gives some 22,000 first answers; as files they took seconds to write
-    and 4 KiB each.
-    """
-    buffer = io.BytesIO()
-    # Level 1: mostly padding, and the host under investigation has other work.
-    with tarfile.open(
-        fileobj=buffer, mode="w:gz", compresslevel=1, format=tarfile.GNU_FORMAT
-    ) as archive:
-        for path, content in files.items():
-            member = tarfile.TarInfo(path.lstrip("/"))
-            member.size = len(content)
-            member.mode = 0o600
-            archive.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
