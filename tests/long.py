@@ -106,6 +106,7 @@ def forked(words: list[str]) -> None:
         sys.exit(0)
     out, *numbers = words[0], *map(int, words[1:])
     if len(numbers) > 3:
+        sys.dont_write_bytecode = True  # Python would keep half a compiled file
         resource.setrlimit(resource.RLIMIT_FSIZE, (numbers[3],) * 2)
     try:
         record(out, *numbers[:3])

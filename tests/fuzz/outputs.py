@@ -13,6 +13,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -259,6 +260,7 @@ def _mounted(place: Path, options: str) -> bool:
 def _limit(size: int) -> None:
     import resource
 
+    sys.dont_write_bytecode = True  # Python would keep half a compiled file
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 

@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import stat
+import sys
 import threading
 import time
 from pathlib import Path
@@ -206,12 +207,14 @@ def test_a_race_for_the_name(folder, victim):
 @contextlib.contextmanager
 def largest(size):
     """Limit each file to *size* bytes: writing more fails as on a full disk."""
+    compiles, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # it would keep half a file
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiles
 
 
 @pytest.mark.parametrize("size", [0, 1, 8191, 8192, 8193, 99_999])
