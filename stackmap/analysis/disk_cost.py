@@ -107,8 +107,9 @@ def _total(parts: Mapping[Cause, float | None]) -> float | None:
 
 
 def _for_writes(at_disks: Share) -> Bounds:
-    """Return the bounds of what a volume's writes caused at the disks: what it may not have read itself too."""
+    """Return the bounds of what a volume's writes caused at the disks, reads included."""
     (least, most), (least_read, most_read) = at_disks.write.bounds, at_disks.read.bounds
+    # Reads beyond those that the volume surely asked for may have been made for its writes.
     return least, most + most_read.beyond(least_read)
 
 

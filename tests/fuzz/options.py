@@ -93,7 +93,7 @@ NEEDED = {
 
 
 def combined(tally: Tally, chance: random.Random, folder: Path) -> None:
-    """Run a command with options that nobody may have tried together."""
+    """Run a random command with random options together, on a random sample machine."""
     name = chance.choice(sorted(set(cli.COMMANDS) - LEFT_OUT))
     command = importlib.import_module(f"stackmap.cli.{name}").command
     machine = chance.choice(MACHINES)

@@ -43,9 +43,9 @@ class Copies(NamedTuple):
     """
     What a pool read to copy chunks for its volumes.
 
-    ``most``: as much as it wrote beyond their writes, of which zeroing is a part.
-    ``beyond``: what it read beyond their reads. ``weight``: how much of it belongs
-    to one volume, 0…1, as it wrote so much of all that was written.
+    ``most``: the most it can be: what the pool wrote beyond its volumes' writes, zeroing included.
+    ``beyond``: what it read beyond its volumes' reads. ``weight``: one volume's part of all that
+    the volumes wrote, 0…1; it gets the same part of the copies.
     """
 
     most: Amount = Amount(0.0, 0.0)
