@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -34,7 +33,7 @@ from stackmap.sampling.watch import Watch
 from stackmap.sources import cgroup, diskstats, limits, uptime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from stackmap.cli.session import Session
     from stackmap.host import Host
@@ -164,28 +163,24 @@ def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator
 
 
 class _Everything:
-    """All that any command asks, as root and without root."""
+    """All that any command asks."""
 
     def __init__(self) -> None:
-        self._as_root = Rediscovery(metadata=True, geometry=True)
-        self._as_user = Rediscovery()  # for a reader without dmsetup's answers
+        self._known = Rediscovery(metadata=True, geometry=True)
 
     def read(self, host: Host) -> Topology:
-        """Ask all of it."""
-        return self._asked(host, self._as_root.whole(host), self._as_user.whole)
+        """Ask all of it; also what an ordinary user is told, which a reader of the files may want."""
+        discover(UnprivilegedHost(host))
+        return self._asked(host, self._known.whole(host))
 
     def update(self, host: Host, names: frozenset[str]) -> Topology:
         """Ask again where only the devices *names* had uevents."""
-        update = partial(self._as_user.update, names=names)
-        return self._asked(host, self._as_root.update(host, names), update)
+        return self._asked(host, self._known.update(host, names))
 
-    def _asked(
-        self, host: Host, topology: Topology, as_user: Callable[[Host], Topology]
-    ) -> Topology:
+    def _asked(self, host: Host, topology: Topology) -> Topology:
         tuple(limits.read(host, topology))  # for explain
         cgroup.read(host)  # for blame
         ask(host, topology)  # for plan
-        as_user(UnprivilegedHost(host))
         return topology
 
 

@@ -40,15 +40,26 @@ def one_line(error: click.UsageError) -> str:
     return f"{message}{stop} `{error.ctx.command_path} --help`"
 
 
+def _no_option(error: click.NoSuchOption) -> str:
+    """Return the message that there is no such option here, and what may be meant."""
+    name, ctx = error.option_name, error.ctx
+    if ctx is not None and ctx.parent is not None:
+        of_all = {word for option in ctx.parent.command.params for word in option.opts}
+        if name in of_all:
+            command = ctx.parent.command_path
+            return f"{name} must stand before '{ctx.info_name}'; see `{command} --help`"
+    from difflib import get_close_matches
+
+    similar = get_close_matches(name, error.possibilities or (), 1)
+    advice = f"; did you mean {similar[0]}?" if similar else ""
+    return f"no option {name}{advice}"
+
+
 def _message(error: click.UsageError) -> str:
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return missing(_name_of(error.param))
     if isinstance(error, click.NoSuchOption):
-        from difflib import get_close_matches
-
-        similar = get_close_matches(error.option_name, error.possibilities or (), 1)
-        advice = f"; did you mean {similar[0]}?" if similar else ""
-        return f"no option {error.option_name}{advice}"
+        return _no_option(error)
     if isinstance(error, click.BadParameter) and error.param is not None:
         if wrong := re.match(NO_NUMBER, error.message):
             return f"{_option_or_word(error.param)} must be a number, not {wrong[1]}"
