@@ -25,6 +25,7 @@ class Machine(DrawnHost):
         self.chance, self.root = chance, root
         self.numbers: dict[str, str] = {}  # of every device, by name
         self.tables: dict[str, tuple[str, str, list[str], str]] = {}  # dm name, uuid, below, target
+        self.tag = 0
         self.changes = [
             self.add_disk, self.add_disk, self.add_partition, self.add_mapped, self.add_mapped,
             self.add_array, self.remove, self.replace, self.resize, self.rename, self.reload,
@@ -34,6 +35,27 @@ class Machine(DrawnHost):
     def run(self, *command):
         self._answer()
         return super().run(*command)
+
+    def volumes(self):
+        return [
+            {"vg_name": "vg", "lv_name": name[3:], "segtype": target, "tags": [self.tag]}
+            for name, uuid, _, target in self.tables.values()
+            if uuid.startswith("LVM-")
+        ]
+
+    def change_tag(self):
+        """LVM writes its metadata; udev sees that on a PV."""
+        state = self.chance.getstate()
+        topology = discover(self)
+        self.chance.setstate(state)
+        pvs = [
+            device.name
+            for device in topology
+            if "pv" in [use.kind for use in device.uses]
+            or any(topology[e.above].uuid.startswith("LVM-") for e in topology.above(device.name))
+        ]
+        self.tag += bool(pvs)
+        return {self.chance.choice(pvs)} if pvs else set()
 
     def _answer(self):
         """Let dmsetup tell the present tables."""
@@ -252,10 +274,13 @@ def parts(topology):
 def test_an_update_finds_what_a_whole_discovery_finds(seed, root):
     machine = Machine(random.Random(seed), root=root)
     machine.add_disk()
-    again = Rediscovery(geometry=bool(seed % 2))
+    options = {"geometry": bool(seed % 2), "metadata": seed % 3 < 2}
+    again = Rediscovery(**options)
     again.whole(machine)
     names: set[str] = set()
     for step in range(60):
+        if machine.chance.random() < 0.3:
+            names |= machine.change_tag()
         for _ in range(machine.chance.choice((1, 1, 3))):
             names |= machine.chance.choice(machine.changes)()
         if machine.chance.random() < 0.3:
@@ -265,5 +290,49 @@ def test_an_update_finds_what_a_whole_discovery_finds(seed, root):
         state = machine.chance.getstate()
         found = again.update(machine, frozenset(names))
         machine.chance.setstate(state)  # the health of RAID members is drawn when it is asked for
-        whole = discover(machine, geometry=bool(seed % 2))
+        whole = discover(machine, **options)
         assert parts(found) == parts(whole), f"step {step}"
+
+
+class Counting(Machine):
+    """Counts what LVM and md are asked."""
+
+    questions = 0
+
+    def run(self, *command):
+        self.questions += command[0] == "lvm"
+        return "{}" if command[0] == "lvm" else super().run(*command)
+
+    def volumes(self):
+        self.questions += 1
+        return super().volumes()
+
+    def arrays(self):
+        self.questions += 1
+        return []
+
+
+def test_lvm_and_md_are_asked_again_only_about_theirs():
+    """They take longer than all else together, and LVM looks at every device."""
+    machine = Counting(random.Random(1), root=True)
+    for name, number in (("sda", "8:0"), ("sdb", "8:16"), ("sdc", "8:32"), ("sdd", "8:48")):
+        machine._add(name, number)
+    machine.properties["8:16"] = {"ID_FS_TYPE": "LVM2_member"}
+    machine.files |= mapped(1, "vg-lv", lvm_uuid(1), below=("sda",))
+    machine.numbers["dm-1"] = "254:1"
+    machine.tables["dm-1"] = ("vg-lv", lvm_uuid(1), ["sda"], "linear")
+    again = Rediscovery(metadata=True)
+
+    def asked(*names):
+        machine.questions = 0
+        again.update(machine, frozenset(names))
+        again.remembering(machine).run("lvm", "fullreport")
+        return machine.questions
+
+    assert asked() == 3
+    assert asked("sdc") == 0
+    assert [asked(name) for name in ("dm-1", "sda", "sdb")] == [3, 3, 3]
+    machine.properties["8:48"] = {"ID_FS_TYPE": "linux_raid_member"}
+    assert asked("sdd") == 3
+    machine.add_array()
+    assert asked(*[name for name in machine.numbers if name.startswith("md")]) == 3

@@ -169,7 +169,7 @@ class _Everything:
         self._known = Rediscovery(metadata=True, geometry=True)
 
     def read(self, host: Host) -> Topology:
-        """Ask all of it; also what an ordinary user is told, which a reader of the files may want."""
+        """Ask all of it; also what is asked without root, for those who read the files."""
         discover(UnprivilegedHost(host))
         return self._asked(host, self._known.whole(host))
 
@@ -180,7 +180,7 @@ class _Everything:
     def _asked(self, host: Host, topology: Topology) -> Topology:
         tuple(limits.read(host, topology))  # for explain
         cgroup.read(host)  # for blame
-        ask(host, topology)  # for plan
+        ask(self._known.remembering(host), topology)  # for plan
         return topology
 
 

@@ -33,7 +33,12 @@ def discover(
     """
     scan = scan_host(host, geometry=geometry, counters=counters)
     found = [read_device(scan, block) for block in scan.blocks.values()]
-    return topology_parts(scan, found, metadata=metadata).topology()
+    parts = topology_parts(scan, found)
+    if metadata:
+        from stackmap.discover.metadata import with_metadata  # only a recording asks for it
+
+        parts = with_metadata(host, parts)
+    return parts.topology()
 
 
 class TopologyParts(NamedTuple):
@@ -49,8 +54,8 @@ class TopologyParts(NamedTuple):
         return Topology(self.devices, self.edges, machine=self.machine, unknown=self.unknown)
 
 
-def topology_parts(scan: Scan, found: Collection[Discovered], *, metadata: bool) -> TopologyParts:
-    """Return what the topology of the devices *found* is made of; *metadata*: as for ``discover``."""
+def topology_parts(scan: Scan, found: Collection[Discovered]) -> TopologyParts:
+    """Return what the topology of the devices *found* is made of, without metadata."""
     member_states = {name: state for each in found for name, state in each.states.items()}
     users = device_uses(scan, found)
     devices = [
@@ -60,11 +65,6 @@ def topology_parts(scan: Scan, found: Collection[Discovered], *, metadata: bool)
         for each in found
     ]
     unknown = [*scan.unknown, *device_mapper.unknown(found), *_unknown_sizes(found)]
-    if metadata:
-        from stackmap.discover.metadata import with_metadata  # only a recording asks for it
-
-        devices, refused = with_metadata(scan.host, devices)
-        unknown += refused
     edges, doubts = sound_edges(edge for each in found for edge in each.edges)
     unknown += doubts
     return TopologyParts(devices, edges, machine(scan.host), unknown)

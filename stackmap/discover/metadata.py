@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from stackmap.errors import SourceError
 from stackmap.host import Host, Json
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Kind
+from stackmap.sources.lvm_names import PREFIX
+
+if TYPE_CHECKING:
+    from stackmap.discover import TopologyParts
 
 # Fact by libblockdev's field.
 VOLUME_FACTS = {"segtype": "segment type", "tags": "tags", "origin": "origin", "pool_lv": "pool"}
@@ -15,12 +20,22 @@ ARRAY_FACTS = {"name": "array name", "spare_devices": "spares", "failed_devices"
 Records = list[dict[str, "Json"]]
 
 
-def with_metadata(host: Host, devices: list[Device]) -> tuple[list[Device], list[str]]:
-    """Return *devices* with their metadata as facts, and the refusals as sentences."""
+def with_metadata(host: Host, parts: TopologyParts) -> TopologyParts:
+    """Return *parts* with the devices' metadata as facts, and the refusals as sentences."""
     refused: list[str] = []
     volumes = _by_key(_ask(host.volumes, "LVM's metadata", refused), ("vg_name", "lv_name"))
     arrays = _by_key(_ask(host.arrays, "md's metadata", refused), ("device",))
-    return [_with_facts(device, volumes, arrays) for device in devices], refused
+    devices = [_with_facts(device, volumes, arrays) for device in parts.devices]
+    return parts._replace(devices=devices, unknown=[*parts.unknown, *refused])
+
+
+def has_metadata(device: Device) -> bool:
+    """Whether LVM or md describes the device, or keeps its metadata there."""
+    return (
+        device.kind is Kind.ARRAY
+        or device.uuid.startswith(PREFIX)
+        or not {"pv", "md"}.isdisjoint([use.kind for use in device.uses])
+    )
 
 
 def _ask(ask: Callable[[], Records], what: str, refused: list[str]) -> Records:

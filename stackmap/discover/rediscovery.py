@@ -54,7 +54,7 @@ class Rediscovery:
         If nothing changed, it is the same object as before.
         """
         self._answers.forget(names)
-        remembering = RememberingHost(host, self._answers)
+        remembering = self.remembering(host)
         last = self._last
         blocks, mapped = ({}, {}) if last is None else self._known(last.scan)
         scan = scan_host(
@@ -68,11 +68,21 @@ class Rediscovery:
         found = {
             name: kept.get(name) or read_device(scan, block) for name, block in scan.blocks.items()
         }
-        parts = topology_parts(scan, found.values(), metadata=self._metadata)
+        parts = topology_parts(scan, found.values())
+        if self._metadata:
+            from stackmap.discover.metadata import with_metadata
+
+            if last is not None and _may_change_metadata(last.topology, parts, names):
+                self._answers.metadata.clear()
+            parts = with_metadata(remembering, parts)
         same = last is not None and parts == last.parts
         topology = last.topology if last is not None and same else parts.topology()
         self._last = _Result(scan, found, parts, topology)
         return topology
+
+    def remembering(self, host: Host) -> Host:
+        """Return *host* with what was read of it so far; asking LVM takes longer than ``update``."""
+        return RememberingHost(host, self._answers)
 
     def _known(self, last: Scan) -> tuple[Mapping[str, Block], Mapping[str, MappedDevice]]:
         """Return the devices, by path, about which all answers are kept, and the mapped devices by name."""
@@ -84,6 +94,18 @@ class Rediscovery:
             if block.number and self._answers.has(block.path)
         }
         return blocks, last.mapped
+
+
+def _may_change_metadata(before: Topology, after: TopologyParts, names: frozenset[str]) -> bool:
+    """Whether LVM or md uses, or is below, one of the devices *names*."""
+    from stackmap.discover.metadata import has_metadata
+
+    known = [name for name in names if name in before]
+    above = [edge.above for name in known for edge in before.above(name)]
+    devices = [before[name] for name in (*known, *above)]
+    return any(map(has_metadata, devices)) or any(
+        has_metadata(device) for device in after.devices if device.name in names
+    )
 
 
 def _unaffected(

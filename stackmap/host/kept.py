@@ -1,14 +1,20 @@
-"""A host that remembers the answers about each device's directory in sysfs, until the device changes."""
+"""
+A host that remembers what it was told, until a device that this is about changes.
+
+That is each device's directory in sysfs, and what LVM and md say of all their devices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from stackmap.host import Host
+from stackmap.host import Host, Json
 from stackmap.host.recorder import InterceptingHost
 
 T = TypeVar("T", str, "list[str]")
+R = TypeVar("R", str, "Records")
+Records = list[dict[str, "Json"]]
 
 DEVICES = "/sys/block/"
 # Parts of a device's directory that change without a uevent.
@@ -16,10 +22,15 @@ UNANNOUNCED = ("md/", "bcache/", "dm/suspended", "device/state", "pid", "backend
 
 
 class KeptAnswers:
-    """Answers about files, directories and links below ``/sys/block/NAME``, by NAME."""
+    """
+    Answers about files, directories and links below ``/sys/block/NAME``, by NAME.
+
+    ``metadata``: the answers of LVM and md, by question.
+    """
 
     def __init__(self) -> None:
         self._by_folder: dict[str, dict[tuple[str, str], str | list[str]]] = {}
+        self.metadata: dict[tuple[str, ...], str | Records] = {}
 
     def of(self, folder: str) -> dict[tuple[str, str], str | list[str]]:
         """Return the answers about *folder*: by method of ``Host`` and path below it."""
@@ -55,6 +66,26 @@ class RememberingHost(InterceptingHost):
     def link(self, path: str) -> str:
         """Return the link's target."""
         return self._kept("link", path, self._host.link)
+
+    def run(self, *command: str) -> str:
+        """Return the command's output; device-mapper is asked each time."""
+        if command[0] != "lvm":
+            return self._host.run(*command)
+        return self._metadata(command, lambda: self._host.run(*command))
+
+    def volumes(self) -> Records:
+        """Return LVM's LVs."""
+        return self._metadata(("volumes",), self._host.volumes)
+
+    def arrays(self) -> Records:
+        """Return md's arrays."""
+        return self._metadata(("arrays",), self._host.arrays)
+
+    def _metadata(self, question: tuple[str, ...], ask: Callable[[], R]) -> R:
+        answer = self._answers.metadata.get(question)
+        if answer is None:
+            self._answers.metadata[question] = answer = ask()
+        return answer  # type: ignore[return-value]  # the question decides on the type
 
     def _kept(self, method: str, path: str, ask: Callable[[str], T]) -> T:
         if not path.startswith(DEVICES):
