@@ -68,26 +68,28 @@ def test_rows_are_those_that_the_load_must_give(outputs, load):
     Every page in a row, a self-check of 1, and the range of the counters around the share.
 
     On a slow machine md handles some rows before all their pages have arrived, 6.12 more
-    often than 6.1. They are partial rows then, to the counters too; no page is lost.
+    often than 6.1. They are partial rows then, to the counters too; no page is lost. Where the
+    kernel skipped hits of a probe, trace says how many, and up to 0.5 % may be off.
     """
     case, name = load
     parity = only_stack(outputs(case), name)["parity"]
+    missing = 5e-3 if said(outputs(case), name)["lost"]["hits"] else 1e-5
     pages, single, share = ROWS[load]
     by_pages = {int(k): n for k, n in parity["by_pages"].items()}
     if pages is not None:
-        assert sum(k * n for k, n in by_pages.items()) == pytest.approx(pages, abs=0.01)
+        assert sum(k * n for k, n in by_pages.items()) == pytest.approx(pages, rel=missing)
     assert sum(parity["rows"].values()) == pytest.approx(sum(by_pages.values()))
     if single is not None:
         assert by_pages[1] == single
     if share is not None:
-        assert share * (1 - EARLY) <= parity["full_stripe_share"] <= share
+        assert share * (1 - EARLY) <= parity["full_stripe_share"] <= share + missing
     if name == "tiny":  # less than a page each
         assert parity["self_check"] is None
         return
-    assert parity["self_check"] == pytest.approx(1.0, abs=0.0001)
-    counters = parity["counters"]
+    assert parity["self_check"] == pytest.approx(1.0, abs=max(missing, 1e-4))
+    counters, near = parity["counters"], max(missing, 1e-3)
     if counters["low"] is not None:
-        assert counters["low"] - 0.001 <= parity["full_stripe_share"] <= counters["high"] + 0.001
+        assert counters["low"] - near <= parity["full_stripe_share"] <= counters["high"] + near
 
 
 def test_two_volumes_at_once_are_told_apart(outputs):
