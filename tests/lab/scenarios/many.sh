@@ -19,7 +19,7 @@ echo "$SECONDS s: programs are in memory"
 rm -f -- *.seconds
 # In turns: what else this machine is doing is then the same for all.
 for round in warm 1 2 3 4 5; do
-    for command in "lsblk" "stackmap tree" "python -c import\ click" "dmsetup table" "python $LAB/tree_by_ioctl.py" "python $LAB/tree_with_objects.py" "python $LAB/tree_with_objects.py text"; do
+    for command in "lsblk" "stackmap tree" "python -c import\ click" "dmsetup table" "python $LAB/tree_by_ioctl.py" "python $LAB/tree_with_objects.py" "python $LAB/tree_with_objects.py text" "python $LAB/tree_with_objects.py whole"; do
         if [ $round = warm ]; then eval "$command" > /dev/null; continue; fi
         hyperfine --shell=none --runs 1 --style none --export-json /tmp/one.json "$command" > /dev/null
         name=${command//$LAB\//} name=${name//[^a-z_]/-}
