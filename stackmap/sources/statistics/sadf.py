@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from html import unescape
 
 from stackmap.model.interval import Interval
+from stackmap.model.machine import Machine
 from stackmap.sources.statistics.columns import COLUMNS
 from stackmap.sources.statistics.line_types import CLOCK, instant, utc
 from stackmap.sources.statistics.numbers import parse_numbers
@@ -24,7 +25,8 @@ DEV = "DEV"
 
 XML_BEGINNING = re.compile(r"<sysstat\b|<disk-device\b|<statistics>|<\?xml")
 XML_PIECES = re.compile(
-    r"<timestamp\b(?P<timestamp>[^<>]+)>|<disk-device\b(?P<device>[^<>]+)>|</timestamp>"
+    r'<host\b[^<>]*\bnodename="(?P<host>[^"<>]*)"'
+    r"|<timestamp\b(?P<timestamp>[^<>]+)>|<disk-device\b(?P<device>[^<>]+)>|</timestamp>"
 )
 XML_END = "</sysstat>"
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"<>]*)"')
@@ -54,7 +56,7 @@ def read_csv(lines: Lines) -> Iterator[Interval]:
         elif words[3:4] and words[3].startswith(RESTART):
             yield from gathering.event(f"{words[2]} {words[3]}")
         elif columns:
-            yield from gathering.begin(words[2], words[1])
+            yield from gathering.begin(words[2], words[1], words[0])
             for name, *row in _groups(words[3:], columns):
                 gathering.add(name, columns, row)
     yield from gathering.end()
@@ -71,7 +73,7 @@ def read_tabs(lines: Lines) -> Iterator[Interval]:
         if words[3].startswith(RESTART):
             yield from gathering.event(f"{words[2]} {' '.join(words[3:])}")
         elif len(words) == 6 and words[4] in COLUMNS and words[3] != "-":
-            yield from gathering.begin(words[2], words[1])
+            yield from gathering.begin(words[2], words[1], words[0])
             gathering.figure(words[3], words[4], words[5])
     yield from gathering.end()
 
@@ -79,13 +81,15 @@ def read_tabs(lines: Lines) -> Iterator[Interval]:
 def read_xml(lines: Lines) -> Iterator[Interval]:
     """Yield the reports of ``sadf -x``, up to the end of the document."""
     gathering = ReportParser()
-    held = ""
+    held = host = ""
     for line in lines:
         text = held + line
         for piece in XML_PIECES.finditer(text):
-            if piece["timestamp"]:
+            if piece["host"] is not None:
+                host = unescape(piece["host"])
+            elif piece["timestamp"]:
                 yield from gathering.end()
-                yield from gathering.begin(*_xml_time(piece["timestamp"]))
+                yield from gathering.begin(*_xml_time(piece["timestamp"]), host)
             elif piece["device"]:
                 attributes = dict(ATTRIBUTE.findall(piece["device"]))
                 name = unescape(attributes.pop("dev", ""))
@@ -124,14 +128,16 @@ class ReportParser:
         self._metrics: dict[str, str] = {}  # of the device, a line each (sadf -p)
         self._events: list[str] = []
 
-    def begin(self, stamp: str, seconds: str) -> Iterator[Interval]:
-        """Take the time of the next rows; yield the report that it ends."""
-        if self._report is not None and self._report.stamp == stamp:
+    def begin(self, stamp: str, seconds: str, host: str) -> Iterator[Interval]:
+        """Take the time and the host of the next rows; yield the report that they end."""
+        machine = Machine(host=host)
+        report = self._report
+        if report is not None and (report.stamp, report.machine) == (stamp, machine):
             return
         yield from self.end()
         time = utc(stamp.removesuffix(" UTC")) if stamp.endswith(" UTC") else instant(stamp)
         length = float(seconds) if seconds.isdecimal() and seconds != "0" else None
-        self._report = TextReport(stamp, time, length, events=self._events)
+        self._report = TextReport(stamp, time, length, events=self._events, machine=machine)
         self._events = []
 
     def add(self, name: str, columns: tuple[str, ...], words: list[str]) -> None:

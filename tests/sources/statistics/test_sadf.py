@@ -6,8 +6,10 @@ import pytest
 
 from stackmap.model.interval import Interval
 from stackmap.model.load import Flow, Load
+from stackmap.model.machine import Machine
 from stackmap.sources.statistics import intervals
 
+LAB = Machine(host="lab")
 CSV = """\
 # hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await;%util
 lab;10;2026-11-21 07:45:50 UTC;sda;2.00;3.00;5.00;7.00;11.00
@@ -31,6 +33,7 @@ TABS = "".join(
 XML = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <sysstat>
+<host nodename="lab">
 <timestamp date="2026-11-21" time="07:45:50" tz="UTC" interval="10">
 <disk per="second">
 <disk-device dev="sda" tps="2.00" rkB="3.00" wkB="5.00" await="7.00" util-percent="11.00"/>
@@ -68,8 +71,15 @@ def test_formats(text):
             1795247150.0,
             10.0,
             "2026-11-21 07:45:50 UTC",
+            machine=LAB,
         ),
-        Interval({"sda": load(31, 37, 41, 43, 47)}, 1795247160.0, 10.0, "2026-11-21 07:46:00 UTC"),
+        Interval(
+            {"sda": load(31, 37, 41, 43, 47)},
+            1795247160.0,
+            10.0,
+            "2026-11-21 07:46:00 UTC",
+            machine=LAB,
+        ),
     ]
 
 
@@ -94,7 +104,7 @@ def test_epoch():
     """Old sadf -p, and -U, print seconds since the epoch."""
     (interval,) = read("lab\t10\t1795247143\tdev8-0\ttps\t2.00\n")
     assert interval == Interval(
-        {"dev8-0": Load(whole=Flow(ios=2))}, 1795247143.0, 10.0, "1795247143"
+        {"dev8-0": Load(whole=Flow(ios=2))}, 1795247143.0, 10.0, "1795247143", machine=LAB
     )
 
 
@@ -102,3 +112,28 @@ def test_cut():
     """XML that ends within a device gives those before it."""
     cut = XML.index("await", XML.index("dm-2"))
     assert [list(i.loads) for i in read(XML[:cut])] == [["sda"]]
+
+
+HOSTS_CSV = """\
+# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await;%util
+db1;10;2026-11-21 07:45:50 UTC;sda;2.00;3.00;5.00;7.00;11.00
+db2;10;2026-11-21 07:45:50 UTC;sda;13.00;17.00;19.00;23.00;29.00
+"""
+HOSTS_TABS = (
+    "db1\t10\t2026-11-21 07:45:50 UTC\tsda\ttps\t2.00\n"
+    "db2\t10\t2026-11-21 07:45:50 UTC\tsda\ttps\t13.00\n"
+)
+HOSTS_XML = "".join(
+    f'<sysstat>\n<host nodename="{host}">\n'
+    '<timestamp date="2026-11-21" time="07:45:50" utc="1" interval="10">\n'
+    f'<disk-device dev="sda" tps="{tps}"/>\n</timestamp>\n</host>\n</sysstat>\n'
+    for host, tps in (("db1", "2.00"), ("db2", "13.00"))
+)
+
+
+@pytest.mark.parametrize("text", [HOSTS_CSV, HOSTS_TABS, HOSTS_XML])
+def test_hosts(text):
+    """Rows of another host begin a report of that host, even at the same time."""
+    reports = list(intervals([text.encode()], "-"))
+    assert [report.machine.host for report in reports] == ["db1", "db2"]
+    assert [report.loads["sda"].whole.ios for report in reports] == [2, 13]
