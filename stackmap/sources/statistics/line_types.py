@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from stackmap.model.machine import Machine
 from stackmap.sources.statistics.numbers import is_number
 
-# "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run.
-BANNER = re.compile(r"\bLinux (\S{1,200}) \((\S{0,200})\)\s+\S*\d")
+# "Linux 3.10.0-957.el7.x86_64 (host) 19/09/19 _x86_64_ (4 CPU)", once per run; \s: a paste has no-break spaces.
+BANNER = re.compile(r"\bLinux\s(\S{1,200})\s\((\S{0,200})\)\s+\S*\d")
 
 # A command line without the report since boot: "iostat -xy 5".
 SKIPS_FIRST = re.compile(r"\biostat\b[^|;]{0,99}\s-[a-zA-Z]{0,20}y")

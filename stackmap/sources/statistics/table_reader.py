@@ -233,7 +233,7 @@ class TableReader:
 
     def _take_other_line(self, line: str, words: list[str]) -> bool:
         reports = self.reports
-        if "Linux " in line and (machine := line_types.machine(line)) is not None:
+        if "Linux" in line and (machine := line_types.machine(line)) is not None:
             reports.banner(machine)
         elif line_types.is_time(" ".join(words)):
             reports.stamp(" ".join(words).removeprefix("Time: "))

@@ -7,6 +7,7 @@ compression), without interpreting lines.
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,7 @@ MAX_UNUSED = 128 << 20  # bytes in a row without a report: an endless input ends
 MAX_TIME_LINE = 32  # characters in a line with only a time
 GZIP = b"\x1f\x8b"
 TAR = slice(257, 262), b"ustar"  # a tar's magic in its first header, tar(5)
+BYTE_ORDER_MARKS = codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 # Terminal escapes: CSI … letter, OSC … BEL, and a lone ESC with its letter.
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -52,7 +54,7 @@ class Lines:
     """
 
     def __init__(self, chunks: Iterable[bytes], warn: Callable[[str], None] | None = None) -> None:
-        unpacked = _no_tar(_unpacked(chunks, warn or (lambda _: None)))
+        unpacked = _without_mark(_no_tar(_unpacked(chunks, warn or (lambda _: None))))
         self._paragraphs = _paragraphs(_texts(self._counted(unpacked)))
         self._lines: Iterator[str] = iter(())  # of the paragraph under way
         self._returned: list[str] = []
@@ -161,6 +163,19 @@ def _no_tar(chunks: Iterable[bytes]) -> Iterator[bytes]:
         if not number and chunk[place] == magic:
             raise InputError("a tar, not a text: use --from if it is a capture")
         yield chunk
+
+
+def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the chunks without a byte order mark, which would be a part of the first word."""
+    start = b""
+    chunks = iter(chunks)
+    for chunk in chunks:
+        start += chunk
+        if len(start) >= len(codecs.BOM_UTF8):
+            break
+    mark = next(filter(start.startswith, BYTE_ORDER_MARKS), b"")
+    yield start.removeprefix(mark)
+    yield from chunks
 
 
 def _paragraphs(texts: Iterable[str]) -> Iterator[Paragraph]:

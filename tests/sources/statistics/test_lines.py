@@ -89,3 +89,30 @@ def test_an_endless_text_without_statistics_is_refused(part, monkeypatch):
     monkeypatch.setattr(text_lines, "MAX_UNUSED", 3 << 20)
     with pytest.raises(InputError, match="3 MiB in a row"):
         list(intervals(repeat(part * (1 << 20)), "endless"))
+
+
+BANNER = "Linux 6.1.0 (db1) \t11/23/26 \t_x86_64_\t(2 CPU)\n\n"
+TABLE = "Device r/s w/s\nsda 2.00 3.00\n\n"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        ("\ufeff" + BANNER + TABLE).encode(),
+        ("\ufeff" + BANNER + TABLE).encode("utf-16-le"),  # of PowerShell's >
+        ("\ufeff" + BANNER + TABLE).encode("utf-16-be"),
+        (BANNER + TABLE).replace(" ", "\u00a0").encode(),  # of a web page
+    ],
+)
+def test_banner_in_any_encoding(raw):
+    """The banner is found, so the report below it is known to be since boot."""
+    (report,) = intervals([raw[:1], raw[1:2], raw[2:]], "-")
+    assert report.machine.host == "db1"
+    assert report.since_boot
+
+
+def test_byte_order_mark_before_csv():
+    """The first heading of sadf -d is read behind a byte order mark."""
+    text = "\ufeff# hostname;interval;timestamp;DEV;tps\ndb1;10;2026-11-21 07:45:50 UTC;sda;2.00\n"
+    (report,) = intervals([text.encode()], "-")
+    assert report.loads["sda"].whole.ios == 2
