@@ -111,6 +111,11 @@ class ReportBuilder:
                 self.close()
             self._sar = True
             return
+        if not heading.named:
+            # Perhaps the end of a cut heading, whose rows do not fit: only a row proves a report.
+            self.close()
+            self._sar = False
+            return
         again = heading.layout.names in self._tables or not heading.continues
         if self.current is None or self._sar or again:
             self._begin(heading)

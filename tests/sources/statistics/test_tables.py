@@ -295,3 +295,11 @@ def test_article_with_both():
     sar = "07:10:01 DEV tps rkB/s wkB/s\n07:10:11 dev253-2 7.00 11.00 13.00\n"
     table = printed(["r/s", "w/s"], {"dm-2": [2, 3]})
     assert read(sar + "and then\n" + table) == read(sar) + read(table)
+
+
+def test_end_of_a_cut_heading():
+    """Rows that do not fit the end of a cut heading are no report without devices, which would count as idle."""
+    rows = "sda 2.00 3.00 5.00 7.00\n\n"
+    text = f"w/s rkB/s wkB/s\n{rows}Device r/s w/s rkB/s wkB/s\n{rows}"
+    (report,) = intervals([text.encode()], "-")
+    assert report.loads["sda"].read.ios == 2
