@@ -24,6 +24,7 @@ LEGEND = (
 )
 WITH_PARITY = ", parity reads included"
 IDLE = "no I/O in this interval"
+UNKNOWN = "the top has no figures for the whole interval: its I/O is unknown"
 
 
 def layers_document(
@@ -53,9 +54,15 @@ def _stack(stack: StackFigures, when: str) -> list[Block]:
     headline = Headline((stack.top.full_title, layout_words(stack.top.layout), when))
     table = layers_table(stack)
     if table is None:
-        return [headline, Paragraph(IDLE)]
+        return [headline, Paragraph(IDLE if _is_known(stack) else UNKNOWN)]
     found = sentences(stack)
     return [headline, table, *([Listing(tuple(found))] if found else [])]
+
+
+def _is_known(stack: StackFigures) -> bool:
+    """Whether there is any figure of the top."""
+    parts = [stack.layers[0].share.part(direction) for direction in TITLES]
+    return any(part.arrivals is not None or part.bytes is not None for part in parts)
 
 
 def layers_table(stack: StackFigures) -> Table | None:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -339,3 +340,13 @@ def test_names_cannot_control_a_terminal(tmp_path):
         assert result.returncode in (0, 64)
         for unsafe in ("\x1b", "\x9b", "\u202e"):
             assert unsafe not in result.stdout + result.stderr
+
+
+def test_no_counters_is_not_idle(tmp_path):
+    """Without a first sample the volume's I/O is unknown, though later samples show 140 writes per second."""
+    capture = tmp_path / "capture"
+    shutil.copytree(SAMPLE, capture, symlinks=True)
+    (capture / "proc" / "diskstats").write_text("")
+    shown = stackmap("--from", capture, "iostat", "--per-layer", "vm-disk1").stdout
+    assert "no I/O" not in shown
+    assert "its I/O is unknown" in shown
