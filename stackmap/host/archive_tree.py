@@ -44,6 +44,8 @@ class ArchiveTree:
         tree = cls(path)
         try:
             with open(path, "rb", opener=_not_waiting) as file:
+                if not file.seekable():
+                    raise CaptureError(f"{path}: is a pipe; save the archive as a file first")
                 tree._take(file, _is_used)
         except FileNotFoundError as error:
             raise CaptureError(f"{path}: no such file or directory") from error

@@ -221,6 +221,17 @@ def test_a_pipe_is_no_capture(tmp_path):
         open_tree(str(tmp_path / "pipe.tar"))
 
 
+def test_an_archive_through_a_pipe_says_what_to_do():
+    """It is read at more than one place."""
+    reader, writer = os.pipe()
+    os.close(writer)
+    try:
+        with pytest.raises(CaptureError, match="is a pipe; save the archive as a file first"):
+            open_tree(f"/dev/fd/{reader}")
+    finally:
+        os.close(reader)
+
+
 def test_links_in_a_circle_end(tmp_path):
     """A circular link is reported as missing."""
     path = tar_of(tmp_path / "c.tgz", [file("proc/x"), link("sys/a", "b"), link("sys/b", "a")])
