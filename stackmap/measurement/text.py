@@ -75,11 +75,23 @@ class TextSource(Source):
         names = Names(topology)
         foreign = ForeignText(topology.machine, self._note)
         try:
-            for interval in statistics.intervals(self._chunks(), self.name, self._note):
+            for interval in self._of_one_host():
                 foreign.check(interval.machine)
                 yield names.resolved(interval)
         finally:
             tell_unknown_names(names.strangers, self._note)
+
+    def _of_one_host(self) -> Iterator[Interval]:
+        """Yield the intervals without those of a second host, whose devices may have the same names."""
+        host = told = ""
+        for interval in statistics.intervals(self._chunks(), self.name, self._note):
+            theirs = interval.machine.host
+            host = host or theirs
+            if theirs in ("", host) or not of_another(Machine(host), Machine(theirs)):
+                yield interval
+            elif not told:
+                told = f"the text is from {host} and {theirs}: only {host} is used; give one text per host"
+                self._note(told)
 
     def _chunks(self) -> Iterator[bytes]:
         # read1 gives what a pipe has, and does not wait for more.
@@ -102,7 +114,8 @@ class TextSource(Source):
         # Where the chunk ends inside a line, the last of several reports may end in half a name.
         whole = self._head[-1].endswith(b"\n")
         reports = found if whole else found[:-1] or found
-        names = (name for report in reports for name in report.loads)
+        first = found[0].machine.host
+        names = (name for each in reports if each.machine.host == first for name in each.loads)
         return replace(found[0], loads=dict.fromkeys(names, Load()))
 
     def _read_head(self, found: Sequence[Interval]) -> Iterator[bytes]:

@@ -54,6 +54,23 @@ def test_a_text_of_this_machine_is_not(command):
         assert "the text is of" not in said(command, banner + TABLE + ROWS)
 
 
+def test_a_text_of_two_hosts_is_that_of_the_first():
+    """Both have a sda; "web1.example.com" is web1, whatever kernel it boots."""
+    since_boot, row = (f"sda {n}.00 3.00 5.00 7.00 11.00 13.00\n\n" for n in (99, "{}"))
+    run = BANNER.format("6.12.3", "{}") + TABLE + since_boot + TABLE + row
+    first, again = run.format("web1", 2), run.format("web1.example.com", 4)
+    text = first + run.format("web2", 30) + again.replace("6.12.3", "6.12.4")
+    result = subprocess.run(
+        [*STACKMAP, "iostat", "--input", "-", "--report", "average", "-J"],
+        cwd=ROOT, input=text, capture_output=True, check=True, timeout=60, text=True,
+    )  # fmt: skip
+
+    (sda,) = [d for d in json.loads(result.stdout)["devices"] if d["name"] == "sda"]
+    assert sda["reads"] == 3  # not a row of web2 among them: (2 + 4) / 2
+    told = "the text is from web1 and web2: only web1 is used; give one text per host"
+    assert result.stderr.count(told) == 1
+
+
 def test_where_no_topology_is_at_hand_names_group_the_rows():
     """No name is the sample's: LVs are above their sub-LVs by name, and a note says so."""
     rows = "".join(
