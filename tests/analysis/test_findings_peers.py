@@ -74,7 +74,11 @@ def test_a_slow_disk_leaves_its_peers_unsaturated():
 
 
 def test_a_disk_that_is_slow_only_with_a_queue_may_be_saturated():
-    """Four disks, one of which has all of the queue for two seconds; before and after it is as fast as they."""
+    """
+    Four disks, one of which has all of the queue for some seconds; before and after it is as fast as they.
+
+    In the lab a queue of 32 requests stayed at one of four equal disks for 9 s, and at another for 11 s.
+    """
     quiet = disks([1.5, 1.4, 1.6, 1.5], 32)
     loaded = disks([0.7, 0.6, 0.8, 16], 410)
 
@@ -82,8 +86,9 @@ def test_a_disk_that_is_slow_only_with_a_queue_may_be_saturated():
         return {f[2] for f in reported(list(parts)) if f[0] == "SM202"}
 
     assert severities(quiet, loaded, loaded) == {"info"}
+    assert severities(*[quiet] * 3, *[loaded] * 5) == {"info"}
     # What lasts, or is as slow without a queue, is a slow disk.
-    assert severities(quiet, *[loaded] * 5) == {"warning"}
+    assert severities(quiet, *[loaded] * 10) == {"warning"}
     assert severities(disks([1.5, 1.4, 1.6, 7.5], 32), loaded, loaded) == {"warning"}
     # Nothing is known about a short queue.
     assert severities(loaded, loaded) == {"warning"}

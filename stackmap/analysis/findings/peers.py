@@ -45,7 +45,7 @@ CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
         "next_slowest": (1.25, "times"),
         "quiet_queue": (1.0, "requests"),
         "quiet_requests": (10, "count"),
-        "lasting": (5, "count"),
+        "lasting": (10, "count"),
     },
     superseded_by=("SM201",),
 )
