@@ -170,8 +170,9 @@ class _Everything:
 
     def read(self, host: Host) -> Topology:
         """Ask all of it; also what is asked without root, for those who read the files."""
-        discover(UnprivilegedHost(host))
-        return self._asked(host, self._known.whole(host))
+        topology = self._known.whole(host)
+        discover(UnprivilegedHost(self._known.remembering(host)))
+        return self._asked(host, topology)
 
     def update(self, host: Host, names: frozenset[str]) -> Topology:
         """Ask again where only the devices *names* had uevents."""

@@ -1,7 +1,7 @@
 """
-A host that remembers what it was told, until a device that this is about changes.
+A host that remembers answers until one of the devices that they describe changes.
 
-That is each device's directory in sysfs, and what LVM and md say of all their devices.
+They are those about each device's directory in sysfs, and the reports of LVM and md.
 """
 
 from __future__ import annotations

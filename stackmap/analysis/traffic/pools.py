@@ -44,8 +44,8 @@ class Copies(NamedTuple):
     What a pool read to copy chunks for its volumes.
 
     ``most``: the most it can be: what the pool wrote beyond its volumes' writes, zeroing included.
-    ``beyond``: what it read beyond its volumes' reads. ``weight``: one volume's part of all that
-    the volumes wrote, 0…1; it gets the same part of the copies.
+    ``beyond``: its reads that no volume asked for. ``weight``: the share of all writes that one
+    volume made, 0…1; that volume gets this share of the copies.
     """
 
     most: Amount = Amount(0.0, 0.0)
