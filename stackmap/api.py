@@ -17,34 +17,34 @@ import logging
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from stackmap.analysis import blame as blaming
-from stackmap.analysis.amplification import figures_of, with_shared
-from stackmap.analysis.corrections import corrected as without_errors
-from stackmap.analysis.findings import rules
-from stackmap.analysis.findings.measured import measured_context
-from stackmap.analysis.traffic.ledger import Ledger
-from stackmap.analysis.whatif.project import project
+from stackmap.discover.find import find_all
 from stackmap.errors import InputError
-from stackmap.find import find_all
+from stackmap.features.whatif.project import project
 from stackmap.host.capture import CapturedHost
 from stackmap.host.live import LiveHost
 from stackmap.host.text_file import is_capture, open_text
+from stackmap.ledger import blame as blaming
+from stackmap.ledger.amplification import figures_of, with_shared
+from stackmap.ledger.corrections import corrected as without_errors
+from stackmap.ledger.ledger import Ledger
 from stackmap.measurement.capture_part import CapturePart
 from stackmap.measurement.machines import CaptureSource, LiveSource
 from stackmap.measurement.text import TextSource
 from stackmap.model.layout_request import parse
+from stackmap.rules import table as rules
+from stackmap.rules.measured import measured_context
 from stackmap.sampling.snapshots import only_same_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from stackmap.analysis.amplification import StackFigures
-    from stackmap.analysis.blame import Blame
-    from stackmap.analysis.findings.rule import Finding
-    from stackmap.analysis.whatif.projection import Projection
+    from stackmap.features.whatif.projection import Projection
+    from stackmap.ledger.amplification import StackFigures
+    from stackmap.ledger.blame import Blame
     from stackmap.measurement.source import Source
     from stackmap.model.interval import Interval
     from stackmap.model.topology import Topology
+    from stackmap.rules.rule import Finding
 
 note = logging.getLogger("stackmap").warning
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 
-from stackmap.find import find
+from stackmap.discover.find import find
 
 # What of an LV lvs names as below it; names in brackets are hidden LVs.
 BELOW = ("devices", "metadata_devices", "pool_lv", "data_lv", "metadata_lv", "origin", "mirror_log")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stackmap.analysis.amplification import StackFigures, figures_of
-from stackmap.analysis.traffic.ledger import Ledger
+from stackmap.ledger.amplification import StackFigures, figures_of
+from stackmap.ledger.ledger import Ledger
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.load import Flow, Load
 from stackmap.model.machine import Machine

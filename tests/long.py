@@ -14,7 +14,6 @@ import os
 import resource
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 from stackmap.cli import main
 from stackmap.cli.output import tell
@@ -24,8 +23,9 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.sources.diskstats import PATH
 from tests.machine import DrawnHost, block, lvm_uuid, mapped
+from tests.paths import ROOT
 
-SAMPLE = Path(__file__).parents[1] / "sample_topologies" / "vghdd"
+SAMPLE = ROOT / "sample_topologies" / "vghdd"
 START = 1763600400.0
 SPAN = 2000  # seconds of a recording of four segments
 DISKS = 20

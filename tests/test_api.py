@@ -7,14 +7,13 @@ import importlib
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import stackmap
 from stackmap.errors import InputError, NameNotFound
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 SAMPLE = "sample_topologies/vghdd"
 PAGE = (ROOT / "man" / "stackmap-api.7").read_text()
 EXAMPLES = [

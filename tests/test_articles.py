@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-MEDUSA = Path(__file__).parent.parent / "sample_topologies" / "raid5-raid10-medusa"
+MEDUSA = ROOT / "sample_topologies" / "raid5-raid10-medusa"
 
 
 def stack(text, name):

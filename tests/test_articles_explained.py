@@ -7,14 +7,13 @@ They hold the article's own number and the right conclusion.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_topologies"
 
 

@@ -17,8 +17,8 @@ import pytest
 from stackmap import completion
 from stackmap.completion.command_line import read_line
 from stackmap.completion.table import Table
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "packaging/completion"
 OPTIONS = ROOT / "stackmap/completion/options.txt"
 SAMPLE = "sample_topologies/vghdd"

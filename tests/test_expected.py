@@ -9,16 +9,15 @@ test, and no code.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_topologies"
-EXPECTED = Path(__file__).parent / "expected"
+EXPECTED = ROOT / "tests" / "expected"
 
 COMMANDS = {
     "tree": ["tree"],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stackmap.analysis.fiojob.target import (
+from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
+from stackmap.features.fiojob.target_use import (
     HEAD,
     SECTOR,
     SIGNATURES,
@@ -12,7 +13,6 @@ from stackmap.analysis.fiojob.target import (
     not_a_test_file,
     used_by,
 )
-from stackmap.discover.file_uses import file_uses, guest_number, sees_all_processes, writers
 from stackmap.model.device import Use
 from stackmap.sources.swaps import priorities
 from tests.machine import DrawnHost

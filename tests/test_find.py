@@ -2,8 +2,15 @@
 
 import pytest
 
+from stackmap.discover.find import (
+    find,
+    find_all,
+    find_existing,
+    find_one_name,
+    not_found,
+    unmatched,
+)
 from stackmap.errors import NameNotFound
-from stackmap.find import find, find_all, find_existing, find_one_name, not_found, unmatched
 from stackmap.model.device import Device, Kind, Use
 from stackmap.model.topology import Topology
 

@@ -2,13 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.fuzz import campaign
-
-ROOT = Path(__file__).parent.parent
+from tests.paths import ROOT
 
 
 def _campaign(*arguments: str) -> None:

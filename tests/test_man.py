@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from stackmap import __version__, errors
-from stackmap.analysis.corrections import RULES
-from stackmap.analysis.layer_metrics import COLUMNS as LAYER_METRICS
-from stackmap.cli import COMMANDS, stackmap
+from stackmap.cli import COMMANDS, load, stackmap
 from stackmap.document import blame
+from stackmap.ledger.corrections import RULES
+from stackmap.ledger.layer_metrics import COLUMNS as LAYER_METRICS
 from stackmap.model.metrics import METRICS, on_one_line
 from stackmap.render.columns import ALIASES, COLUMNS
+from tests.paths import ROOT
 from tests.test_readme import PROMPT, README
 
-MAN = Path(__file__).parent.parent / "man"
+MAN = ROOT / "man"
 SAMPLES = MAN.parent / "sample_topologies"
 PAGES = sorted(MAN.glob("*.8"))
 ALL_PAGES = sorted(MAN.glob("*.[1-9]"))
@@ -95,7 +94,7 @@ def entries(text):
 
 
 def command_of(name):
-    return importlib.import_module(f"stackmap.cli.{name}").command if name else stackmap
+    return load(name) if name else stackmap
 
 
 def options_of(command):
@@ -148,7 +147,7 @@ def test_readme_names_no_option_that_there_is_not():
 def test_commands_are_listed(name):
     """stackmap(8) lists each command in the words of its help, and points to its page."""
     text = page()
-    help_text = COMMANDS[name]
+    help_text = COMMANDS[name].help
 
     assert f"stackmap-{name}(8)" in section(text, "COMMANDS")
     assert help_text.casefold() in " ".join(section(text, "COMMANDS").split()).casefold()

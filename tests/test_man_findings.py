@@ -7,12 +7,12 @@ import string
 
 import pytest
 
-from stackmap.analysis.findings.rule import LIGHT
-from stackmap.analysis.findings.rules import RULES
 from stackmap.document.findings import rules_document
 from stackmap.document.templates import UNITS
 from stackmap.document.thresholds import FULLNESS, RULE_WORDS, WORDS, threshold
 from stackmap.render.terminal import Style, render_text
+from stackmap.rules.rule import LIGHT
+from stackmap.rules.table import RULES
 from tests.test_man import MAN, plain
 
 PAGE = plain((MAN / "stackmap-findings.7").read_text())

@@ -8,15 +8,15 @@ states), two volumes over one striped table (tests/lab, stacks).
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.errors import InputError
+from tests.paths import ROOT
 
-VGHDD = Path(__file__).parents[2] / "shared" / "captures" / "vghdd"
+VGHDD = ROOT.parent / "shared" / "captures" / "vghdd"
 LOAD = VGHDD / "load" / "r5-rand4k-write"
 VOLUME = "vm-disk1"
 

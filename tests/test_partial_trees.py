@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,9 +13,10 @@ from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind
 from stackmap.sources.device_numbers import number_of
+from tests.paths import ROOT
 from tests.sosreport import write, write_sosreport
 
-SAMPLES = Path(__file__).parent.parent / "sample_topologies"
+SAMPLES = ROOT / "sample_topologies"
 MACHINES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 KIB = 1024
 

@@ -8,17 +8,14 @@ scripts, and every docstring and string literal of ``stackmap/``.
 from __future__ import annotations
 
 import ast
-import importlib
 import re
-from pathlib import Path
 
 import pytest
 from click import Context
 
-from stackmap.cli import COMMANDS
+from stackmap.cli import COMMANDS, load
+from tests.paths import ROOT
 from tests.test_man import plain
-
-ROOT = Path(__file__).parent.parent
 
 # What must not appear (a regular expression; a space matches any white space), and what to write instead.
 PHRASES = {
@@ -134,7 +131,7 @@ def texts():
 
 def help_of(name):
     """Return what ``stackmap NAME --help`` prints, without line breaks of its own."""
-    command = importlib.import_module(f"stackmap.cli.{name}").command
+    command = load(name)
     return command.get_help(Context(command, info_name=name, max_content_width=200))
 
 

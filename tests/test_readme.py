@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap import __version__
-from stackmap.analysis.layer_metrics import COLUMNS as LAYER_METRICS
 from stackmap.cli import COMMANDS, stackmap
+from stackmap.ledger.layer_metrics import COLUMNS as LAYER_METRICS
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 ARCHITECTURE = ROOT / "stackmap/ARCHITECTURE.md"
 DOCUMENTS = [README, ARCHITECTURE, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

@@ -16,9 +16,10 @@ import pytest
 
 from stackmap.errors import InputError
 from stackmap.model.load import Flow, Load
-from stackmap.sources.statistics import intervals
+from stackmap.text import intervals
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parents[2] / "shared" / "samples"
+SAMPLES = ROOT.parent / "shared" / "samples"
 TEXTS = sorted(SAMPLES.glob("*.txt")) + sorted(SAMPLES.glob("generated/*.txt"))
 
 pytestmark = pytest.mark.skipif(not TEXTS, reason=f"no samples in {SAMPLES}")

@@ -7,14 +7,14 @@ The texts are of unknown hosts. They are others' and not in this repository.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parents[2] / "shared" / "samples"
+SAMPLES = ROOT.parent / "shared" / "samples"
 TEXTS = sorted(SAMPLES.glob("*.txt"))
 
 pytestmark = pytest.mark.skipif(not TEXTS, reason=f"no samples in {SAMPLES}")

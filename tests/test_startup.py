@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[1] / "sample_topologies" / "vghdd"
+from tests.paths import ROOT
+
+SAMPLE = ROOT / "sample_topologies" / "vghdd"
 FROM_SAMPLE = ["--from", str(SAMPLE)]
 
 # networkx takes 100 to 200 ms to import, tabulate 20 to 60, pyudev and gi 35 to 60 each, as much as
@@ -67,7 +68,7 @@ def test_a_capture_without_a_trace_needs_no_tracing(command):
     modules = imported_by(*FROM_SAMPLE, command)
     assert not {
         m for m in modules if m.startswith("stackmap.") and "trac" in m.rpartition(".")[2]
-    } - {"stackmap.measurement.traced_topology"}
+    } - {"stackmap.features.trace", "stackmap.features.trace.traced_topology"}
 
 
 # A dataclass writes and compiles its methods at import; the others take 2 to 15 ms.

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from stackmap.analysis.averages import average
 from stackmap.cli.record import samples
 from stackmap.discover import discover
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recording import RecordingHost
 from stackmap.host.timeline import TimeWindow
+from stackmap.ledger.averages import average
 from stackmap.measurement.machines import CaptureSource
 from stackmap.model.counters import MILLISECONDS_WRAP
 from stackmap.sampling.snapshots import downsample, only_same_devices

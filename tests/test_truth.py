@@ -11,15 +11,15 @@ histogram there.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from tests.lab import truth
+from tests.paths import ROOT
 
-CAPTURES = Path(__file__).parent.parent.parent / "shared" / "captures"
+CAPTURES = ROOT.parent / "shared" / "captures"
 LOADS = sorted(CAPTURES.glob("vghdd*/load/*.truth"))
 VOLUMES = {"r5": "vm-disk1", "r10": "vm-disk1-r10"}
 EXACT = 0.01

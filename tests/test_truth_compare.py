@@ -9,15 +9,15 @@ the members, less those at the volume (udev probing what was written).
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from tests.lab import truth
+from tests.paths import ROOT
 
-CAPTURES = Path(__file__).parent.parent.parent / "shared" / "captures"
+CAPTURES = ROOT.parent / "shared" / "captures"
 KERNELS = sorted(CAPTURES.glob("vghdd*"))
 # The volumes' numbers, and their members'.
 R5 = ("254:8", ("254:1", "254:3", "254:5", "254:7"))

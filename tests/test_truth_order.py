@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-CAPTURES = Path(__file__).parent.parent.parent / "shared" / "captures"
+CAPTURES = ROOT.parent / "shared" / "captures"
 VOLUMES = {"r5": "vm-disk1", "r10": "vm-disk1-r10"}
 # What each workload's writes were: its name is what fio was told.
 WRITES = {"rand4k-write": False, "rand16k-rw": False, "seq4k-write": True, "full-stripe": True}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from stackmap.discover import discover
+from stackmap.discover.find import find
 from stackmap.errors import SourceDenied, SourceMissing
-from stackmap.find import find
 from stackmap.host.capture import CapturedHost
 from stackmap.host.recorder import UnprivilegedHost
 from stackmap.render.layers_json import layers_json
 from stackmap.sampling.watch import Watch
 from tests.drawn import stack_figures
+from tests.paths import ROOT
 
-SAMPLE = Path(__file__).parent.parent / "sample_topologies" / "vghdd"
+SAMPLE = ROOT / "sample_topologies" / "vghdd"
 
 
 class Without(CapturedHost):

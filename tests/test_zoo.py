@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 import shutil
 import tarfile
-from pathlib import Path
 
 import pytest
 
 from stackmap.discover import discover
 from stackmap.discover.consumers import UNNUMBERED
-from stackmap.find import find
+from stackmap.discover.find import find
 from stackmap.host.capture import CapturedHost
 from stackmap.model.device import Kind, Role
 from stackmap.sources import mountinfo
@@ -27,8 +26,9 @@ from tests.agreement import (
     pvs_by_topology,
     said,
 )
+from tests.paths import ROOT
 
-CAPTURES = Path(__file__).parent.parent.parent / "shared" / "captures"
+CAPTURES = ROOT.parent / "shared" / "captures"
 ARCHIVES = {
     path.relative_to(CAPTURES).as_posix().removesuffix(".tar.gz"): path
     for path in sorted(CAPTURES.glob("*/*.tar.gz"))

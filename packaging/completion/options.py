@@ -7,13 +7,12 @@ commands, so a new option needs nothing here unless its metavar is new.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 
 import click
 
-from stackmap.cli import COMMANDS, stackmap
+from stackmap.cli import COMMANDS, load, stackmap
 from stackmap.completion.table import LIST, NAMES, REPEATED
 from stackmap.model.metrics import METRICS
 from stackmap.model.raid import RAID_LEVELS
@@ -40,10 +39,10 @@ ARGUMENTS = {"before": FILES, "after": FILES, "out": FILES, "name": NAMES, "text
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield the lines: command, words, what follows, help."""
-    for name, text in COMMANDS.items():
-        yield name, "", "", text
+    for name, about in COMMANDS.items():
+        yield name, "", "", about.help
     for name in ("", *COMMANDS):
-        command = importlib.import_module(f"stackmap.cli.{name}").command if name else stackmap
+        command = load(name) if name else stackmap
         place = 0
         for parameter in command.params:
             if isinstance(parameter, click.Argument):

@@ -1,5 +1,5 @@
 """
-The command line: options → measurement → analysis → document → output; one module per command.
+The command line: options → measurement → analysis → document → output; ``COMMANDS`` lists them.
 
 Errors are printed here and nowhere else. A closed pipe and an interrupt end a command with status 0.
 """
@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 from types import FrameType
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import click
 
@@ -22,25 +22,42 @@ from stackmap.cli.session import Session
 from stackmap.cli.usage import one_line
 from stackmap.errors import NameNotFound, StackmapError
 
-# A command's module is imported when it runs, so that each pays only for what it uses.
+
+class Command(NamedTuple):
+    """A command: the folder of its feature, or ``cli`` and its module, and its line in ``--help``."""
+
+    place: str
+    help: str
+
+
+# In the order people meet them. A module is imported when its command runs, so that each pays only
+# for what it uses. A feature is deleted with its folder and its line here.
 COMMANDS = {
-    "tree": "Show the storage stacks, from volumes down to disks",
-    "iostat": "Show I/O statistics per device or per layer",
-    "top": "Show the stack live in a full-screen terminal",
-    "annotate": "Add LV names to iostat, sar or sadf output",
-    "blame": "Show which volumes load a disk",
-    "explain": "Find what is slow: workload, layout or a sick disk",
-    "check": "Check alignment, chunks, stripes and sector sizes",
-    "trace": "Show latency and request sizes per layer",
-    "whatif": "Project the measured load on another layout",
-    "report": "Write an HTML or Markdown page for a change request",
-    "plan": "Print the commands that convert a volume",
-    "compare": "Compare two recordings of a volume at similar load",
-    "fiojob": "Print the measured load as a fio job",
-    "record": "Record topology and counters into a capture",
-    "export": "Export figures over time as OpenMetrics or Parquet",
-    "fleet": "Show what RAID costs on the volumes of all hosts",
+    "tree": Command("cli.tree", "Show the storage stacks, from volumes down to disks"),
+    "iostat": Command("cli.iostat", "Show I/O statistics per device or per layer"),
+    "top": Command("features.top", "Show the stack live in a full-screen terminal"),
+    "annotate": Command("cli.annotate", "Add LV names to iostat, sar or sadf output"),
+    "blame": Command("cli.blame", "Show which volumes load a disk"),
+    "explain": Command("cli.explain", "Find what is slow: workload, layout or a sick disk"),
+    "check": Command("cli.check", "Check alignment, chunks, stripes and sector sizes"),
+    "trace": Command("features.trace", "Show latency and request sizes per layer"),
+    "whatif": Command("features.whatif", "Project the measured load on another layout"),
+    "report": Command("features.report", "Write an HTML or Markdown page for a change request"),
+    "plan": Command("features.plan", "Print the commands that convert a volume"),
+    "compare": Command("features.compare", "Compare two recordings of a volume at similar load"),
+    "fiojob": Command("features.fiojob", "Print the measured load as a fio job"),
+    "record": Command("cli.record", "Record topology and counters into a capture"),
+    "export": Command("features.export", "Export figures over time as OpenMetrics or Parquet"),
+    "fleet": Command("features.fleet", "Show what RAID costs on the volumes of all hosts"),
 }
+
+
+def load(name: str) -> click.Command:
+    """Import a command of ``COMMANDS``."""
+    place = COMMANDS[name].place
+    module = f"{place}.command" if place.startswith("features.") else place
+    command: click.Command = importlib.import_module(f"stackmap.{module}").command
+    return command
 
 
 PART = ("since", "until", "every")  # the options that choose a part of --from
@@ -60,8 +77,7 @@ class Commands(click.Group):
         """Import and return one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"stackmap.cli.{cmd_name}").command
-        return command
+        return load(cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the global options; print wrong usage in one line."""
@@ -112,12 +128,12 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the list without importing every command for its first line of help."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
 
 
 def _is_device(ctx: click.Context, word: str) -> bool:
     from stackmap.discover import discover
-    from stackmap.find import find
+    from stackmap.discover.find import find
 
     session = Session(ctx.params["capture"], {name: ctx.params[name] for name in PART})
     return bool(find(discover(session.host), word))

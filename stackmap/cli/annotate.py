@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from stackmap.analysis.device_names import aliases
 from stackmap.cli.output import tell
 from stackmap.discover import discover
-from stackmap.find import find_all
+from stackmap.discover.find import find_all
 from stackmap.measurement.text import ForeignText, tell_unknown_names
 from stackmap.model.machine import UNKNOWN_MACHINE
-from stackmap.render.annotate import Annotator
-from stackmap.render.name_fields import Style
 from stackmap.render.text import safe
-from stackmap.sources.statistics import line_types
+from stackmap.text import line_types
+from stackmap.text.annotate import Annotator
+from stackmap.text.device_names import aliases
+from stackmap.text.name_fields import Style
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session

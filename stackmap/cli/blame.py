@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from stackmap.analysis.blame import blame, targets
-from stackmap.analysis.corrections import corrected
-from stackmap.analysis.traffic.ledger import Ledger
 from stackmap.cli.options import (
     columns_option,
     json_option,
@@ -23,10 +20,13 @@ from stackmap.cli.options import (
     why_option,
 )
 from stackmap.cli.output import as_text, tell
+from stackmap.discover.find import find_existing
 from stackmap.document.arrangement import Arrangement
 from stackmap.document.blame import disk_blocks, group_blocks, headline, volume_blocks
 from stackmap.document.interval import dated
-from stackmap.find import find_existing
+from stackmap.ledger.blame import blame, targets
+from stackmap.ledger.corrections import corrected
+from stackmap.ledger.ledger import Ledger
 from stackmap.model.cgroup_io import cgroup_loads
 from stackmap.render.blame_json import blame_json
 from stackmap.sources import cgroup
@@ -34,7 +34,7 @@ from stackmap.sources import cgroup
 if TYPE_CHECKING:
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
-    from stackmap.measurement.owners import OwnerTrace
+    from stackmap.features.trace.owners import OwnerTrace
 
 
 @click.command()
@@ -94,7 +94,7 @@ def command(
             if as_json:
                 found = blame_json(current, blamed, loading, groups, right)
                 if sample:
-                    from stackmap.render.owners_json import owners_json
+                    from stackmap.features.trace.owners_json import owners_json
 
                     found |= owners_json(sample.owners(current, chosen), sample.dropped)
                     found |= {"overhead": sample.overhead, "stopped": sample.stopped or None}
@@ -105,7 +105,7 @@ def command(
             blocks += [block for each in loading for block in volume_blocks(current, *each, right)]
             blocks += group_blocks(current, chosen, groups)
             if sample:
-                from stackmap.document.owners import owner_blocks
+                from stackmap.features.trace.owners_document import owner_blocks
 
                 owners = sample.owners(current, chosen)
                 blocks += owner_blocks(current, owners, sample.dropped, sample.overhead)
@@ -118,6 +118,6 @@ def command(
 def _traced(session: Session, options: MeasuringOptions, max_overhead: float) -> OwnerTrace:
     if options.no_machine:
         raise click.UsageError("--trace needs this machine: leave out --input and --since-boot")
-    from stackmap.measurement.owners import OwnerTrace  # only a trace pays for it
+    from stackmap.features.trace.owners import OwnerTrace  # only a trace pays for it
 
     return OwnerTrace(session.tracing_host, max_overhead / 100)

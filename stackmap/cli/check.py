@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.findings.checks import checks
-from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Severity
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option
 from stackmap.cli.output import as_markdown, as_text
 from stackmap.cli.session import tell_unknown
 from stackmap.discover import discover
+from stackmap.discover.find import find_all
 from stackmap.document.findings import check_document
-from stackmap.find import find_all
+from stackmap.rules.checks import checks
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Severity
 from stackmap.sources import mountinfo
 
 if TYPE_CHECKING:

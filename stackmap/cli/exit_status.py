@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stackmap.analysis.findings.rule import Severity
+from stackmap.rules.rule import Severity
 
 STATUSES = {Severity.WARNING: 10, Severity.CRITICAL: 11}
 NOT_JUDGED = 12

@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.measured import measured_context
-from stackmap.analysis.findings.rules import RULES, findings
-from stackmap.analysis.findings.unjudged import unjudged
 from stackmap.cli.exit_status import status_of
 from stackmap.cli.options import exit_code_option, json_option, markdown_option, measuring
 from stackmap.cli.output import as_markdown, as_text, tell
@@ -23,19 +19,23 @@ from stackmap.measurement.baseline import read_baseline
 from stackmap.measurement.resolution import Resolution
 from stackmap.model.topology import NO_TOPOLOGY
 from stackmap.render.findings_json import explain_json
+from stackmap.rules.context import Context
+from stackmap.rules.measured import measured_context
+from stackmap.rules.table import RULES, findings
+from stackmap.rules.unjudged import unjudged
 from stackmap.sources import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from stackmap.analysis.findings.rule import Finding, Severity
-    from stackmap.analysis.findings.unjudged import Unjudged
     from stackmap.cli.options import MeasuringOptions
     from stackmap.cli.session import Session
     from stackmap.measurement.measurement import Measurement
     from stackmap.model.interval import Interval
     from stackmap.model.io_limit import IoLimit
     from stackmap.model.topology import Topology
+    from stackmap.rules.rule import Finding, Severity
+    from stackmap.rules.unjudged import Unjudged
 
 COUNT = 10  # intervals of a second on a live machine
 RESOLUTION = Resolution(1800, 720, 7200)  # all are held, 100 KB each for 200 devices

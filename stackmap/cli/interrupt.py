@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.averages import Average
 from stackmap.cli.output import tell
+from stackmap.ledger.averages import Average
 
 if TYPE_CHECKING:
     from stackmap.model.topology import Topology

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.corrections import corrected
 from stackmap.cli.options import (
     columns_option,
     json_option,
@@ -20,8 +19,9 @@ from stackmap.cli.options import (
     why_option,
 )
 from stackmap.cli.output import print_text
+from stackmap.discover.find import find_existing
 from stackmap.document.arrangement import Arrangement
-from stackmap.find import find_existing
+from stackmap.ledger.corrections import corrected
 from stackmap.model.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def _show(
 ) -> None:
     """Print each report, then what *prover* proves of the counters in all of them."""
     if prover is not None:
-        from stackmap.document.proof import proof_sentences
-        from stackmap.measurement.proof import proving
+        from stackmap.features.trace.proof import proving
+        from stackmap.features.trace.proof_document import proof_sentences
 
         with proving(prover, measured.topology, measured.devices) as found:
             _show(measured, options, looks, table)
@@ -123,7 +123,7 @@ def _show(
 
 
 def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
-    from stackmap.analysis.layer_report import LayerReport
+    from stackmap.ledger.layer_report import LayerReport
 
     def show(interval: Interval) -> None:
         report = LayerReport(topology, interval, chosen, skip_idle=looks["skip_idle"])
@@ -144,7 +144,7 @@ def _layers(topology: Topology, chosen: list[str], looks: Looks, table: Arrangem
 
 
 def _devices(topology: Topology, chosen: list[str], looks: Looks, table: Arrangement) -> Show:
-    from stackmap.analysis.totals import totals
+    from stackmap.ledger.totals import totals
 
     part = topology.select(chosen) if chosen else topology
     rows = [(device, 0 if table.sort else depth) for device, depth in part.rows()]

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackmap.analysis.same_machine import another_machine
 from stackmap.cli.options import INTERVAL_RANGE
 from stackmap.cli.output import CLEAR, tell
-from stackmap.cli.plan_inputs import ask
 from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
 from stackmap.errors import CaptureError, OutputRefused, SourceError
+from stackmap.features.plan.inputs import ask
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE
 from stackmap.host.file_tree import MANIFEST
@@ -26,6 +25,7 @@ from stackmap.host.retention import Limits
 from stackmap.host.timeline import TimeWindow
 from stackmap.measurement.capture_part import length
 from stackmap.measurement.machines import listen
+from stackmap.model.same_machine import another_machine
 from stackmap.model.units import parse_size
 from stackmap.render.text import safe
 from stackmap.sampling.snapshots import Snapshot, counted_on
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stackmap.cli.session import Session
+    from stackmap.features.trace.measure import Tracer
     from stackmap.host import Host
-    from stackmap.measurement.trace import Tracer
     from stackmap.model.topology import Topology
 
 LINGER = 10.0  # seconds that the last sample waits for a topology that is being read
@@ -122,7 +122,7 @@ def _refuse_another_machine(host: Host, out: str) -> None:
 @contextlib.contextmanager
 def _tracing(session: Session) -> Iterator[Tracer]:
     """Trace while the context is entered: before OUT exists, so that a refusal leaves nothing."""
-    from stackmap.measurement.trace import Tracer
+    from stackmap.features.trace.measure import Tracer
 
     live = session.tracing_host
     tracer = Tracer(live, discover(live), [])

@@ -87,7 +87,7 @@ class Session:
 
         *each*: every interval will be examined, on this machine by default so many.
         """
-        from stackmap.find import find_one_name
+        from stackmap.discover.find import find_one_name
         from stackmap.measurement.measurement import Measurement
 
         selection, text = options.selection, options.text
@@ -127,7 +127,7 @@ class Session:
 
     def tell_missing(self, topology: Topology, names: Iterable[str]) -> None:
         """Say on stderr which of *names* are not found, and set the exit status for it."""
-        from stackmap.find import not_found, unmatched
+        from stackmap.discover.find import not_found, unmatched
 
         for name in unmatched(topology, names):
             tell(not_found(topology, [name]))

@@ -106,7 +106,7 @@ def command(
         raise click.UsageError(f"choose one form of output: --diff or --{form}")
     _ahead(session)
     from stackmap.discover import discover
-    from stackmap.find import find_all
+    from stackmap.discover.find import find_all
     from stackmap.render.columns import choose
 
     columns = choose("", everything=True) if everything else columns
@@ -183,10 +183,10 @@ def _formatted(form: str, topology: Topology, columns: list[Column], looks: Look
 def _changes(earlier: str, names: tuple[str, ...], after: Topology, *, as_json: bool) -> str:
     import json
 
-    from stackmap.analysis.differences import differences
     from stackmap.discover import discover
-    from stackmap.find import find_existing
+    from stackmap.discover.find import find_existing
     from stackmap.host.capture import CapturedHost
+    from stackmap.model.differences import differences
     from stackmap.render.differences import differences_json, render_differences
 
     before = discover(CapturedHost(earlier, tell), counters=False)

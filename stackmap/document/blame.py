@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stackmap.analysis.blame import Blame, Loader, Target
 from stackmap.document.blocks import Block, Headline, Paragraph, Rows, Table
 from stackmap.document.interval import span
 from stackmap.document.units import kib, number, percent, rate
 from stackmap.document.wording import listed, plural, sentence
+from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology

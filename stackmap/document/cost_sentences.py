@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.parity import Parity
-from stackmap.analysis.traffic.rows import Cause
 from stackmap.document.units import number, percent, size
 from stackmap.document.wording import REQUEST
+from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.parity import Parity
+from stackmap.ledger.rows import Cause
 from stackmap.model.raid import Layout
 
 NEGLIGIBLE = 0.02  # a share this close to 0 or 1 needs no sentence

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Finding, Rule, Severity
 from stackmap.document import blocks as doc
 from stackmap.document.interval import notes, span
 from stackmap.document.templates import figure, filled, shown, title, words_of
@@ -17,9 +15,11 @@ from stackmap.document.thresholds import threshold
 from stackmap.document.wording import plural, sentence
 from stackmap.model.machine import of_another
 from stackmap.model.topology import Topology
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Finding, Rule, Severity
 
 if TYPE_CHECKING:
-    from stackmap.analysis.findings.unjudged import Unjudged
+    from stackmap.rules.unjudged import Unjudged
 
 NO_PROBLEM = "No problem found."
 NO_WARNING = "No warning"
@@ -47,9 +47,9 @@ def explain_document(
     *doubt*: why the figures may be those of another machine. *which*: the interval, if it is one
     of several.
     """
-    from stackmap.analysis.findings.disk import slow_transfer  # check has no load
-    from stackmap.analysis.findings.peers import slow_member
-    from stackmap.analysis.workload_mix import MIXED
+    from stackmap.ledger.workload_mix import MIXED
+    from stackmap.rules.disk import slow_transfer  # check has no load
+    from stackmap.rules.peers import slow_member
 
     topology, interval = context.topology, context.interval
     mixed = [note for note in interval.notes if note.startswith(MIXED)]
@@ -104,8 +104,8 @@ def _evidence_of_health(
 ) -> list[doc.Block]:
     """Return what was judged and is no problem, with the disk that queues most; [] after a problem."""
     # check has no load
-    from stackmap.analysis.findings.disk import expected_ms, service_ms
-    from stackmap.analysis.findings.unjudged import DISKS, LOAD, OVERLOAD, is_judged
+    from stackmap.rules.disk import expected_ms, service_ms
+    from stackmap.rules.unjudged import DISKS, LOAD, OVERLOAD, is_judged
 
     asked = {each.question for each in open_questions}
     disks = [d for d in context.disks if is_judged(context, d)]

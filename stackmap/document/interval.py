@@ -62,7 +62,7 @@ def corrections(interval: Interval, *, why: bool = False) -> list[Paragraph]:
     """Return a paragraph per correction; *why* adds the reason."""
     reasons = {}
     if why:
-        from stackmap.analysis.corrections import RULES  # check corrects nothing
+        from stackmap.ledger.corrections import RULES  # check corrects nothing
 
         reasons = {rule.name: f" ({rule.why})" for rule in RULES}
     return [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stackmap.analysis.totals import Total
 from stackmap.document.blocks import Block, Paragraph, Rows, Table
 from stackmap.document.interval import dated, span
 from stackmap.document.tone import Toned, worst
 from stackmap.document.units import rate
 from stackmap.document.wording import plural
+from stackmap.ledger.totals import Total
 from stackmap.model.device import Device, Kind
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load

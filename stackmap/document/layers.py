@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.layer_metrics import COLUMNS, LayerMetric
 from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
 from stackmap.document.describe import layout
 from stackmap.document.interval import dated, span
 from stackmap.document.stack_sentences import sentences
 from stackmap.document.units import kib, number, rate
 from stackmap.document.wording import await_directions, known_directions
+from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.layer_metrics import COLUMNS, LayerMetric
 from stackmap.model.interval import Interval
 from stackmap.model.raid import Layout
 

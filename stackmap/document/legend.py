@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.layer_metrics import LAYER_METRICS
 from stackmap.document.blocks import Part, Terms
+from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.model.metrics import METRICS
 
 BLAME = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.parity import Parity
 from stackmap.document.cost_sentences import MERGED, NEGLIGIBLE, costs
 from stackmap.document.units import number, percent, size
 from stackmap.document.wording import REQUESTS
+from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.parity import Parity
 from stackmap.model.load import ratio
 from stackmap.model.raid import PAGE, Layout
 

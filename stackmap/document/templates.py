@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from stackmap.analysis.findings.rule import Observation
 from stackmap.document.units import UNKNOWN, duration, number, percent, rate, size
 from stackmap.model.command_line import operand, quoted
 from stackmap.model.topology import Topology
+from stackmap.rules.rule import Observation
 
 UNITS: dict[str, Callable[[float], str]] = {
     "ms": lambda value: f"{number(value, 0 if value >= 100 else 1 if value >= 1 else 2)} ms",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stackmap.document.templates import figure
 
 if TYPE_CHECKING:
-    from stackmap.analysis.findings.rule import Rule
+    from stackmap.rules.rule import Rule
 
 FULLNESS = {
     "warning": "{} full",

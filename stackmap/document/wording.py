@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from stackmap.document.units import number, percent, size
 
 if TYPE_CHECKING:
-    from stackmap.analysis.amplification import LayerFigures
     from stackmap.document.blocks import Bar
+    from stackmap.ledger.amplification import LayerFigures
 
 UNCHANGED = 0.005  # a relative change that rounds to 0 %
 REQUESTS = {"read": "reads", "write": "writes", "total": "requests"}

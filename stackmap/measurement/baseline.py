@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.averages import average
-from stackmap.analysis.corrections import corrected
-from stackmap.analysis.device_names import resolved
 from stackmap.errors import InputError
 from stackmap.host.capture import CapturedHost
 from stackmap.host.text_file import is_capture, open_text
+from stackmap.ledger.averages import average
+from stackmap.ledger.corrections import corrected
 from stackmap.measurement.machines import CaptureSource
 from stackmap.measurement.selection import IntervalSelection
 from stackmap.model.machine import Machine, of_another
+from stackmap.text.device_names import resolved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def _of_capture(topology: Topology, path: str, note: Note) -> Iterator[Interval]
 
 
 def _of_text(topology: Topology, path: str, note: Note) -> Iterator[Interval]:
-    from stackmap.sources import statistics  # 15 ms, which only a text pays for
+    from stackmap import text as statistics  # 15 ms, which only a text pays for
 
     with open_text(path) as text:
         chunks = iter(lambda: text.read(CHUNK), b"")

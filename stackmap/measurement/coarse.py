@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.averages import average
+from stackmap.ledger.averages import average
 from stackmap.sampling.snapshots import counted_on, interval_between
 
 if TYPE_CHECKING:

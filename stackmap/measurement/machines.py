@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from stackmap.discover import discover
 from stackmap.errors import SourceError
+from stackmap.features.trace.traced_topology import discover_traced
 from stackmap.measurement.capture_part import WHOLE, CapturePart
 from stackmap.measurement.coarse import coarse_intervals
 from stackmap.measurement.selection import SECONDS
 from stackmap.measurement.source import Source
-from stackmap.measurement.traced_topology import discover_traced
 from stackmap.sampling.snapshots import downsample
 from stackmap.sampling.watch import Watch
 from stackmap.sources import uevent

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from stackmap.find import find_all, unmatched
+from stackmap.discover.find import find_all, unmatched
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection

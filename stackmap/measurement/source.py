@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from stackmap.analysis.averages import average
 from stackmap.errors import UsageError
+from stackmap.ledger.averages import average
 from stackmap.measurement.selection import IntervalSelection
 from stackmap.sampling import select, since_boot, without_summaries
 from stackmap.sampling.snapshots import only_same_devices

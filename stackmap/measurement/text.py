@@ -8,14 +8,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
-from stackmap.analysis.device_names import Names
+from stackmap import text as statistics
 from stackmap.discover import names_only
 from stackmap.errors import InputError, StackmapError, UsageError
 from stackmap.measurement.source import Note, Source
 from stackmap.model.load import Load
 from stackmap.model.load_table import LoadTable
 from stackmap.model.machine import UNKNOWN_MACHINE, Machine, of_another
-from stackmap.sources import statistics
+from stackmap.text.device_names import Names
 
 if TYPE_CHECKING:
     from stackmap.measurement.selection import IntervalSelection

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stackmap.analysis.blame import Blame, Loader, Target
-from stackmap.analysis.traffic.amounts import Traffic
 from stackmap.document.blame import source_name, users
+from stackmap.ledger.amounts import Traffic
+from stackmap.ledger.blame import Blame, Loader, Target
 from stackmap.model.cgroup_io import CgroupLoad
 from stackmap.model.interval import Interval
 from stackmap.model.topology import Topology

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from stackmap.analysis.findings.context import Context
-from stackmap.analysis.findings.rule import Finding, Severity
 from stackmap.document.templates import filled, words_of
 from stackmap.model.topology import Topology
 from stackmap.render.json import interval_json
 from stackmap.render.text import safe
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Finding, Severity
 
 if TYPE_CHECKING:
-    from stackmap.analysis.findings.unjudged import Unjudged
+    from stackmap.rules.unjudged import Unjudged
 
 
 def explain_json(

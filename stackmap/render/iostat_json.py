@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stackmap.analysis.totals import Total
+from stackmap.ledger.totals import Total
 from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import Load

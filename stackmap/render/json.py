@@ -11,7 +11,7 @@ from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology
 
 if TYPE_CHECKING:
-    from stackmap.analysis.traffic.amounts import Traffic
+    from stackmap.ledger.amounts import Traffic
     from stackmap.model.interval import Interval
 
 SCHEMA = "stackmap.tree/1"

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from stackmap.analysis.amplification import LayerFigures, StackFigures
-from stackmap.analysis.expected import Expected
-from stackmap.analysis.layer_metrics import LAYER_METRICS
 from stackmap.document.stack_sentences import sentences
+from stackmap.ledger.amplification import LayerFigures, StackFigures
+from stackmap.ledger.expected import Expected
+from stackmap.ledger.layer_metrics import LAYER_METRICS
 from stackmap.model.interval import Interval
 from stackmap.model.load import DIRECTIONS
 from stackmap.render.json import interval_json, layout_json, range_json
 
 if TYPE_CHECKING:
-    from stackmap.analysis.parity import Parity
+    from stackmap.ledger.parity import Parity
     from stackmap.model.device import Device
 
 SCHEMA = "stackmap.layers/1"

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.fleet.servers import RULES, prometheus
+from tests.features.fleet.servers import RULES, prometheus
 
 STEP = 120  # seconds between samples
 SAMPLES = 5  # of each series, up to now; the rules reach back far enough to use them all

@@ -7,9 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.layer_metrics import COLUMNS
 from stackmap.cli import COMMANDS, stackmap
 from stackmap.document import blame
+from stackmap.ledger.layer_metrics import COLUMNS
 from stackmap.model.metrics import METRICS, on_one_line
 from tests.test_man import SAMPLES
 
@@ -106,7 +106,7 @@ def test_help_begins_with_the_words_of_the_list_of_commands(name):
     text = CliRunner().invoke(stackmap, [name, "--help"]).stdout
     usage, _, first = text.splitlines()[:3]
 
-    assert first.strip() == f"{COMMANDS[name]}."
+    assert first.strip() == f"{COMMANDS[name].help}."
     assert len(usage) <= 80
 
 

@@ -15,13 +15,12 @@ import sys
 import tarfile
 import termios
 import time
-from pathlib import Path
 
 import pytest
 
 from stackmap import __version__
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 SAMPLE = str(ROOT / "sample_topologies" / "vghdd")
 
 

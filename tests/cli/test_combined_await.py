@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "mysql-raid"
+SAMPLE = ROOT / "sample_topologies" / "mysql-raid"
 TEXT = str(SAMPLE / "input" / "iostat-64-threads.txt")
 ALONE = str(SAMPLE / "input" / "iostat-1-thread.txt")
 

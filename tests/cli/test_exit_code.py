@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.findings import rule
-from stackmap.analysis.findings.unjudged import LAYOUT, Unjudged
 from stackmap.cli import check, explain, stackmap
 from stackmap.discover import discover
 from stackmap.errors import StackmapError
 from stackmap.host.capture import CapturedHost
 from stackmap.model.topology import Topology
+from stackmap.rules import rule
+from stackmap.rules.unjudged import LAYOUT, Unjudged
+from tests.paths import ROOT
 
-SAMPLE = Path(__file__).parents[2] / "sample_topologies/laptop-luks-lvm"
+SAMPLE = ROOT / "sample_topologies/laptop-luks-lvm"
 SEVERITIES = ("critical", "warning", "info", "good")
 SUBSETS = [
     tuple(each for each, chosen in zip(SEVERITIES, bits, strict=True) if chosen)

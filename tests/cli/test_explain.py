@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.findings.rule import Severity
 from stackmap.cli import stackmap
 from stackmap.cli.exit_status import status_of
+from stackmap.rules.rule import Severity
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+SAMPLES = ROOT / "sample_topologies"
 TABLE = "Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\n"
 ROW = "{} 100.00 0.00 1600.00 0.00 0.00 0.00 0.00 0.00 7.00 0.00 0.70 16.00 0.00 5.00 70.00\n"
 

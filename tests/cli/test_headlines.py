@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+SAMPLES = ROOT / "sample_topologies"
 SAMPLE = str(SAMPLES / "vghdd")
 LAPTOP = SAMPLES / "laptop-luks-lvm"
 MEDUSA = SAMPLES / "raid5-raid10-medusa"

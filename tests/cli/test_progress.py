@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -13,8 +12,9 @@ from click.testing import CliRunner
 from stackmap.cli import progress, stackmap
 from stackmap.cli.output import CLEAR
 from stackmap.cli.progress import Progress, waiting
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+SAMPLES = ROOT / "sample_topologies"
 
 
 def slow(count, seconds):

@@ -2,7 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import intervals
+from stackmap.text import intervals
 
 HEADING = b"Device:         rrqm/s   wrqm/s     r/s     w/s  await  %util\n"
 

@@ -2,7 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import intervals
+from stackmap.text import intervals
 
 BEGINNING = b'{"sysstat": {"hosts": [{"statistics": [\n'
 

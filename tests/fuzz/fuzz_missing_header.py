@@ -2,7 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import missing_header
+from stackmap.text import missing_header
 
 
 def target(raw: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import intervals
+from stackmap.text import intervals
 
 BEGINNINGS = (
     b"# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await\n",

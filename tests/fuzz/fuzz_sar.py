@@ -2,7 +2,7 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import intervals
+from stackmap.text import intervals
 
 HEADING = b"07:10:01          DEV       tps  rd_sec/s  wr_sec/s     await     %util\n"
 

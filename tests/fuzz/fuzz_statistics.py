@@ -2,6 +2,6 @@
 
 from harness import fuzz
 
-from stackmap.sources.statistics import intervals
+from stackmap.text import intervals
 
 fuzz(lambda raw: list(intervals([raw[:97], raw[97:]], "fuzz")))

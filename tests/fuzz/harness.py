@@ -18,10 +18,10 @@ import atheris
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 with atheris.instrument_imports(include=["stackmap"]):
+    from stackmap import text as statistics  # noqa: F401
     from stackmap.errors import StackmapError
-    from stackmap.render.annotate import Annotator  # noqa: F401
-    from stackmap.sources import statistics  # noqa: F401
-    from stackmap.sources.statistics import missing_header  # noqa: F401
+    from stackmap.text import missing_header  # noqa: F401
+    from stackmap.text.annotate import Annotator  # noqa: F401
 
 # A second for a text of this size would be a hang: no parser needs a millisecond.
 LIMITS = ["-max_len=8192", "-timeout=5", "-rss_limit_mb=1024"]

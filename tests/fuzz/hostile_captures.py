@@ -12,8 +12,9 @@ from pathlib import Path
 
 from stackmap.host import log
 from tests.fuzz.running import NAMED, READING, Tally
+from tests.paths import ROOT
 
-SAMPLES = Path(__file__).parents[2] / "sample_topologies"
+SAMPLES = ROOT / "sample_topologies"
 Files = dict[str, bytes]
 
 NUMBERS = (

@@ -11,11 +11,12 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from stackmap import text as statistics
 from stackmap.errors import StackmapError
 from stackmap.model.load import Flow, Load
-from stackmap.sources import statistics
 from tests.fuzz.hostile_captures import NAMES, NUMBERS, WORDS
 from tests.fuzz.running import READING, Tally
+from tests.paths import ROOT
 
 KIB = 1024.0
 # Heading of the name's column, columns, whether the name is last.
@@ -191,6 +192,6 @@ def garbage(tally: Tally, chance: random.Random, folder: Path) -> None:  # noqa:
         arguments = ("annotate",)
     tally.run(
         "text",
-        ("--from", str(Path(__file__).parents[2] / "sample_topologies/vghdd"), *arguments),
+        ("--from", str(ROOT / "sample_topologies/vghdd"), *arguments),
         stdin=raw,
     )

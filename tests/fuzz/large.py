@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean
 
 from stackmap.host import log
-from stackmap.sources.statistics.text_lines import MAX_UNUSED
+from stackmap.text.text_lines import MAX_UNUSED
 from tests.fuzz.hostile_captures import Files, write
 from tests.fuzz.running import Outcome, Tally, run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -95,7 +94,7 @@ NEEDED = {
 def combined(tally: Tally, chance: random.Random, folder: Path) -> None:
     """Run a random command with random options together, on a random sample machine."""
     name = chance.choice(sorted(set(cli.COMMANDS) - LEFT_OUT))
-    command = importlib.import_module(f"stackmap.cli.{name}").command
+    command = cli.load(name)
     machine = chance.choice(MACHINES)
     names = _names(machine)
     options = [p for p in command.params if isinstance(p, click.Option) and not p.is_eager]

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stackmap import text as statistics
 from stackmap.errors import StackmapError
 from stackmap.model.load import Load
-from stackmap.sources import statistics
 from tests.fuzz.running import Tally
 
 WRAP = 1 << 32

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import re
@@ -113,7 +112,7 @@ class Tally:
 def prepare() -> None:
     """Import every command, so that a child need not."""
     for name in cli.COMMANDS:
-        importlib.import_module(f"stackmap.cli.{name}")
+        cli.load(name)
 
 
 @contextlib.contextmanager

@@ -13,12 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-from stackmap.cli import terminal, top, watching
+from stackmap.features.top import command as top
+from stackmap.features.top import terminal, watching
 from stackmap.host import live
 from stackmap.host.capture import CapturedHost
+from tests.features.top.watched import PaperDisplay
 from tests.fuzz.processes import machine_of, unpack
 from tests.fuzz.running import Tally, finish, start
-from tests.watched import PaperDisplay
 
 DAY = 86400  # samples, one second apart
 SETTLED = DAY // 24  # the first ones fill buffers and caches

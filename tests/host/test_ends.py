@@ -18,8 +18,8 @@ from stackmap.errors import CaptureError
 from stackmap.host.capture import CapturedHost
 from stackmap.sources.diskstats import PATH
 from tests.long import Repeated
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 STACKMAP = Path(sys.executable).with_name("stackmap")
 TIMES = 100
 DEVICES, ACTIVE = 24, 12

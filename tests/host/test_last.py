@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,8 +16,9 @@ from stackmap.host.capture import CapturedHost
 from stackmap.host.timeline import FrameSchedule, TimeWindow, last_interval
 from stackmap.sampling.watch import Watch
 from tests.long import SPAN, START
+from tests.paths import ROOT
 
-SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
+SAMPLE = ROOT / "sample_topologies" / "vghdd"
 WINDOWS = [
     (None, None, None),
     (None, 1200, None),

@@ -19,8 +19,9 @@ from click.testing import CliRunner
 from stackmap.cli import stackmap
 from stackmap.errors import OutputRefused
 from stackmap.host.output_file import OutputFile
+from tests.paths import ROOT
 
-VGHDD = str(Path(__file__).parents[2] / "sample_topologies" / "vghdd")
+VGHDD = str(ROOT / "sample_topologies" / "vghdd")
 KEPT = "not to be touched"
 NOBODY = 65534
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.plan.announced import WARNINGS, announced
-from stackmap.analysis.plan.followed import FOLLOWED
 from stackmap.cli import stackmap
+from stackmap.features.plan.announced import WARNINGS, announced
+from stackmap.features.plan.followed import FOLLOWED
 
 
 @dataclass(frozen=True)

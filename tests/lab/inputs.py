@@ -28,7 +28,7 @@ IN_GUEST = (
 )  # programs that scenarios run
 # What plans say of what the lab saw: no command depends on it, and the tests read it as it is today.
 ABOUT_THE_LAB = frozenset(
-    {"stackmap/analysis/plan/followed.py", "stackmap/analysis/plan/announced.py"}
+    {"stackmap/features/plan/followed.py", "stackmap/features/plan/announced.py"}
 )
 TOOLS = ("lvm2", "mdadm", "dmsetup", "cryptsetup-bin", "fio")
 

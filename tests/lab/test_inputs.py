@@ -14,7 +14,7 @@ from tests.lab import inputs
 from tests.lab.boots import Boot
 
 TREE = "stackmap/cli/tree.py"
-FOLLOWED = "stackmap/analysis/plan/followed.py"
+FOLLOWED = "stackmap/features/plan/followed.py"
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def out(tmp_path, monkeypatch):
     """What a boot left that ran ``stackmap plan``; no kernel is asked for."""
     monkeypatch.setattr(inputs, "release", lambda kernel: kernel)
     (tmp_path / ".lab").mkdir()
-    loaded = ["stackmap/cli/plan.py", FOLLOWED, ".venv/lib/click/core.py"]
+    loaded = ["stackmap/features/plan/command.py", FOLLOWED, ".venv/lib/click/core.py"]
     text = "".join(f"{path}\n" for path in loaded)
     (tmp_path / ".lab" / "loaded").write_text(text)
     return tmp_path
@@ -35,7 +35,7 @@ def boot(scenario="plan-lvm", kernel="6.1", case="raid5-raid6", **options):
 @pytest.mark.parametrize(
     ("changed", "matters"),
     [
-        ("stackmap/cli/plan.py", True),
+        ("stackmap/features/plan/command.py", True),
         (TREE, False),
         (FOLLOWED, False),  # it is written after the boot
         ("tests/lab/scenarios/plan-lvm.sh", True),

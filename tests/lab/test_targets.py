@@ -7,9 +7,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis.status_changes import readings_of, thread_usage
 from stackmap.cli import stackmap
 from stackmap.host.capture import CapturedHost
+from stackmap.ledger.status_changes import readings_of, thread_usage
 from stackmap.measurement.machines import CaptureSource
 
 pytestmark = pytest.mark.lab("all")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.watched import rows_as_iostat
+from tests.features.top.watched import rows_as_iostat
 
 pytestmark = pytest.mark.lab("all")
 

@@ -17,12 +17,12 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from stackmap.discover import discover
-from stackmap.find import find_all
+from stackmap.discover.find import find_all
+from stackmap.features.trace import dm_stats, tracefs
+from stackmap.features.trace import measure as trace
+from stackmap.features.trace.events.measure import RequestTrace
+from stackmap.features.trace.owners import OwnerTrace
 from stackmap.host.tracing import LiveTracingHost
-from stackmap.measurement import trace
-from stackmap.measurement.owners import OwnerTrace
-from stackmap.measurement.requests import RequestTrace
-from stackmap.sources import dm_stats, tracefs
 
 LONGEST = 6.0  # seconds until a trace is killed: an installation takes about two in an emulator
 NO_LIMIT = 1.0

@@ -1,13 +1,12 @@
 """``explain --baseline``: what is usual is usual on one machine."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
 from stackmap.cli import stackmap
+from tests.paths import ROOT
 
-SAMPLE = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
+SAMPLE = ROOT / "sample_topologies" / "vghdd"
 TABLE = """\
 Linux 6.1.0-56-amd64 ({host}) \t11/21/2026 \t_x86_64_\t(2 CPU)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from stackmap.analysis import time_series
 from stackmap.cli import stackmap
 from stackmap.cli.record import samples
 from stackmap.host.recording import RecordingHost
+from stackmap.ledger import time_series
 from stackmap.measurement.measurement import Measurement
 from stackmap.model.device import Role
 from stackmap.model.topology import Edge, Topology

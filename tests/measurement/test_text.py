@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from stackmap.model.topology import NO_TOPOLOGY
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 SAMPLE = ROOT / "sample_topologies" / "vghdd"
 DOUBLING = ROOT.parent / "shared/captures/vghdd-6.12/capture.tar.gz"
 STACKMAP = (sys.executable, "-m", "stackmap")

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
+
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 OWN = "/usr/local/share/ca-certificates"
 MIRROR = "http://deb.debian.org/debian"

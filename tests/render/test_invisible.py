@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from pathlib import Path
 from unicodedata import category
 
 import pytest
@@ -13,8 +12,9 @@ from click.testing import CliRunner
 
 from stackmap.cli import stackmap
 from stackmap.render.text import safe
+from tests.paths import ROOT
 
-VGHDD = Path(__file__).parents[2] / "sample_topologies" / "vghdd"
+VGHDD = ROOT / "sample_topologies" / "vghdd"
 HIDDEN = (
     "\u2028\u2029\u200b\u200c\u200d\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068"
     "\u2069\ufeff\u00ad\u2060\u180e\ufff9\U000e0041\x85\x9b\x7f\x1b"

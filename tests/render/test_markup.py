@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stackmap.features.report.data import csv
 from stackmap.render.html.axes import ticks, time_ticks
 from stackmap.render.html.markup import data, tag, text
-from stackmap.render.report_data import csv
 
 
 class Read(HTMLParser):

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from stackmap.analysis.proposal import proposal
-from stackmap.analysis.report import Measuring
 from stackmap.document.blocks import Paragraph
-from stackmap.document.report.summary import section
+from stackmap.features.report.figures import Measuring
+from stackmap.features.report.proposal import proposal
+from stackmap.features.report.summary import section
 from stackmap.model.device import Role
 from stackmap.model.interval import Interval
 from stackmap.model.layout_request import parse

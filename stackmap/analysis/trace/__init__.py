@@ -1,1 +1,0 @@
-"""What a trace counted, layer by layer, and the row updates of parity arrays."""

@@ -1,0 +1,151 @@
+"""How await changed between two recordings, compared at similar load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stackmap.features.compare.comparison import (
+    FigureComparison,
+    StackRecord,
+    compare_sides,
+    counting_error,
+    measured,
+    sum_at_top,
+)
+from stackmap.features.compare.estimate import Estimate, estimate
+from stackmap.features.compare.figures import ALL_DIRECTIONS, READ_WRITE, Figure, columns_of
+from stackmap.features.compare.load_matching import (
+    MIN_SHARED,
+    Classes,
+    classes,
+    in_class,
+    mix_difference,
+    size_difference,
+)
+from stackmap.features.compare.sums import TOP, Sums
+from stackmap.model.load import plus, ratio
+
+
+class AwaitComparison:
+    """
+    Compares await at similar load, or gives the reason why that is impossible.
+
+    ``differences``: how the loads differ. ``shared``: the part of the two recordings with similar load, 0…1.
+    """
+
+    def __init__(
+        self, old: StackRecord, new: StackRecord, load: Sequence[FigureComparison]
+    ) -> None:
+        self._classes = found = classes(_rates(old.sums), _rates(new.sums))
+        sizes = {direction: _size_reason(direction, load) for direction in ALL_DIRECTIONS}
+        mix = mix_difference(_write_share(old), _write_share(new))
+        self._reasons = {direction: size or mix for direction, size in sizes.items()}
+        self._rate_reason = _rate_reason(old, new, found)
+        self.shared = found.shared
+        directions = READ_WRITE if _has_split_sizes(load) else ("total",)
+        self.differences = tuple(filter(None, (*map(sizes.get, directions), mix)))
+
+    def compare(
+        self, figure: Figure, old: StackRecord, new: StackRecord, layer: str, direction: str
+    ) -> FigureComparison | None:
+        """
+        Return one comparison; with a reason, await on each side at the load it had.
+
+        Await of reads and writes together only where a side does not separate them, as old iostat.
+        """
+        if direction == "total" and _is_split(figure, old, new, layer):
+            return None
+        reason = self._reasons[direction] or self._rate_reason
+        if reason:
+            plain = [measured(figure, side.sums, layer, direction) for side in (old, new)]
+            return compare_sides(figure, (layer, direction), plain, reason)
+        sides = [
+            self._at_similar_load(figure, side.sums, which, layer, direction)
+            for side, which in ((old, self._classes.before), (new, self._classes.after))
+        ]
+        return compare_sides(figure, (layer, direction), sides)
+
+    def _at_similar_load(
+        self, figure: Figure, sums: Sums, which: Sequence[int | None], layer: str, direction: str
+    ) -> Estimate | None:
+        wait, ios = (sums.columns.get(key) for key in figure.columns(layer, direction))
+        if wait is None or ios is None or None in wait or None in ios:
+            return None
+        known = [[value or 0.0 for value in column] for column in (wait, ios)]
+        weights = self._classes.weights
+        columns = [in_class(which, column, each) for each in weights for column in known]
+        return estimate(columns, _standardised(list(weights.values())), counting_error(sums))
+
+
+def _has_split_sizes(load: Sequence[FigureComparison]) -> bool:
+    """Whether sizes of reads or of writes are known on both sides."""
+    return any(
+        each.before and each.after
+        for each in load
+        if each.figure.key == "size" and each.direction in READ_WRITE
+    )
+
+
+def _is_split(figure: Figure, old: StackRecord, new: StackRecord, layer: str) -> bool:
+    """Whether every side that knows an await of *layer* separates reads and writes."""
+    return all(
+        any(columns_of(figure, side.sums, layer, way) for way in READ_WRITE)
+        for side in (old, new)
+        if columns_of(figure, side.sums, layer, "total")
+    )
+
+
+def _size_reason(direction: str, load: Sequence[FigureComparison]) -> str:
+    """Return how request sizes differ, "" if they are similar."""
+    # A text without separate reads and writes has sizes of both together only.
+    sizes = {each.direction: each for each in load if each.figure.key == "size"}
+    if not {"read", "write"} & sizes.keys():
+        direction = "total"
+    each = sizes.get(direction)
+    if each is None or each.before is None or each.after is None:
+        return ""
+    name = "requests" if direction == "total" else f"{direction}s"
+    return size_difference(name, each.before.value, each.after.value)
+
+
+def _rate_reason(old: StackRecord, new: StackRecord, found: Classes) -> str:
+    """Return why the rates allow no comparison, "" if they were similar for long enough."""
+    if found.weights and found.shared >= MIN_SHARED:
+        return ""
+    rates = [
+        ratio(sum_at_top(side.sums, "total", "ios"), sum_at_top(side.sums, "total", "seconds"))
+        for side in (old, new)
+    ]
+    if None in rates:
+        return "the load is not known"
+    both = f"{rates[0] or 0:.1f} requests per second before, {rates[1] or 0:.1f} after"
+    if found.shared >= MIN_SHARED:
+        return f"too few intervals have similar load ({both})"
+    return (
+        f"the loads differ: {both}; {found.shared * 100:.0f} % of the intervals have similar load"
+    )
+
+
+def _standardised(weights: Sequence[float]) -> Callable[[Sequence[float]], float | None]:
+    """Return the weighted mean over classes of wait ÷ count; its sums alternate between the two."""
+
+    def mean(sums: Sequence[float]) -> float | None:
+        means = [ratio(*sums[2 * at : 2 * at + 2]) for at in range(len(weights))]
+        known = [(w, m) for w, m in zip(weights, means, strict=True) if m is not None]
+        whole = sum(weight for weight, _ in known)
+        return ratio(sum(weight * each for weight, each in known), whole)
+
+    return mean
+
+
+def _rates(sums: Sums) -> list[float | None]:
+    """Return the top's requests per second in each batch."""
+    ios = sums.columns.get((TOP, "total", "ios"), ())
+    seconds = sums.columns.get((TOP, "total", "seconds"), ())
+    return [ratio(done, length) for done, length in zip(ios, seconds, strict=True)]
+
+
+def _write_share(side: StackRecord) -> float | None:
+    """Return the share of writes among the top's requests."""
+    both = plus(sum_at_top(side.sums, "read", "ios"), sum_at_top(side.sums, "write", "ios"))
+    return ratio(sum_at_top(side.sums, "write", "ios"), both)

@@ -1,0 +1,217 @@
+"""``stackmap compare``: two recordings of a volume beside each other."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.cli.options import json_option, legend_option, no_heading_option
+from stackmap.cli.output import as_text, tell
+from stackmap.cli.progress import Progress
+from stackmap.cli.session import SOME_MISSING, Session, tell_unknown
+from stackmap.discover.find import find, not_found
+from stackmap.errors import InputError, NameNotFound
+from stackmap.features.compare.compare import compare
+from stackmap.features.compare.document import document
+from stackmap.features.compare.recording import MAX_BATCHES, Recording, RecordingBuilder
+from stackmap.features.compare.volume_pairs import Pairs, Unmatched, by_title, pairs_of
+from stackmap.host.text_file import is_capture, open_text
+from stackmap.ledger.layers import counted_tops
+from stackmap.measurement.measurement import Measurement
+from stackmap.measurement.resolution import Resolution
+from stackmap.measurement.selection import IntervalSelection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stackmap.measurement.source import Source
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.snapshots import TopologyInterval
+
+RENAMED = "use --map BEFORE=AFTER for a renamed volume"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: its name, its first topology, its intervals, and the tops that did something in the first."""
+
+    name: str
+    topology: Topology
+    reports: Iterator[TopologyInterval]
+    tops: list[str]
+
+    def recording(self, tops: list[str]) -> Recording:
+        """Return all of its intervals, for the stacks of *tops*."""
+        builder = RecordingBuilder(self.name, self.topology, tuple(tops))
+        for topology, interval in self.reports:
+            builder.add(topology, interval)
+        found = builder.result()
+        if not found.batches:
+            raise InputError(f"{self.name}: no interval to compare")
+        return found
+
+
+@click.command()
+@click.argument("before")
+@click.argument("after")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option(
+    "-m",
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="NAME=NAME",
+    help="Compare a renamed volume: OLD=NEW (repeatable).",
+)
+@json_option
+@no_heading_option
+@legend_option
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    before: str,
+    after: str,
+    names: tuple[str, ...],
+    mapped: tuple[str, ...],
+    as_json: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Compare two recordings of a volume at similar load.
+
+    BEFORE and AFTER are captures, CAPTURE@SINCE..UNTIL for a part of one, or
+    texts as --input reads them. Volumes are matched by name, then by mount point. Without NAME, all volumes with I/O are compared.
+    """
+    session.host  # noqa: B018 - a --from that cannot be read is an error, even if both sides are captures
+    with ExitStack() as opened:
+        old, new = (
+            _side(word, opened.enter_context(_source(session, word))) for word in (before, after)
+        )
+        if names or mapped:
+            pairs, lacking = _pairs(old, new, names, mapped)
+            unmatched: tuple[Unmatched, ...] = ()
+        else:
+            pairs, unmatched = _tops(old, new)
+            lacking = []
+        recordings = (
+            old.recording([one for one, _ in pairs]),
+            new.recording([other for _, other in pairs]),
+        )
+    found = replace(compare(*recordings, pairs), unmatched=unmatched)
+    if not (names or mapped):
+        found = replace(found, stacks=tuple(each for each in found.stacks if not each.idle))
+    if not found.stacks:
+        raise InputError(
+            "no volume that both recordings have was busy; pair renamed ones with --map OLD=NEW"
+        )
+    if as_json:
+        from stackmap.features.compare.json import compare_json
+
+        click.echo(json.dumps(compare_json(found)))
+    else:
+        click.echo(as_text(document(found), heading=not no_heading), nl=False)
+    if lacking:
+        session.status = SOME_MISSING
+
+
+def _side(name: str, source: Source) -> Side:
+    progress = Progress(f"reading {source.name}")
+    measured = Measurement(source, IntervalSelection(which="all"), progress=progress)
+    tell_unknown(measured.topology)
+    reports = measured.reports()
+    first = next(reports)
+    tops = counted_tops(measured.topology, first[1].loads)
+    return Side(name, measured.topology, chain([first], reports), tops)
+
+
+def _source(session: Session, word: str) -> Source:
+    """Open a capture, a part of one, or a text of the machine of *session*."""
+    path, part = _split(word)
+    if is_capture(path):
+        return Session(path, part).machine(resolution=Resolution(MAX_BATCHES, MAX_BATCHES))
+    if any(part.values()):
+        raise click.UsageError(f"{word}: only a capture has parts, not a text")
+    from stackmap.measurement.text import TextSource  # two captures do not pay for the formats
+
+    return TextSource(open_text(path), session.machine(), tell)
+
+
+def _split(word: str) -> tuple[str, dict[str, str]]:
+    """
+    Return the path and the part in ``CAPTURE@SINCE..UNTIL``; a path may contain an @ itself.
+
+    >>> _split("monday@14:30..15:30")
+    ('monday', {'since': '14:30', 'until': '15:30'})
+    """
+    path, at_sign, part = word.rpartition("@")
+    since, dots, until = part.partition("..")
+    if not (at_sign and dots) or os.path.exists(word):
+        return word, {}
+    return path, {key: text for key, text in (("since", since), ("until", until)) if text}
+
+
+def _tops(old: Side, new: Side) -> tuple[Pairs, tuple[Unmatched, ...]]:
+    """Return the pairs of tops, and the tops that the other side lacks."""
+    pairs, unmatched = pairs_of(old.topology, old.tops, new.topology, new.tops)
+    if not pairs:
+        absent = ", ".join(each.title for each in unmatched)
+        only = f" (only one has {absent})" if absent else ""
+        raise NameNotFound(f"no top volume is in both{only}; {RENAMED}")
+    return pairs, unmatched
+
+
+def _pairs(
+    old: Side, new: Side, names: tuple[str, ...], mapped: tuple[str, ...]
+) -> tuple[Pairs, list[str]]:
+    """Return the pairs that *names* and *mapped* mean, and the names that one side lacks."""
+    pairs = [_mapped(old.topology, new.topology, each) for each in mapped]
+    lacking: list[str] = []
+    for name in names:
+        found = _matches(old.topology, new.topology, name)
+        pairs += [(was, now) for was, now in found.items() if now]
+        lacking += [old.topology[was].title for was, now in found.items() if not now]
+        lacking += [] if found else [name]
+    pairs = list(dict.fromkeys(pairs))
+    if not pairs:
+        raise NameNotFound(f"no volume is in both: {', '.join(lacking)}; {RENAMED}")
+    for name in lacking:
+        tell(f"not in both: {name}")
+    return pairs, lacking
+
+
+def _matches(before: Topology, after: Topology, name: str) -> dict[str, str | None]:
+    """
+    Return the devices that *name* means before, and for each the device with its title after.
+
+    Without one, a single device that *name* means after, as for a mount point;
+    but not by kernel name, which another device may have taken.
+    """
+    titles, found = by_title(after), find(before, name)
+    matches = {was: titles.get(before[was].title) for was in found}
+    if list(matches.values()) == [None]:
+        called = find(after, name)
+        matches[found[0]] = called[0] if len(called) == 1 and called[0] != name else None
+    return matches
+
+
+def _mapped(before: Topology, after: Topology, text: str) -> tuple[str, str]:
+    old, sign, new = text.partition("=")
+    if not (old and sign and new):
+        raise click.BadParameter(f"must be BEFORE_NAME=AFTER_NAME, not {text}", param_hint="--map")
+    return _one(before, old, "before"), _one(after, new, "after")
+
+
+def _one(topology: Topology, name: str, when: str) -> str:
+    found = find(topology, name)
+    if not found:
+        raise NameNotFound(f"{when}: {not_found(topology, [name])}")
+    if len(found) > 1:
+        raise click.BadParameter(f"{name} matches {len(found)} devices {when}", param_hint="--map")
+    return found[0]

@@ -1,0 +1,122 @@
+"""A comparison as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stackmap.features.compare.bootstrap import DRAWS, SEED
+from stackmap.features.compare.comparison import (
+    Comparison,
+    FigureComparison,
+    StackComparison,
+    StackRecord,
+)
+from stackmap.features.compare.estimate import Estimate
+from stackmap.features.compare.recording import Recording
+from stackmap.features.compare.sentences import METHOD, caveats, conclusions
+from stackmap.render.json import layout_json
+from stackmap.render.layers_json import layouts_json
+
+SCHEMA = "stackmap.compare/1"
+
+
+def compare_json(found: Comparison) -> dict[str, object]:
+    """Return the object of ``compare -J``."""
+    return {
+        "schema": SCHEMA,
+        "method": {"name": METHOD, "draws": DRAWS, "seed": SEED, "level": 0.95},
+        "before": _recording_json(found.before),
+        "after": _recording_json(found.after),
+        "apart": [{"top": each.title, "below_another": each.when} for each in found.unmatched],
+        "stacks": [_stack_json(stack) for stack in found.stacks],
+    }
+
+
+def _recording_json(recording: Recording) -> dict[str, object]:
+    return {
+        "source": recording.source,
+        "host": recording.topology.machine.host or None,
+        "kernel": recording.topology.machine.kernel or None,
+        "start": recording.start,
+        "end": recording.end,
+        "intervals": recording.count,
+        "seconds": recording.seconds,
+        "left_out": {"changed": recording.changed, "at_work": recording.at_work},
+        "work": list(recording.work),
+        "worked": recording.worked,
+        "corrections": list(recording.corrections),
+    }
+
+
+def _stack_json(stack: StackComparison) -> dict[str, object]:
+    batches = stack.before.batch, stack.after.batch
+    return {
+        "before": _side_json(stack.before),
+        "after": _side_json(stack.after),
+        "load": _figures_json(stack.load, batches),
+        "ratios": _figures_json(stack.ratios, batches),
+        "waits": _figures_json(stack.waits, batches),
+        "comparable": stack.shared,
+        "warnings": list(stack.warnings),
+        "sentences": [*conclusions(stack), *caveats(stack)],
+    }
+
+
+def _side_json(side: StackRecord) -> dict[str, object]:
+    top = side.top
+    return {
+        "top": top.title,
+        "device": top.name,
+        "size": top.size,
+        "layout": layout_json((*side.raids, top)[0].layout),
+        "layouts": layouts_json(side.raids),
+        "layers": [
+            {
+                "layer": layer,
+                "devices": list(side.sums.devices.get(layer, ())),
+                "reason": side.sums.reasons.get(layer),
+            }
+            for layer in side.sums.layers
+        ],
+    }
+
+
+def _figures_json(
+    figures: Iterable[FigureComparison], batches: tuple[int, int]
+) -> list[dict[str, object]]:
+    return [
+        {
+            "figure": each.figure.key,
+            "layer": each.layer,
+            "direction": each.direction,
+            "before": _estimate_json(each.before, batches[0]),
+            "after": _estimate_json(each.after, batches[1]),
+            "change": _change_json(each),
+            "reason": each.reason or None,
+        }
+        for each in figures
+    ]
+
+
+def _estimate_json(estimate: Estimate | None, batch: int) -> dict[str, object] | None:
+    if estimate is None:
+        return None
+    known = estimate.spread or estimate.absolute
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "block": known.block * batch if known else None,
+    }
+
+
+def _change_json(each: FigureComparison) -> dict[str, object] | None:
+    if each.change is None:
+        return None
+    return {
+        "ratio": each.change.ratio,
+        "low": each.change.low,
+        "high": each.change.high,
+        "p": each.change.chance,
+        "significant": each.significant if each.change.chance is not None else None,
+    }

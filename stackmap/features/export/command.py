@@ -1,0 +1,139 @@
+"""``stackmap export``: the figures of each device over time, for other programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from stackmap.cli.options import force_option, measuring
+from stackmap.discover.find import find_existing
+from stackmap.errors import InputError
+from stackmap.host.output_file import OutputFile
+from stackmap.ledger.corrections import corrected
+
+if TYPE_CHECKING:
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.snapshots import TopologyInterval
+
+
+MOST_SERIES = 50_000  # of one host: 1,000 RAID volumes
+HELD = 1 << 20  # bytes that wait in memory; more are in a temporary file
+
+
+@click.command()
+@measuring
+@click.option("--openmetrics", is_flag=True, help="Write OpenMetrics text.")
+@click.option("--parquet", is_flag=True, help="Write Parquet (needs pyarrow).")
+@click.option(
+    "--textfile",
+    "place",
+    metavar="DIR",
+    help="Write DIR/stackmap.prom for node_exporter; - for stdout.",
+)
+@click.option(
+    "--max-series",
+    type=click.IntRange(min=1),
+    default=MOST_SERIES,
+    show_default=True,
+    help="Refuse to write more series to a textfile.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    metavar="OUT",
+    help="Output file [default: stdout, not for Parquet].",
+)
+@force_option
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    options: MeasuringOptions,
+    openmetrics: bool,
+    parquet: bool,
+    place: str | None,
+    max_series: int,
+    out: str | None,
+    force: bool,
+) -> None:
+    """
+    Export figures over time as OpenMetrics or Parquet.
+
+    Measures one second, or COUNT times INTERVAL; a capture or FILE is read
+    completely. --textfile writes the stacks for node_exporter.
+    """
+    if openmetrics + parquet + (place is not None) != 1:
+        raise click.UsageError("choose one format: --openmetrics, --parquet or --textfile")
+    if place is not None:
+        _textfile(session, options, place, max_series, alone=out is None and not force)
+        return
+    file = None if out in (None, "-") else OutputFile(str(out), force=force)
+    if parquet and file is None:
+        raise click.UsageError("--parquet needs a file: -o OUT")
+    which = options.selection.which or "all"
+    options = options._replace(selection=replace(options.selection, which=which))
+    measured = session.measure(options)
+    reports = _corrected(measured.reports(), options.names)
+    if file is None:
+        _openmetrics(sys.stdout.buffer, None, reports)
+        return
+    # The output's file system has room for it; a /tmp in memory may have none.
+    folder = os.path.dirname(file.path) or "."
+    with file.writing() as stream:
+        if openmetrics:
+            _openmetrics(stream, folder, reports)
+        else:
+            _parquet(stream, file.path, reports)
+
+
+def _textfile(
+    session: Session, options: MeasuringOptions, place: str, most: int, *, alone: bool
+) -> None:
+    from stackmap.features.export.textfile_command import write_textfile
+    from stackmap.measurement.selection import IntervalSelection
+
+    if not alone or options.text is not None or options.selection != IntervalSelection():
+        raise click.UsageError("--textfile takes only NAMEs: it measures nothing")
+    write_textfile(session, place, options.names, most)
+
+
+def _openmetrics(stream: BinaryIO, folder: str | None, reports: Iterator[TopologyInterval]) -> None:
+    """Write *reports*; what does not fit into memory waits in *folder*."""
+    from tempfile import SpooledTemporaryFile
+
+    from stackmap.features.export.openmetrics import openmetrics, time_series
+
+    with SpooledTemporaryFile(HELD, dir=folder) as store:
+        found = time_series(reports, store)
+        stream.writelines(line.encode() for line in openmetrics(found, store))
+
+
+def _parquet(stream: BinaryIO, path: str, reports: Iterator[TopologyInterval]) -> None:
+    from stackmap.features.export.parquet import write
+
+    rows = write(stream, reports)
+    click.echo(f"{click.format_filename(path)}: {rows} rows", err=True)
+
+
+def _corrected(
+    reports: Iterator[TopologyInterval], names: tuple[str, ...]
+) -> Iterator[TopologyInterval]:
+    """Yield *reports* with corrected counters, for the devices that *names* mean at the time of each."""
+    last: Topology | None = None
+    for topology, interval in reports:
+        if interval.summary:  # the average that an interrupt ends a live report with
+            continue
+        if interval.time is None:
+            raise InputError("the input has reports without date and time; use iostat -t")
+        if topology is not last:
+            last = topology
+            part = topology.subset(find_existing(topology, names)) if names else topology
+        yield part, corrected(topology, interval)

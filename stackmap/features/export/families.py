@@ -1,0 +1,247 @@
+"""What a host exports: its stacks, states, findings and topology, as families of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from stackmap.features.export.weights import DISKS, Stack
+from stackmap.ledger.device_state import is_degraded, is_working
+from stackmap.ledger.division import divides
+from stackmap.ledger.expected import by_layer
+from stackmap.ledger.layers import layers
+from stackmap.model import exported
+from stackmap.model.counters import Counters
+from stackmap.model.device import Device
+from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology
+from stackmap.rules.rule import Finding, Severity
+
+Sample = tuple[Mapping[str, str], float]
+
+
+class Family(NamedTuple):
+    """A metric and its samples. ``type``: "gauge" or "counter"."""
+
+    name: str
+    type: str
+    help: str
+    samples: tuple[Sample, ...]
+
+
+class Exported(NamedTuple):
+    """What is exported of one host; ``time``: when the topology was read, seconds since the epoch."""
+
+    topology: Topology
+    stacks: tuple[Stack, ...]
+    findings: tuple[Finding, ...]
+    counters: Mapping[str, Counters]
+    time: float
+    version: str
+
+
+# By the end of its name: the help of a metric, and its value; None if unknown.
+RAID_FIGURES: tuple[tuple[str, str, Callable[[Device, Layout], float | None]], ...] = (
+    ("members", "Members of the RAID of a stack.", lambda _, shape: shape.members),
+    ("parity_members", "Of them, how many hold parity.", lambda _, shape: shape.parity),
+    ("chunk_bytes", "Chunk size of the RAID of a stack.", lambda _, shape: shape.chunk or None),
+    ("sync_active", "Whether its RAID resyncs, checks or reshapes (1) or not (0).",
+     lambda raid, _: None if raid.state is None else is_working(raid)),
+    ("degraded", "Whether its RAID lacks a member (1) or not (0).",
+     lambda raid, _: None if raid.state is None else is_degraded(raid)),
+)  # fmt: skip
+
+
+def families(host: Exported) -> list[Family]:
+    """Return the families of *host*, without empty ones."""
+    found = [
+        *_stack_families(host.topology, host.stacks),
+        *_state_families(host.topology),
+        _findings(host.findings),
+        *_topology_families(host.topology),
+        *counted(host),
+        _gauge(
+            exported.BUILD, "stackmap's version and the kernel's.",
+            [({"version": host.version, "kernel": host.topology.machine.kernel}, 1)],
+        ),
+    ]  # fmt: skip
+    return [family for family in found if family.samples]
+
+
+def counted(host: Exported) -> list[Family]:
+    """Return the families that change with every reading."""
+    time = _gauge(exported.TIMESTAMP, "When stackmap read the topology.", [({}, host.time)])
+    found = [*_counter_families(_left_out(host), host.counters), time]
+    return [family for family in found if family.samples]
+
+
+def _gauge(name: str, help_: str, samples: Iterable[Sample]) -> Family:
+    return Family(name, "gauge", help_, tuple(samples))
+
+
+def _stack_families(topology: Topology, stacks: Iterable[Stack]) -> Iterator[Family]:
+    stacks = tuple(stacks)
+    yield _gauge(
+        "stackmap_layer_weight",
+        "Factor for the counters of device, whose sum is what the stack of top did at layer.",
+        (
+            ({**_of(stack), "layer": w.layer, "role": w.role, "device": w.device}, w.factor)
+            for stack in stacks
+            for w in stack.weights
+        ),
+    )
+    disks = dict.fromkeys(pair for stack in stacks for pair in stack.disks)
+    yield _gauge(
+        "stackmap_device_disk_info",
+        "The disk that device sends all its requests to.",
+        (({"device": device, "disk": disk}, 1) for device, disk in disks),
+    )
+    yield _gauge(
+        "stackmap_stack_info",
+        "A stack: its top, its kind and its RAID level.",
+        (
+            ({**_of(s), "kind": str(s.top.kind), "level": s.raid.layout.level if s.raid and s.raid.layout else ""}, 1)
+            for s in stacks
+        ),
+    )  # fmt: skip
+    raids = [(_of(s), s.raid, s.raid.layout) for s in stacks if s.raid and s.raid.layout]
+    for name, help_, figure in RAID_FIGURES:
+        found = ((of, figure(raid, shape)) for of, raid, shape in raids)
+        known = ((of, value) for of, value in found if value is not None)
+        yield _gauge(f"stackmap_stack_{name}", help_, known)
+    yield _gauge(
+        "stackmap_stack_ideal_write_ratio",
+        "Least bytes the disks write per byte written to the stack, by its layout.",
+        ((_of(s), least) for s in stacks if (least := _ideal(topology, s)) is not None),
+    )
+
+
+def _of(stack: Stack) -> dict[str, str]:
+    return {"top": stack.top.name, "name": stack.top.title}
+
+
+def _ideal(topology: Topology, stack: Stack) -> float | None:
+    """Return the least bytes written at the disks per byte at the top; None if the traffic there is unknown."""
+    if not any(weight.layer == DISKS for weight in stack.weights):
+        return None
+    levels = layers(topology, stack.top.name)
+    known = by_layer(topology, levels)[levels[-1]]
+    return None if known is None else known.write[0]
+
+
+# By name of the metric: the dm target, a count, the count it is a part of, and the help.
+RATIOS = (
+    ("thin_pool_data_used", "thin-pool", "data_used", "data_total", "Used share of a thin pool's data."),
+    ("thin_pool_metadata_used", "thin-pool", "metadata_used", "metadata_total", "Used share of its metadata."),
+    ("snapshot_used", "snapshot", "used", "total", "Used share of a snapshot's space."),
+    ("cache_used", "cache", "used", "total", "Used share of a cache."),
+    ("cache_dirty", "cache", "dirty", "total", "Share of a cache that is not yet written back."),
+)  # fmt: skip
+CACHE_COUNTS = (
+    "read_hits", "read_misses", "write_hits", "write_misses", "demotions", "promotions",
+)  # fmt: skip
+
+
+def _state_families(topology: Topology) -> Iterator[Family]:
+    devices = [device for device in topology if device.counts]
+    for name, target, used, total, help_ in RATIOS:
+        shares = (
+            (_device(each), each.counts[used] / each.counts[total])
+            for each in devices
+            if each.target == target and used in each.counts and each.counts.get(total)
+        )
+        yield _gauge(f"stackmap_{name}_ratio", help_, shares)
+    for name in CACHE_COUNTS:
+        yield Family(
+            f"stackmap_cache_{name}_total",
+            "counter",
+            f"{name.replace('_', ' ').capitalize()} of a cache since its table was loaded.",
+            tuple((_device(each), each.counts[name]) for each in devices if name in each.counts),
+        )
+
+
+def _device(device: Device) -> dict[str, str]:
+    return {"device": device.name, "name": device.title}
+
+
+def _findings(findings: Iterable[Finding]) -> Family:
+    found = dict.fromkeys(
+        (each.rule.id, each.rule.name, str(each.severity), each.device)
+        for each in findings
+        if each.severity is not Severity.GOOD
+    )
+    keys = ("id", "rule", "severity", "device")
+    return _gauge(
+        "stackmap_finding",
+        "A finding of stackmap check on device.",
+        ((dict(zip(keys, each, strict=True)), 1) for each in found),
+    )
+
+
+def _topology_families(topology: Topology) -> Iterator[Family]:
+    yield _gauge(
+        exported.INFO, "A block device: what it is, and its state.",
+        ((_facts(each), 1) for each in topology),
+    )  # fmt: skip
+    edges = dict.fromkeys(topology.edges)
+    ends = dict.fromkeys((edge.above, edge.below, str(edge.role)) for edge in edges)
+    yield _gauge(
+        exported.EDGE, "The device above uses the device below as its role.",
+        (({"above": above, "below": below, "role": role}, 1) for above, below, role in ends),
+    )  # fmt: skip
+    lengths: dict[tuple[str, str, str], float] = {}
+    for edge in edges:
+        if edge.length is not None and divides(topology, edge):
+            key = edge.above, edge.below, str(edge.role)
+            lengths[key] = lengths.get(key, 0.0) + edge.length
+    yield _gauge(
+        exported.EDGE_BYTES, "Bytes of above that lie on below, where it lies on several devices.",
+        (({"above": a, "below": b, "role": role}, size) for (a, b, role), size in lengths.items()),
+    )  # fmt: skip
+
+
+def _facts(device: Device) -> dict[str, str]:
+    """Return what a topology is made of again; no serial number, and no figure that changes often."""
+    shape = device.layout
+    words = (device.state or "").split()
+    facts = {
+        **_device(device),
+        "kind": str(device.kind),
+        "target": device.target,
+        "state": " ".join(word for word in words if word != "%" and not word[0].isdigit()),
+        "merges": "1" if device.merges else "",
+        "counted": "" if device.counted else "0",
+        "iostats": device.queue.get("iostats", ""),
+        "rotational": "" if device.rotational is None else str(int(device.rotational)),
+        "size": "" if device.size is None else str(device.size),
+    }
+    if shape is not None:
+        facts |= {
+            "level": shape.level,
+            "variant": shape.variant,
+            "members": str(shape.members),
+            "copies": str(shape.copies),
+            "chunk": "" if shape.chunk is None else str(shape.chunk),
+        }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _left_out(host: Exported) -> list[str]:
+    """Return the devices of the stacks that node_exporter leaves out by default."""
+    used = {name for stack in host.stacks for name in host.topology.with_all_below(stack.top.name)}
+    return sorted(name for name in used & host.counters.keys() if not exported.is_exported(name))
+
+
+def _counter_families(names: list[str], counters: Mapping[str, Counters]) -> Iterator[Family]:
+    for each in exported.COUNTERS:
+        values = {name: getattr(counters[name], each.field) for name in names}
+        yield Family(
+            exported.OWN + each.name,
+            "counter",
+            f"{each.help} As node_exporter's, for devices that it leaves out.",
+            tuple(({"device": n}, value / each.unit) for n, value in values.items() if value is not None),
+        )  # fmt: skip
+    yield _gauge(
+        exported.OWN + exported.IN_FLIGHT, "Requests in flight.",
+        (({"device": name}, counters[name].in_flight) for name in names),
+    )  # fmt: skip

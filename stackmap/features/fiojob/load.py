@@ -1,0 +1,214 @@
+"""
+The load of one device over a recording, as a job needs it.
+
+Reads and writes are separate: rate, sizes, requests in flight, and flushes. With one rate and a
+share of reads, a job would make each wait for the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from stackmap.features.fiojob.access_pattern import AccessPattern, access_patterns
+from stackmap.features.fiojob.sizes import Row, Sizes, sizes_of
+from stackmap.features.whatif.measured import measured
+from stackmap.features.whatif.members import users_of
+from stackmap.features.whatif.volume_context import VolumeContext, volume_context
+from stackmap.ledger.averages import Average
+from stackmap.ledger.corrections import corrected
+from stackmap.ledger.ledger import Ledger
+from stackmap.model.device import Device, Kind
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load, ratio
+from stackmap.model.topology import Topology
+
+DIRECTIONS = ("read", "write")
+BUSIEST = 0.95  # of the intervals have at most the job's requests in flight
+UNSEEN = "no counter below shows them"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """
+    The reads or the writes.
+
+    ``rate``: requests per second; ``mean``: bytes per request. ``queue``: in flight, 95th percentile of
+    intervals; None if not known.
+    """
+
+    direction: str
+    rate: float
+    mean: float
+    sizes: Sizes
+    queue: float | None
+    access: AccessPattern
+
+
+@dataclass(frozen=True, slots=True)
+class JobLoad:
+    """
+    The measured load of ``device``.
+
+    ``seconds``: None if the text does not say. ``flushes``: per second, None where
+    ``flushes_reason`` says why. ``split_size``: bytes at which the device splits requests
+    before it counts them, None if it does not. ``count``: intervals.
+    """
+
+    device: Device
+    streams: tuple[Stream, ...]
+    flushes: float | None
+    flushes_reason: str
+    split_size: int | None
+    seconds: float | None
+    count: int
+    corrections: tuple[str, ...]
+
+    def stream(self, direction: str) -> Stream | None:
+        """Return the reads or the writes; None if there were none."""
+        return next((each for each in self.streams if each.direction == direction), None)
+
+
+@dataclass
+class LoadMeasurement:
+    """Collects intervals; ``given``: sizes from the user, by direction."""
+
+    topology: Topology
+    name: str
+    given: Mapping[str, Sizes] = field(default_factory=dict)
+    _rows: dict[str, list[Row]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
+    _queues: dict[str, list[float]] = field(default_factory=lambda: {d: [] for d in DIRECTIONS})
+    _flushed: list[float | None] = field(default_factory=list)
+    _seconds: list[float | None] = field(default_factory=list)
+    _whole: Average = field(default_factory=Average)
+    _corrections: dict[str, None] = field(default_factory=dict)
+    _flushes_reason: str = ""
+    _disturbed: bool = False
+
+    def __post_init__(self) -> None:
+        self._context: VolumeContext = volume_context(self.topology, self.name)
+        # Empty flushes are counted by the members of an array, or by the only disk below.
+        leaves = [n for n in self.topology.with_all_below(self.name) if not self.topology.below(n)]
+        self._leaf = leaves[0] if len(leaves) == 1 else ""
+        flush_device = self._context.device.name if self._context.present else self._leaf
+        self._other_users = (
+            _other_users(self.topology, self.name, flush_device) if flush_device else ()
+        )
+        below = (edge.below for name in self._other_users for edge in self.topology.below(name))
+        stack = self.topology.with_all_below(self.name)
+        self._nearby = dict.fromkeys((*stack, *self._other_users, *below, *self._context.others))
+
+    def add(self, interval: Interval) -> None:
+        """Add one interval; only devices that matter are corrected, for there may be many."""
+        if not interval.loads.keys() <= self._nearby.keys():
+            near = {name: interval.loads[name] for name in self._nearby if name in interval.loads}
+            interval = replace(interval, loads=near)
+        right = corrected(self.topology, interval)
+        load = right.loads.get(self.name)
+        if load is None or load.total.ios is None:
+            return
+        self._corrections.update(dict.fromkeys(right.corrections))
+        self._whole.add(interval)
+        length = right.seconds or 1.0
+        self._seconds.append(right.seconds)
+        flushes = self._flushes(right, load)
+        self._flushed.append(None if flushes is None else flushes * length)
+        for direction in DIRECTIONS:
+            flow = load.flow(direction)
+            sent = flow.ios if flow.arrivals is None else flow.arrivals
+            if sent is None or flow.bytes is None:
+                continue
+            empty = (flushes or 0.0) if direction == "write" and self._counts_flushes() else 0.0
+            self._rows[direction].append((max(0.0, sent - empty) * length, flow.bytes * length))
+            if (queue := _queue(load, flow)) is not None:
+                self._queues[direction].append(queue)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no interval had a request."""
+        whole = self._whole.result()
+        return whole is None or not whole.loads[self.name].total.ios
+
+    def result(self) -> JobLoad | None:
+        """Return the load; None if the device has no counters."""
+        if not self._seconds:
+            return None
+        seconds = None if None in self._seconds else math.fsum(filter(None, self._seconds))
+        span = seconds or float(len(self._seconds))
+        access = self._access_patterns()
+        streams = [s for d in DIRECTIONS if (s := self._stream(d, span, access[d])) is not None]
+        known = [each for each in self._flushed if each is not None]
+        return JobLoad(
+            self.topology[self.name],
+            tuple(streams),
+            flushes=None if self._flushes_reason else math.fsum(known) / span,
+            flushes_reason=self._flushes_reason,
+            split_size=self._split_size(),
+            seconds=seconds,
+            count=len(self._seconds),
+            corrections=tuple(sorted(self._corrections)),
+        )
+
+    def _access_patterns(self) -> Mapping[str, AccessPattern]:
+        whole = self._whole.result()
+        if whole is None:
+            return dict.fromkeys(DIRECTIONS, AccessPattern(0.0, "no evidence"))
+        right = corrected(self.topology, whole)
+        return access_patterns(
+            self.topology, self.name, self._context, right, exclusive=not self._disturbed
+        )
+
+    def _stream(self, direction: str, span: float, access: AccessPattern) -> Stream | None:
+        rows = self._rows[direction]
+        sizes = sizes_of(rows)
+        if sizes is None:
+            return None
+        queues = sorted(self._queues[direction])
+        queue = queues[min(len(queues) - 1, int(BUSIEST * len(queues)))] if queues else None
+        rate = math.fsum(n for n, _ in rows) / span
+        known = self.given.get(direction, sizes)
+        return Stream(direction, rate, sizes.mean, known, queue, access)
+
+    def _flushes(self, interval: Interval, load: Load) -> float | None:
+        """Return the empty flushes per second; None if not known, and keep the reason."""
+        flushes, reason = self._count_flushes(interval, load)
+        self._flushes_reason = self._flushes_reason or reason
+        return None if reason else flushes
+
+    def _count_flushes(self, interval: Interval, load: Load) -> tuple[float, str]:
+        """Return the empty flushes per second and "", or 0 and why they are not known."""
+        if load.flush.ios is not None and self.name == self._leaf:
+            return load.flush.ios, ""
+        used = users_of(self.topology, interval.loads, self._other_users)
+        self._disturbed = self._disturbed or bool(used)
+        if self._counts_flushes() and load.write.ios == 0:
+            return 0.0, ""
+        if used:
+            return 0.0, f"{used} the same disks"
+        at_leaf = interval.loads.get(self._leaf, Load()).flush.ios
+        if self._context.present is None and at_leaf is not None:
+            return at_leaf, ""
+        found = measured(Ledger(self.topology, interval.loads, interval.seconds), self._context)
+        return (0.0, UNSEEN) if found is None else (found.known_flushes, found.flushes_reason)
+
+    def _counts_flushes(self) -> bool:
+        """Whether the device counts empty flushes as writes; md does not (stackmap-kernel(7), "Counters")."""
+        return self.topology[self.name].kind is not Kind.ARRAY
+
+    def _split_size(self) -> int | None:
+        return self._context.split_size if self._context.device.name == self.name else None
+
+
+def _other_users(topology: Topology, name: str, below: str) -> tuple[str, ...]:
+    """Return the devices above *below* that are not in the stack of *name* or above it."""
+    ours = {*topology.with_all_below(name), *topology.with_all_above(name)}
+    return tuple(each for each in topology.with_all_above(below) if each not in ours)
+
+
+def _queue(load: Load, flow: Flow) -> float | None:
+    """Return the requests of *flow* in flight; by their number, if *load* has a common queue only."""
+    if flow.wait is not None:
+        return flow.wait / 1000
+    share = ratio(flow.ios, load.total.ios)
+    return None if load.aqu is None or share is None else load.aqu * share

@@ -1,0 +1,224 @@
+"""``stackmap fleet``: every volume of every host, from Prometheus."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from re import escape
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.cli.options import (
+    DAY,
+    FiniteRange,
+    force_option,
+    json_option,
+    markdown_option,
+    no_heading_option,
+)
+from stackmap.cli.output import as_markdown, print_text
+from stackmap.cli.progress import waiting
+from stackmap.cli.session import SOME_MISSING
+from stackmap.document.interval import end_time
+from stackmap.features.fleet.document import COLUMNS, DEFAULT, fleet_document, fleet_page
+from stackmap.features.fleet.host_command import open_hosts
+from stackmap.features.fleet.host_source import Window
+from stackmap.features.fleet.http import Prometheus
+from stackmap.features.fleet.http_config import HttpConfig, read_http_config
+from stackmap.features.fleet.queries import FleetReader, Question
+from stackmap.features.fleet.volumes import SORTS
+from stackmap.measurement.capture_part import instant, length
+from stackmap.model.interval import Interval
+
+if TYPE_CHECKING:
+    from stackmap.cli.session import Session
+    from stackmap.document.blocks import Block
+    from stackmap.features.fleet.volumes import Fleet
+
+URL = "STACKMAP_PROMETHEUS_URL"
+LIMIT = 50  # volumes in a table
+PAGE_LIMIT = 500  # in a page
+SHORTEST = 300  # seconds: the range of the recorded rates
+
+
+def _check_window(_: click.Context, __: click.Parameter, text: str) -> str:
+    if length(text) < SHORTEST:
+        raise click.BadParameter(f"at least {SHORTEST // 60} minutes, not {text}")
+    return text
+
+
+def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
+    known = [column.key for column in COLUMNS]
+    chosen = tuple(filter(None, text.split(",")))
+    for key in chosen:
+        if key not in known:
+            raise click.BadParameter(f"no column '{key}'; columns: {', '.join(known)}")
+    return chosen or DEFAULT
+
+
+@click.command()
+@click.argument("hosts", nargs=-1, metavar="[HOST...]")
+@click.option("--url", metavar="URL", help=f"Address of Prometheus [default: ${URL}].")
+@click.option(
+    "--window",
+    default="1h",
+    show_default=True,
+    callback=_check_window,
+    metavar="LENGTH",
+    help="Average over this time: 1h, 7d.",
+)
+@click.option("--at", metavar="TIME", help="End of the window [default: now].")
+@click.option(
+    "--sort",
+    type=click.Choice([*SORTS]),
+    default="wasted",
+    show_default=True,
+    help="Show the highest figures first.",
+)
+@click.option(
+    "-o",
+    "columns",
+    metavar="LIST",
+    default="",
+    callback=_check_columns,
+    help="Show these columns, comma-separated.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"Volumes shown; 0: all [default: {LIMIT}; in a page {PAGE_LIMIT}; in JSON all].",
+)
+@click.option(
+    "--host", "pattern", default="", metavar="PATTERN", help="Only hosts (instances) like 'db*'."
+)
+@click.option("--job", default="", metavar="NAME", help="Only this job of Prometheus.")
+@click.option("--level", default="", help="Only volumes of this RAID level.")
+@click.option("--report", "page", metavar="FILE", help="Write a page, FILE.html or FILE.md.")
+@force_option
+@click.option(
+    "--http-config",
+    "http_config",
+    metavar="FILE",
+    help="Credentials and TLS, in promtool's format.",
+)
+@click.option(
+    "--timeout",
+    type=FiniteRange(min=1, max=DAY),
+    default=30,
+    show_default=True,
+    help="Seconds per query.",
+)
+@json_option
+@markdown_option
+@no_heading_option
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    hosts: tuple[str, ...],
+    url: str | None,
+    window: str,
+    at: str | None,
+    sort: str,
+    columns: tuple[str, ...],
+    limit: int | None,
+    pattern: str,
+    job: str,
+    level: str,
+    page: str | None,
+    force: bool,
+    http_config: str | None,
+    timeout: float,
+    as_json: bool,
+    markdown: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Show what RAID costs on the volumes of all hosts.
+
+    Prometheus has the counters (node_exporter) and the stacks (stackmap export
+    --textfile). HOST opens one host: its layers and its findings.
+    """  # fmt: skip
+    url = url or os.environ.get(URL)
+    if not url:
+        raise click.UsageError(f"missing --url URL: which Prometheus? (or set {URL})")
+    if not session.live:
+        raise click.UsageError("fleet reads Prometheus, not --from")
+    now = time.time()
+    end = now if at is None else instant(at, (now, now), now, later=False)
+    config = HttpConfig() if http_config is None else read_http_config(http_config)
+    server = Prometheus(url, config, timeout)
+    show = partial(_print, markdown=markdown, heading=not no_heading)
+    if hosts:
+        if page or pattern or level:
+            raise click.UsageError("HOST cannot be combined with --host, --level or --report")
+        part = Window(end, length(window))
+        open_hosts(session, server, hosts, job, part, None if as_json else show)
+        return
+    if limit is None:
+        limit = PAGE_LIMIT if page is not None else 0 if as_json else LIMIT
+    question = Question(
+        window,
+        length(window),
+        end,
+        sort,
+        limit,
+        _expression(pattern),
+        job,
+        level,
+        savings=page is not None,
+    )
+    write = None if page is None else _page_writer(page, force=force, markdown=markdown)
+    with _without_collector():
+        fleet = waiting("asking", FleetReader(server, question).read)
+    if fleet.partial:
+        session.status = SOME_MISSING
+    if write is not None:
+        write(fleet)
+    elif as_json:
+        from stackmap.features.fleet.json import fleet_json
+
+        click.echo(json.dumps(fleet_json(fleet, end_time(Interval({}, time=end)) or "")))
+    else:
+        show(fleet_document(fleet, columns))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Disable the garbage collector: answers have no cycles, and the search for them takes half of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _expression(pattern: str) -> str:
+    """Return a shell pattern as a regular expression; a name without a port means any port."""
+    if not pattern:
+        return ""
+    expression = escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return expression if ":" in pattern else f"{expression}(:[0-9]+)?"
+
+
+def _print(blocks: list[Block], *, markdown: bool, heading: bool) -> None:
+    if markdown:
+        click.echo(as_markdown(blocks), nl=False)
+    else:
+        print_text(blocks, heading=heading)
+
+
+def _page_writer(path: str, *, force: bool, markdown: bool) -> Callable[[Fleet], None]:
+    """Return what writes the page to *path*; an impossible one is refused before the server is asked."""
+    from stackmap.features.report.command import drawn, is_markdown, write_page
+    from stackmap.host.output_file import OutputFile
+
+    markdown = is_markdown(path, markdown=markdown)
+    file = None if path == "-" else OutputFile(path, force=force)
+    return lambda fleet: write_page(file, drawn(fleet_page(fleet), markdown=markdown))

@@ -1,0 +1,174 @@
+"""The volumes of a fleet: a table with the worst first, and a page for a migration programme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from stackmap import __version__
+from stackmap.document import blocks as doc
+from stackmap.document.interval import instant
+from stackmap.document.units import UNKNOWN, number, rate, size
+from stackmap.document.wording import plural
+from stackmap.features.fleet.volumes import Fleet, LevelSum, Volume
+from stackmap.model.load import ratio
+from stackmap.model.units import MIB
+
+LEGEND = (
+    "cost: bytes read and written at the members per byte written, parity and data alone; ideal: with full-stripe "
+    "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: await ÷ "
+    "median await of its peers; RAID10 saves: bytes at the members that RAID10 would not move; - unknown"
+)
+
+
+def _mib(value: float | None) -> str:
+    return number(ratio(value, MIB))
+
+
+def _flow(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{size(value)}/s"
+
+
+def _slowest(volume: Volume) -> str:
+    found = volume.slowest
+    return UNKNOWN if found is None else f"{found.device} {found.ratio:.1f}×"
+
+
+class Column(NamedTuple):
+    """``key`` for -o; ``heading`` with a line break for terminals."""
+
+    key: str
+    heading: str
+    text: Callable[[Volume], str]
+    default: bool = True
+
+
+COLUMNS = (
+    Column("host", "host", lambda v: v.key.host),
+    Column("volume", "volume", lambda v: v.key.name),
+    Column("level", "level", lambda v: v.level),
+    Column("iops", "IOPS", lambda v: rate(v.iops)),
+    Column("cost", "cost", lambda v: number(v.cost, 2)),
+    Column("ideal", "ideal", lambda v: number(v.ideal, 2)),
+    Column("wasted", "wasted\nMiB/s", lambda v: _mib(v.wasted_bytes)),
+    Column("wasted-iops", "wasted\nIOPS", lambda v: rate(v.wasted_requests)),
+    Column("slowest", "slowest\nmember", _slowest),
+    Column("raid10", "RAID10\nsaves\nMiB/s", lambda v: _mib(v.raid10_saves)),
+    Column("raid10-iops", "RAID10\nsaves\nIOPS", lambda v: rate(v.raid10_saves_requests), default=False),
+    Column("written", "written\nMiB/s", lambda v: _mib(v.write_bytes), default=False),
+    Column("disk-bytes", "disk bytes\nper byte", lambda v: number(v.disk_bytes_per_byte, 2), default=False),
+    Column("members", "members", lambda v: UNKNOWN if v.members is None else str(v.members), default=False),
+    Column("state", "state", lambda v: v.state or UNKNOWN, default=False),
+    Column("device", "device", lambda v: v.key.top, default=False),
+    Column("job", "job", lambda v: v.key.job, default=False),
+)  # fmt: skip
+WORDS = 3
+DEFAULT = tuple(column.key for column in COLUMNS if column.default)
+
+
+def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
+    """Return the sums, the table and what is missing; *columns*: their keys."""
+    return [
+        doc.Headline((_sums(fleet), f"{fleet.window} to {instant(fleet.time)}")),
+        _table(fleet.volumes, columns),
+        *_remarks(fleet),
+    ]
+
+
+def fleet_page(fleet: Fleet) -> doc.Page:
+    """Return the page: sums, sums by level, the ranking, and what is missing."""
+    sections = (
+        doc.Section("sums", "Totals", (*_totals(fleet), *_remarks(fleet)), folded=False),
+        doc.Section("levels", "By level", (_levels(fleet.levels),), folded=False),
+        doc.Section("ranking", "Ranking, worst first", (_table(fleet.volumes, [c.key for c in COLUMNS]),), folded=False),
+    )  # fmt: skip
+    about = (
+        f"{fleet.window} to {instant(fleet.time)}",
+        f"Made by stackmap {__version__}, which only reads.",
+    )
+    return doc.Page("Fleet report: the cost of RAID", about, sections)
+
+
+def _sums(fleet: Fleet) -> str:
+    wasted, requests = map(fleet.sum_of, ("wasted_bytes", "wasted_requests"))
+    volumes = f"{plural(fleet.total, 'volume')} on {plural(fleet.hosts, 'host')}"
+    if wasted is None:
+        return f"{volumes}; their waste at the disks is unknown"
+    verb = "wastes" if fleet.total == 1 else "waste"
+    return f"{volumes} {verb} {_flow(wasted)} and {rate(requests)} IOPS at the disks"
+
+
+def _totals(fleet: Fleet) -> Iterable[doc.Block]:
+    written, wasted, requests, saved = map(
+        fleet.sum_of, ("write_bytes", "wasted_bytes", "wasted_requests", "raid10_saves")
+    )
+    gaining = sum(each.gaining for each in fleet.levels)
+    yield doc.Paragraph(f"{_sums(fleet)}.")
+    if saved:
+        yield doc.Paragraph(
+            f"RAID10 would move {_flow(saved)} less at the members of {plural(gaining, 'volume')}. "
+            "It stores each byte twice, so check the capacity first: run `stackmap whatif VOLUME "
+            "--to raid10` on the host."
+        )
+    yield doc.Tiles((
+        doc.Tile("Hosts", str(fleet.hosts)),
+        doc.Tile("Volumes and arrays", str(fleet.total)),
+        doc.Tile("Written", _flow(written)),
+        doc.Tile("Wasted at the disks", _flow(wasted), f"{rate(requests)} IOPS"),
+        doc.Tile("RAID10 saves", _flow(saved), f"on {plural(gaining, 'volume')}"),
+    ))  # fmt: skip
+
+
+def _table(volumes: Iterable[Volume], columns: Sequence[str]) -> doc.Table:
+    chosen = [column for key in columns for column in COLUMNS if column.key == key]
+    return doc.Table(
+        "fleet",
+        tuple(column.heading for column in chosen),
+        (doc.Rows(tuple(tuple(column.text(v) for column in chosen) for v in volumes)),),
+        words=_leading_words(chosen),
+        legend=LEGEND,
+    )
+
+
+def _leading_words(chosen: Sequence[Column]) -> int:
+    """Return how many of the first columns are text."""
+    words = {column.key for column in COLUMNS[:WORDS]} | {"state", "device", "job"}
+    return next((n for n, column in enumerate(chosen) if column.key not in words), len(chosen))
+
+
+def _levels(levels: Iterable[LevelSum]) -> doc.Table:
+    """Return the sums of each level; volumes whose figure is unknown are not in the sum."""
+    rows = tuple(
+        (
+            each.level,
+            f"{each.volumes:.0f}",
+            _mib(each.write_bytes),
+            _mib(each.wasted_bytes),
+            rate(each.wasted_requests),
+            _mib(each.raid10_saves),
+            f"{each.gaining:.0f}" if each.raid10_saves is not None else UNKNOWN,
+        )
+        for each in levels
+    )
+    headings = (
+        "level",
+        "volumes",
+        "written\nMiB/s",
+        "wasted\nMiB/s",
+        "wasted\nIOPS",
+        "RAID10 saves\nMiB/s",
+        "on volumes",
+    )
+    return doc.Table("levels", headings, (doc.Rows(rows),))
+
+
+def _remarks(fleet: Fleet) -> Iterable[doc.Block]:
+    if len(fleet.volumes) < fleet.total:
+        yield doc.Paragraph(
+            f"The worst {len(fleet.volumes)} of {fleet.total} volumes; --limit 0 shows all."
+        )
+    for note in fleet.notes:
+        yield doc.Paragraph(note, "note:")
+    if fleet.partial:
+        yield doc.Paragraph("The results are partial.", "Caution:")
+        yield doc.Listing(fleet.partial)

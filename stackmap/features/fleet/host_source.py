@@ -1,0 +1,197 @@
+"""
+One host as a source of figures, from what Prometheus stored of it.
+
+Its counters become lines of ``/proc/diskstats`` again, so that the code for local samples
+reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.discover import exported as discovering
+from stackmap.errors import NameNotFound, NoInterval, UsageError
+from stackmap.measurement.source import Source
+from stackmap.model import exported
+from stackmap.model.units import SECTOR
+from stackmap.sources import diskstats
+
+if TYPE_CHECKING:
+    from stackmap.features.fleet.http import Prometheus, Series
+    from stackmap.measurement.selection import IntervalSelection
+    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+    from stackmap.sampling.snapshots import TopologyInterval
+
+INTERVALS = 20  # of a window
+SHORTEST = 60.0  # seconds; most scrapes are more frequent
+SAME_BOOT = 60.0  # seconds by which the time of a boot may move with the clock
+COUNTED = "|".join((*(each.name for each in exported.COUNTERS), exported.IN_FLIGHT))
+# Fields of a line after the name: the counters in the kernel's order.
+FIELDS = (
+    "reads", "read_merges", "read_bytes", "read_ms", "writes", "write_merges", "write_bytes",
+    "write_ms", "in_flight", "busy_ms", "weighted_ms", "discards", "discard_merges",
+    "discard_bytes", "discard_ms", "flushes", "flush_ms",
+)  # fmt: skip
+LENGTHS = (11, 15, 17)  # how many a line has, by the version of the kernel
+IN_SECTORS = frozenset({"read_bytes", "write_bytes", "discard_bytes"})
+
+
+class Window(NamedTuple):
+    """``seconds`` up to ``end``, seconds since the epoch."""
+
+    end: float
+    seconds: float
+
+    @property
+    def step(self) -> float:
+        """Return the length of its intervals."""
+        return max(SHORTEST, self.seconds / INTERVALS)
+
+
+class PrometheusHost(Source):
+    """
+    The host *instance* of *job*, over *window*, with the topology at its end.
+
+    ``rebooted``: in the window; its intervals begin after that, as kernel names may have changed.
+    ``repeated``: several series have its labels, so figures of several hosts may be mixed.
+    """
+
+    changes = False
+    rereadable = True
+
+    def __init__(self, server: Prometheus, job: str, instance: str, window: Window) -> None:
+        super().__init__(instance, None)
+        self._server = server
+        self._selector = f"job={quoted(job)},instance={quoted(instance)}"
+        self._window = window
+        self.rebooted = self.repeated = False
+
+    def _read_topology(self) -> Topology:
+        names = f"{exported.INFO}|{exported.EDGE}|{exported.EDGE_BYTES}|{exported.BUILD}"
+        found: dict[str, list[Series]] = {}
+        for each in self._server.query(
+            f"{{__name__=~{quoted(names)},{self._selector}}}", self._window.end
+        ):
+            found.setdefault(each.labels.get("__name__", ""), []).append(each)
+        if exported.INFO not in found:
+            raise NameNotFound(
+                f"{self.name}: no topology at the end of the window; does it run stackmap export --textfile?"
+            )
+        lengths = {
+            discovering.edge_key(each.labels): each.value
+            for each in found.get(exported.EDGE_BYTES, ())
+        }
+        self.repeated = len(found.get(exported.BUILD, ())) > 1
+        build = next((each.labels for each in found.get(exported.BUILD, ())), {})
+        devices, edges = (
+            [s.labels for s in found.get(n, ())] for n in (exported.INFO, exported.EDGE)
+        )
+        return discovering.topology(self.name, build.get("kernel", ""), devices, edges, lengths)
+
+    def _measured(self, selection: IntervalSelection, which: str) -> Iterator[TopologyInterval]:  # noqa: ARG002 - all are cheap
+        topology = self.topology()
+        boot = self._last_before_boot()
+        self.rebooted = boot > 0
+        own = dict(self._intervals(exported.OWN, f"{exported.TIMESTAMP}{{{self._selector}}}", boot))
+        scraped = f"timestamp({exported.NODE}{exported.COUNTERS[0].name}{{{self._selector}}})"
+        intervals = [*self._intervals(exported.NODE, f"max({scraped})", boot)]
+        if not intervals:
+            raise NoInterval(f"{self.name}: fewer than two scrapes of its counters in the window")
+        for place, interval in intervals:
+            more = own.get(place)
+            loads = {**(more.loads if more else {}), **interval.loads}
+            yield topology, replace(interval, loads=loads, machine=topology.machine)
+
+    def _last_before_boot(self) -> float:
+        """Return the last place in the window at which an earlier boot was known; 0 if there is none."""
+        boots = self._range(f"node_boot_time_seconds{{{self._selector}}}")
+        values = [pair for each in boots for pair in each.values]
+        last = max(values, default=(0.0, 0.0))[1]
+        return max((place for place, boot in values if abs(boot - last) > SAME_BOOT), default=0.0)
+
+    def _intervals(
+        self, prefix: str, instants: str, after: float
+    ) -> Iterator[tuple[float, Interval]]:
+        """
+        Yield the intervals of the counters with *prefix*, each with its place in the window.
+
+        *after*: leave out samples up to this place.
+        """
+        counters = self._range(f"{{__name__=~{quoted(f'{prefix}({COUNTED})')},{self._selector}}}")
+        found = _samples(counters, prefix, self._range(instants))
+        samples = [(place, sample) for place, sample in found if place > after]
+        for (_, earlier), (place, later) in pairwise(samples):
+            yield place, diskstats.between(earlier, later)
+
+    def _range(self, expression: str) -> list[Series]:
+        end, seconds, step = self._window.end, self._window.seconds, self._window.step
+        return self._server.query_range(expression, end - seconds, end, step)
+
+
+def _samples(
+    counters: Iterable[Series], prefix: str, instants: Iterable[Series]
+) -> Iterator[tuple[float, diskstats.Sample]]:
+    """Yield each new scrape: its place in the window, and the counters of all devices."""
+    units = {prefix + each.name: (each.field, each.unit) for each in exported.COUNTERS}
+    units[prefix + exported.IN_FLIGHT] = "in_flight", 1
+    found: dict[float, dict[str, dict[str, float]]] = {}
+    for each in counters:
+        counter = units.get(each.labels.get("__name__", ""))
+        if counter is None:  # it was not asked for
+            continue
+        field, unit = counter
+        for place, value in each.values:
+            devices = found.setdefault(place, {})
+            devices.setdefault(each.labels.get("device", ""), {})[field] = value * unit
+    scraped = {place: time for each in instants for place, time in each.values}
+    last = 0.0
+    for place in sorted(found.keys() & scraped.keys()):
+        if scraped[place] > last:
+            last = scraped[place]
+            lines = (_line(name, fields) for name, fields in found[place].items())
+            yield place, diskstats.Sample(last, tuple(filter(None, lines)))
+
+
+def _line(name: str, fields: dict[str, float]) -> str:
+    """Return the device's line of ``/proc/diskstats`` up to its first missing counter; "" if all kernels have that one."""
+    words = [
+        str(round(fields[key] / (SECTOR if key in IN_SECTORS else 1)))
+        for key in takewhile(fields.__contains__, FIELDS)
+    ]
+    length = max((each for each in LENGTHS if each <= len(words)), default=0)
+    return f"0 0 {name} {' '.join(words[:length])}" if length and name.split() == [name] else ""
+
+
+def find_host(server: Prometheus, host: str, job: str, at: float) -> tuple[str, str]:
+    """Return the job and the instance that *host* means: an instance, or one without its port."""
+    from re import escape
+
+    selector = f"instance=~{quoted(f'{escape(host)}(:[0-9]+)?')}" + (
+        f",job={quoted(job)}" if job else ""
+    )
+    found = server.query(f"group by (job, instance) ({exported.TIMESTAMP}{{{selector}}})", at)
+    hosts = sorted((each.labels.get("job", ""), each.labels.get("instance", "")) for each in found)
+    exact = [each for each in hosts if each[1] == host] or hosts
+    if not exact:
+        raise NameNotFound(f"no host {host!r} with a topology in {server.url}")
+    if len(exact) > 1:
+        both = ", ".join(f"{instance} of job {job}" for job, instance in exact)
+        raise UsageError(f"{host!r} means {both}; choose one with --job, or with its port")
+    return exact[0]
+
+
+def quoted(text: str) -> str:
+    r"""
+    Return *text* as a string of PromQL; what is no Unicode character matches no label.
+
+    >>> quoted('a"b\\')
+    '"a\\"b\\\\"'
+    """
+    import json
+    import re
+
+    return json.dumps(re.sub("[\ud800-\udfff]", "\ufffd", text), ensure_ascii=False)

@@ -1,0 +1,255 @@
+"""The HTTP API of Prometheus, which VictoriaMetrics, Thanos and Mimir have too."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+from stackmap.errors import (
+    ParseError,
+    SourceDenied,
+    SourceError,
+    SourceMissing,
+    SourceTimeout,
+    UsageError,
+)
+from stackmap.features.fleet.http_config import NEEDED, HttpConfig
+from stackmap.host.background import ThreadedAnswer
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+MOST = (
+    1 << 27
+)  # bytes of an answer, whose series take nine times as much; the counters of 9,000 devices
+PIECE = 1 << 18
+GRACE = 0.5  # seconds after the timeout in which the server may still give its own reason
+TLS_REASONS = {
+    "PEM lib": "cert_file and key_file are not a certificate and its key",
+    "certificate required": "the server wants a certificate: cert_file and key_file",
+    "EOF occurred": "the server broke off; it may want cert_file and key_file",
+    "alert bad certificate": "the server refuses our certificate, or wants one: cert_file and key_file",
+}
+QUOTED = 200  # characters of the server's message
+LARGEST = 1e21  # what is larger, or no number, is no figure: a counter ends at 2 ** 64
+
+
+class Series(NamedTuple):
+    """A series: its labels, and instants (seconds since the epoch) with values."""
+
+    labels: Mapping[str, str]
+    values: tuple[tuple[float, float], ...]
+
+    @property
+    def value(self) -> float:
+        """The last value."""
+        return self.values[-1][1]
+
+
+class Prometheus:
+    """
+    A server. ``warnings``: its own, on incomplete answers.
+
+    Each request takes at most *timeout* seconds; errors are ``SourceError``.
+    """
+
+    def __init__(self, url: str, config: HttpConfig, timeout: float) -> None:
+        try:
+            import requests
+        except ImportError as error:
+            raise SourceMissing(NEEDED) from error
+        parts = _split(url)
+        self._base = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
+        basic = config.basic
+        if parts.username is not None and basic is None:
+            basic = unquote(parts.username), unquote(parts.password or "")
+        self.url = self._base
+        self.warnings: dict[str, None] = {}
+        self._timeout = timeout
+        self._session = requests.Session()
+        self._session.headers.update(config.headers)
+        # With an authentication of its own, requests does not look into ~/.netrc.
+        # It encodes text as Latin-1; servers expect UTF-8, as promtool sends it.
+        self._session.auth = (
+            requests.auth.HTTPBasicAuth(basic[0].encode(), basic[1].encode())
+            if basic
+            else _with_header(config.authorization)
+        )
+        self._verify, self._certificate = config.verify, config.certificate
+        if config.verify is False:  # insecure_skip_verify: its user knows
+            from urllib3 import disable_warnings
+
+            disable_warnings()
+        self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
+        self._redirects = config.follow_redirects
+
+    def query(self, expression: str, at: float | None = None) -> list[Series]:
+        """Return the vector that *expression* is at an instant, by default now."""
+        data = self._ask(
+            "query", {"query": expression, **({} if at is None else {"time": f"{at:.3f}"})}
+        )
+        if data.get("resultType") != "vector":
+            raise ParseError(f"{self.url}: not a vector: {expression[:QUOTED]}")
+        found = (Series(_labels(each), _figures([each.get("value")])) for each in data["result"])
+        return [each for each in found if each.values]
+
+    def query_range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
+        """Return the values of *expression* from *start* to *end*, one per *step* seconds."""
+        given = {"start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:.3f}"}
+        data = self._ask("query_range", {"query": expression, **given})
+        if data.get("resultType") != "matrix":
+            raise ParseError(f"{self.url}: not a matrix: {expression[:QUOTED]}")
+        return [Series(_labels(each), _figures(each.get("values"))) for each in data["result"]]
+
+    def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
+        """Return the data of an answer."""
+        import requests
+
+        slow = f"{self.url}: no answer in {self._timeout:g} s; try a shorter --window, --host, or --timeout"
+        try:
+            return self._data(*self._in_time(path, form))
+        except requests.exceptions.SSLError as error:
+            raise SourceError(
+                f"{self.url}: TLS failed: {_reason(error)}; see tls_config in stackmap-fleet(8)"
+            ) from error
+        except (requests.exceptions.Timeout, TimeoutError) as error:
+            raise SourceTimeout(slow) from error
+        except requests.exceptions.ConnectionError as error:
+            raise SourceMissing(f"{self.url}: no connection: {_reason(error)}") from error
+        except requests.exceptions.RequestException as error:
+            raise SourceError(f"{self.url}: {_reason(error)}") from error
+        except OSError as error:  # a CA file or certificate that cannot be read
+            raise SourceMissing(f"{self.url}: {_reason(error)}") from error
+
+    def _in_time(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return the status and the body; a socket's own timeout starts again with each byte."""
+        answer = ThreadedAnswer(lambda: self._post(path, form))
+        if not answer.ready(self._timeout + GRACE):
+            raise TimeoutError
+        return answer.result()
+
+    def _post(self, path: str, form: Mapping[str, str]) -> tuple[int, bytes]:
+        deadline = time.monotonic() + self._timeout
+        with self._session.post(
+            f"{self._base}/api/v1/{path}",
+            data={**form, "timeout": f"{self._timeout:g}s"},
+            timeout=self._timeout,
+            stream=True,
+            verify=self._verify,
+            cert=self._certificate,
+            proxies=self._proxies,
+            allow_redirects=self._redirects,
+        ) as response:
+            if response.request.method != "POST":  # redirects 301 to 303 drop the query
+                there = response.url.partition("/api/v1/")[0][:QUOTED]
+                raise SourceError(
+                    f"{self.url}: the server redirects to {there}; give that as --url"
+                )
+            return response.status_code, _content(response, deadline)
+
+    def _data(self, status: int, content: bytes) -> dict[str, Any]:
+        if status in (401, 403):
+            said = content[:QUOTED].decode(errors="replace").strip()
+            said = f" ({said})" if said.isprintable() and said and "<" not in said else ""
+            raise SourceDenied(
+                f"{self.url}: HTTP {status}: wrong or missing credentials{said}; see --http-config"
+            )
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            hint = (
+                "; is this the address of the API? Mimir's ends in /prometheus"
+                if status == 404
+                else ""
+            )
+            raise ParseError(f"{self.url}: HTTP {status} without JSON{hint}") from error
+        if not isinstance(answer, dict) or answer.get("status") != "success":
+            given = answer if isinstance(answer, dict) else {}
+            said = str(given.get("error", ""))[:QUOTED] or "no reason given"
+            late = given.get("errorType") == "timeout"  # its limit is the same as ours
+            raise (SourceTimeout if late else SourceError)(f"{self.url}: HTTP {status}: {said}")
+        data = answer.get("data")
+        if not isinstance(data, dict) or not isinstance(data.get("result"), list):
+            raise ParseError(f"{self.url}: an answer of unknown form")
+        for place in (answer, data):  # some versions of Thanos have them in data
+            told = place.get("warnings") or []
+            self.warnings.update(
+                dict.fromkeys(map(str, told if isinstance(told, list) else [told]))
+            )
+        if answer.get("isPartial"):  # VictoriaMetrics' cluster
+            self.warnings["the server's answer is partial"] = None
+        return data
+
+
+def _with_header(value: str) -> Callable[[PreparedRequest], PreparedRequest]:
+    def authorize(request: PreparedRequest) -> PreparedRequest:
+        if value:
+            request.headers["Authorization"] = value
+        return request
+
+    return authorize
+
+
+def _content(response: Response, deadline: float) -> bytes:
+    """Return the body, within time and size."""
+    pieces: list[bytes] = []
+    size = 0
+    for piece in response.iter_content(PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST:
+            raise SourceError("the server's answer is too large; use --host or --limit")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return b"".join(pieces)
+
+
+def _labels(series: Any) -> dict[str, str]:
+    """Return the labels as they came; ``ParseError`` unless all are text."""
+    try:
+        labels: dict[str, str] = series["metric"]
+        "".join(labels.values())  # raises unless all are text; there are 100,000s
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ParseError("a series of unknown form in the server's answer") from error
+    return labels
+
+
+def _figures(pairs: Any) -> tuple[tuple[float, float], ...]:
+    """Return the instants with a figure; ``ParseError`` unless all are pairs of numbers."""
+    try:
+        found = [(float(instant), float(value)) for instant, value in pairs]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParseError("a value of unknown form in the server's answer") from error
+    return tuple([pair for pair in found if abs(pair[1]) < LARGEST])
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of *url*; ``UsageError`` if it is none, without what may be a password."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket without its pair
+        valid = False
+    if not valid or parts.query or parts.fragment:
+        shown = repr(url.rpartition("@")[2])
+        raise UsageError(f"--url must be http://HOST:PORT or https://…, not {shown}")
+    return parts
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost reason of a failure, in a line."""
+    inner: BaseException = error
+    while inner.args and isinstance(inner.args[-1], BaseException):
+        inner = inner.args[-1]
+    reason = getattr(inner, "reason", None)
+    if isinstance(reason, BaseException):
+        inner = reason
+    text = re.sub(r"^<?\w*Connection.*?[>)]: ", "", str(inner))
+    for known, better in TLS_REASONS.items():
+        if known in text:
+            text = better
+    return " ".join(text.split())[:QUOTED] or type(inner).__name__

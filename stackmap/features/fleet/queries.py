@@ -1,0 +1,225 @@
+"""
+The volumes of all hosts, from the series that ``packaging/prometheus/stackmap.rules.yml`` records.
+
+The server computes means and sums, and sorts. It sends only the figures of the volumes to
+show, for a page of hosts per query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from re import escape
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+from stackmap.errors import InputError, ParseError, SourceError
+from stackmap.features.fleet.expressions import LEVEL_FIGURES, NEW, PARTS, Expressions
+from stackmap.features.fleet.volumes import (
+    Fleet,
+    Key,
+    LevelSum,
+    SlowestMember,
+    Volume,
+    worst_first,
+)
+
+if TYPE_CHECKING:
+    from stackmap.features.fleet.http import Prometheus, Series
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+LONG = 6 * 3600  # seconds: longer windows use means of an hour
+PAGE = 250  # hosts per query
+AT_ONCE = 4  # queries
+NAMED = 5  # hosts in a sentence
+NO_ANSWER = SourceError, ParseError
+NO_RULES = "no recorded series of stackmap in this window: load stackmap.rules.yml into Prometheus; see stackmap-fleet(7)"
+NO_INFO = "not shown: {lacking} of {shown} volumes, which have no stackmap_stack_info at the end of the window"
+NO_HOURS = "there are no hourly means yet; the window has less than an hour of data"
+
+
+class Question(NamedTuple):
+    """
+    What is asked: the volumes of *host* (a regular expression) and *level*, at *time*, over *seconds*.
+
+    ``limit``: how many of the worst by ``sort``; 0 for all. ``savings``: also what RAID10 would save,
+    by level.
+    """
+
+    window: str
+    seconds: float
+    time: float
+    sort: str
+    limit: int
+    host: str = ""
+    job: str = ""
+    level: str = ""
+    savings: bool = False
+
+
+class FleetReader:
+    """The answers of *server* to one *question*."""
+
+    def __init__(self, server: Prometheus, question: Question) -> None:
+        self._server = server
+        self._asked = question
+        self._all = Expressions(
+            question.seconds,
+            question.host,
+            question.job,
+            question.level,
+            hourly=question.seconds > LONG,
+        )
+        self._partial: list[str] = []
+        self._notes: list[str] = []
+
+    def read(self) -> Fleet:
+        """Return the fleet; ``InputError`` if there is no such volume, or nothing was recorded."""
+        asked = self._asked
+        per_host = self._query(self._all.hosts)
+        if not per_host:
+            self._explain_nothing()
+        levels = self._levels()
+        hosts = [each.labels.get("instance", "") for each in per_host]
+        wanted = round(sum(each.volumes for each in levels))
+        chosen = self._worst() if 0 < asked.limit < wanted else None
+        found = self._volumes(hosts if chosen is None else [key.host for key in chosen], chosen)
+        shown = wanted if chosen is None else len(chosen)
+        if len(found) < shown:
+            self._partial.append(NO_INFO.format(lacking=shown - len(found), shown=shown))
+        self._tell_missing()
+        self._partial += [f"the server warns: {each}" for each in self._server.warnings]
+        return Fleet(
+            asked.window,
+            asked.time,
+            len(per_host),
+            tuple(worst_first(found, asked.sort)),
+            levels,
+            tuple(self._partial),
+            tuple(self._notes),
+        )
+
+    def _query(self, expression: str) -> list[Series]:
+        return self._server.query(expression, self._asked.time)
+
+    def _together(
+        self, ask: Callable[[Asked], Answer], several: Iterable[Asked]
+    ) -> Iterator[Answer]:
+        """Yield the answers to *several*, asked a few at a time."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            yield from pool.map(ask, several)
+
+    def _explain_nothing(self) -> NoReturn:
+        """Raise ``InputError``: the volumes are missing, or the rules."""
+        if self._query(f"count({self._all.info})"):
+            raise InputError(NO_RULES)
+        matching = " matches" if self._all.levels else ""
+        raise InputError(
+            f"no volume with a topology at {self._server.url}{matching}; see stackmap-fleet(7)"
+        )
+
+    def _levels(self) -> tuple[LevelSum, ...]:
+        """Return the sums by level; from rates where no hourly means exist yet. ``InputError`` if nothing is recorded."""
+        sums = self._sums_by_level()
+        if self._all.hourly and all(each.write_bytes is None for each in sums):
+            self._all = self._all._replace(hourly=False)
+            sums = self._sums_by_level()
+            self._notes.append(NO_HOURS)
+        if all(each.write_bytes is None for each in sums):
+            raise InputError(NO_RULES)
+        return sums
+
+    def _sums_by_level(self) -> tuple[LevelSum, ...]:
+        fields = ["volumes", *LEVEL_FIGURES]
+        if self._asked.savings:
+            fields += ["raid10_saves", "gaining"]
+        sums: dict[str, dict[str, float]] = {}
+        answers = self._together(lambda field: self._query(self._all.by_level(field)), fields)
+        for field, found in zip(fields, answers, strict=True):
+            for each in found:
+                figures = sums.setdefault(_level(each.labels), {})
+                figures[field] = figures.get(field, 0) + each.value
+        return tuple(LevelSum(level, **sums[level]) for level in sorted(sums))
+
+    def _worst(self) -> set[Key]:
+        """Return the volumes with the highest figures."""
+        asked = self._asked
+        return {_key(each.labels) for each in self._query(self._all.worst(asked.sort, asked.limit))}
+
+    def _volumes(self, hosts: Iterable[str], chosen: set[Key] | None) -> list[Volume]:
+        """Return the volumes of *hosts*; *chosen*: only these."""
+        names = sorted(dict.fromkeys(hosts))
+        pages = [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
+        tops = any_of({key.top for key in chosen}) if chosen else ""
+        asked = [self._all._replace(host=any_of(page), top=tops) for page in pages]
+        tasks = [(page, part) for page in asked for part in PARTS]
+        found: dict[Key, dict[str, Any]] = {}
+        for (_, part), answer in zip(tasks, self._together(self._page, tasks), strict=True):
+            for each in answer:
+                found.setdefault(_key(each.labels), {})[part] = _figure(part, each)
+        return [
+            Volume(key, state=_state(figures), **figures)
+            for key, figures in found.items()
+            if "level" in figures and (chosen is None or key in chosen)
+        ]
+
+    def _page(self, task: tuple[Expressions, str]) -> list[Series]:
+        """Return one figure of the volumes of a page; nothing, and a remark, if the server does not answer."""
+        asked, part = task
+        try:
+            return self._query(asked.part(part))
+        except NO_ANSWER as error:
+            self._partial.append(f"{part} of {_hosts(asked.host.count('|') + 1)}: {error}")
+            return []
+
+    def _tell_missing(self) -> None:
+        """Add what is missing or doubtful to ``partial``; a window that still fills is a note."""
+        for said, is_missing in self._together(lambda each: self._doubt(*each), self._all.doubts):
+            if said:
+                (self._partial if is_missing else self._notes).append(said)
+
+    def _doubt(self, expression: str, what: str) -> tuple[str, bool]:
+        """Return the sentence on the hosts in an answer, "" without any, and whether something is missing."""
+        try:
+            found = self._query(expression)
+        except NO_ANSWER as error:
+            return f"hosts {what}: not known: {error}", True
+        names = sorted({each.labels.get("instance", "") for each in found})
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        said = f"{_hosts(len(names))} {what} ({', '.join(names[:NAMED])}{more})" if names else ""
+        return said, what != NEW
+
+
+def any_of(names: Iterable[str]) -> str:
+    """Return a regular expression that matches *names* alone."""
+    return "|".join(map(escape, sorted(names)))
+
+
+def _hosts(count: int) -> str:
+    return "1 host" if count == 1 else f"{count} hosts"
+
+
+def _key(labels: Mapping[str, str]) -> Key:
+    get = labels.get
+    return Key(get("job", ""), get("instance", ""), get("top", ""), get("name", ""))
+
+
+def _level(labels: Mapping[str, str]) -> str:
+    """Return the RAID level, or the kind of what has none."""
+    return labels.get("level") or labels.get("kind", "")
+
+
+def _figure(part: str, series: Series) -> Any:
+    """Return what *series* says of its volume: the field *part* of ``Volume``, or a part of its state."""
+    if part == "level":
+        return _level(series.labels)
+    if part == "slowest":
+        return SlowestMember(series.labels.get("device", ""), series.value)
+    return round(series.value) if part == "members" else series.value
+
+
+def _state(figures: dict[str, Any]) -> str | None:
+    """Remove what is known of a state from *figures* and return it in words; None if nothing is."""
+    known = {word: figures.pop(word) for word in ("degraded", "sync") if word in figures}
+    return " ".join(word for word, is_so in known.items() if is_so) or ("active" if known else None)

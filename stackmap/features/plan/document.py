@@ -1,0 +1,152 @@
+"""The document of a plan: its method, its risks and its commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stackmap.document.blocks import Block, Card, Command, Folded, Headline, Listing, Paragraph
+from stackmap.document.describe import layout as described
+from stackmap.document.templates import title
+from stackmap.document.wording import listed, plural
+from stackmap.errors import PlanRefused
+from stackmap.features.plan.announced import announced
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import NOTHING, Plan, Step
+from stackmap.features.plan.strategies import Outcome, refusals
+from stackmap.model.raid import Layout
+
+ROLL_BACK = (
+    "To go back, run the roll-back commands of the steps that are done, the last step first. Within "
+    "a step, keep their order."
+)
+
+
+def document(context: PlanContext, chosen: Outcome, others: Sequence[Outcome]) -> Iterator[Block]:
+    """Yield what ``plan`` prints: the change of layout, and how to make it."""
+    if chosen.plan is None:
+        return
+    now, then = _layout(context.target.layout), _layout(chosen.plan.result)
+    yield Headline((f"{_title(context)}: {now} → {then}",))
+    yield from blocks(context, chosen, others, "step")
+
+
+def blocks(
+    context: PlanContext, chosen: Outcome, others: Sequence[Outcome], key: str
+) -> Iterator[Block]:
+    """Yield the chosen way in full and the others in short; *key* begins the anchors of the steps."""
+    plan = chosen.plan
+    if plan is None:
+        return
+    yield Paragraph(_headline(plan, context))
+    yield Paragraph(f"{chosen.strategy.summary}.", f"Method {chosen.strategy.name}:")
+    yield Listing(
+        (
+            *(f"Checked: {each}." for each in plan.checked),
+            *(f"NOT CHECKED: {each}." for each in plan.unchecked),
+        )
+    )
+    yield Paragraph(ROLL_BACK)
+    for number, step in enumerate(plan.steps, 1):
+        yield _card(step, number, key)
+    if others:
+        ways = (
+            f"{each.strategy.name}: not possible: {each.refused}."
+            if each.plan is None
+            else f"{each.strategy.name}: {_way(each, each.plan, context)}"
+            for each in others
+        )
+        yield Folded("Other methods", (Listing(tuple(ways)),))
+
+
+def unchanged(context: PlanContext) -> str:
+    """Return the sentence for a device that has the wanted layout already."""
+    return f"Nothing to do: {_title(context)} is already {_layout(context.target.layout)}."
+
+
+def refusal(context: PlanContext, found: Sequence[Outcome]) -> PlanRefused:
+    """Return why there is no plan: one line, or one per reason."""
+    wanted, reasons = f"{_title(context)} to {context.request.level}", refusals(found)
+    if len(reasons) == 1:
+        return PlanRefused(f"{wanted}: {reasons[0]}")
+    return PlanRefused(f"{wanted}: no method fits", reasons)
+
+
+def _title(context: PlanContext) -> str:
+    return title(context.topology, context.target.name)
+
+
+def _layout(layout: Layout | None) -> str:
+    return described(layout) if layout else "linear"
+
+
+def _headline(plan: Plan, context: PlanContext) -> str:
+    """Return how long the plan is, when the volume is offline, and which steps have a risk or cannot be undone."""
+    risky = [number for number, step in enumerate(plan.steps, 1) if step.risks != NOTHING]
+    final = [number for number, step in enumerate(plan.steps, 1) if step.final]
+    count = plural(len(plan.steps), "step")
+    risks = f" Risks: {_steps(risky)}" if risky else " No step has a known risk"
+    undo = f"; {_steps(final)} cannot be undone" if final else ""
+    return f"{count}. {safety(plan, context)}{risks}{undo}."
+
+
+def _steps(places: Sequence[int]) -> str:
+    return f"step{'s' * (len(places) > 1)} {listed(list(map(str, places)))}"
+
+
+def _way(outcome: Outcome, plan: Plan, context: PlanContext) -> str:
+    return f"{outcome.strategy.summary}, {plural(len(plan.steps), 'step')}. {safety(plan, context)}"
+
+
+def safety(plan: Plan, context: PlanContext) -> str:
+    """Return when the volume is offline, and when one failed disk loses data."""
+    offline = numbers([not step.online for step in plan.steps])
+    online = f"OFFLINE in {offline}" if offline else "online throughout"
+    return f"The volume is {online} and {redundancy(plan, context)}."
+
+
+def redundancy(plan: Plan, context: PlanContext) -> str:
+    """Return how many failed disks the volume survives during the steps and afterwards."""
+    after = plan.result.survivable_failures if plan.result else 0
+    marked = [not step.redundant for step in plan.steps]
+    if any(marked) and not after:
+        return f"WITHOUT REDUNDANCY from step {marked.index(True) + 1} on, as requested"
+    if any(marked):
+        return f"WITHOUT REDUNDANCY in {numbers(marked)}"
+    if after < context.survivable_failures:
+        disks = plural(after, "failed disk")
+        return f"as redundant as before up to its end: then it survives {disks}, not {context.survivable_failures}"
+    return "as redundant as before throughout"
+
+
+def numbers(marked: Sequence[bool]) -> str:
+    """
+    Return the first and the last of the *marked* steps.
+
+    >>> numbers([False, True, True, False]), numbers([True]), numbers([False])
+    ('steps 2 to 3', 'step 1', '')
+    """
+    places = [number for number, mark in enumerate(marked, 1) if mark]
+    if len(places) < 2:
+        return f"step {places[0]}" if places else ""
+    return f"steps {places[0]} to {places[-1]}"
+
+
+def _card(step: Step, number: int, key: str) -> Card:
+    """Return a step: what it does, the risk and the way back; each command alone on a line."""
+    blocks: list[Block] = [Paragraph(each, "May print:") for each in announced(step.command)]
+    blocks.append(Command(step.line))
+    if step.risks != NOTHING:
+        blocks.append(Paragraph(step.risks, "Risk:"))
+    if step.undo or step.undo_remark:
+        blocks.append(Paragraph(step.undo_remark, "Roll back:"))
+    blocks += [Command(line, aside=True) for line in step.undo_lines]
+    grave = not (step.online and step.redundant)
+    tone = "critical" if step.final else "warning" if grave else "info"
+    marks = {
+        "days later" if step.later else "online": step.online,
+        "offline": not step.online,
+        "no redundancy": not step.redundant,
+        "risk": step.risks != NOTHING,
+    }
+    label = ", ".join(mark for mark, holds in marks.items() if holds)
+    return Card(tone, step.does, tuple(blocks), f"{key}-{number}", f"{number}. {label}")

@@ -1,0 +1,89 @@
+"""
+Which methods were followed in the lab, command by command, and on which kernels.
+
+A row is true if tests/lab followed that plan there to its end; its test holds the table to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import Plan
+from stackmap.features.plan.users import continuing
+
+Kernels = tuple[str, ...]
+OLD: Kernels = ("6.1",)
+BOTH: Kernels = ("6.1", "6.12")
+
+LVM2, MDADM = "lvm2 2.03.16", "mdadm 4.2"
+TOOLS = {
+    "mirror": LVM2,
+    "convert": LVM2,
+    "copy": LVM2,
+    "grow": MDADM,
+    "move": f"{LVM2}, {MDADM}",
+    "array-copy": MDADM,
+}
+# By method: the kernels for each present and requested level.
+FOLLOWED: dict[str, Mapping[tuple[str, str], Kernels]] = {
+    "mirror": {
+        ("linear", "raid1"): BOTH,
+        ("raid1", "raid1"): OLD,
+        ("raid1", "linear"): OLD,
+    },
+    "convert": {
+        ("raid5", "raid6"): OLD,
+        ("raid6", "raid5"): OLD,
+        ("striped", "raid6"): OLD,
+        ("raid5", "raid10"): BOTH,
+        ("raid10", "raid5"): OLD,
+        ("raid10", "striped"): OLD,
+    },
+    "copy": {
+        ("linear", "raid5"): BOTH,
+        ("raid5", "raid10"): OLD,
+    },
+    "grow": {
+        ("raid5", "raid6"): BOTH,
+        ("raid6", "raid5"): OLD,
+        ("raid5", "raid5"): BOTH,
+        ("raid6", "raid6"): BOTH,
+        ("raid1", "raid1"): BOTH,
+        ("raid10", "raid10"): BOTH,
+        ("raid1", "raid5"): BOTH,
+        ("raid5", "raid10"): BOTH,
+        ("raid10", "raid5"): BOTH,
+        ("raid0", "raid5"): BOTH,
+        ("raid0", "raid10"): BOTH,
+        ("raid5", "raid0"): BOTH,
+        ("raid10", "raid0"): BOTH,
+    },
+    "move": {("raid5", "raid10"): BOTH},
+    "array-copy": {("raid5", "raid10"): BOTH},
+}
+
+
+def remarked(plan: Plan, method: str, context: PlanContext) -> Plan:
+    """Return *plan* with what the lab saw of this method, and of the users that continue."""
+    before = context.target.layout.level if context.target.layout else "linear"
+    pair = (before, context.request.level)
+    rows, tools = FOLLOWED[method], TOOLS[method]
+    checked, unchecked = continuing(context) if plan.online else ((), ())
+    if pair in rows:
+        checked = (f"{_way(pair)} was followed in a lab, {_where(rows[pair], tools)}", *checked)
+    else:
+        others = ", ".join(_way(each) for each in rows)
+        everywhere = tuple(k for k in BOTH if all(k in each for each in rows.values()))
+        instead = f"with the method {method} these were: {others}, {_where(everywhere, tools)}"
+        unchecked = (f"{_way(pair)} was not followed in a lab; {instead}", *unchecked)
+    return replace(plan, checked=(*plan.checked, *checked), unchecked=(*unchecked, *plan.unchecked))
+
+
+def _way(pair: tuple[str, str]) -> str:
+    return f"{pair[0]} to {pair[1]}"
+
+
+def _where(kernels: Kernels, tools: str) -> str:
+    return f"on Linux {' and '.join(kernels)} with {tools}"

@@ -1,0 +1,61 @@
+"""A plan as JSON: ``stackmap.plan/1``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from stackmap.features.plan.announced import announced
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import NOTHING, Step
+from stackmap.features.plan.strategies import Outcome
+from stackmap.render.json import layout_json
+
+SCHEMA = "stackmap.plan/1"
+
+
+def plan_json(
+    context: PlanContext, found: Sequence[Outcome], *, same: bool = False
+) -> dict[str, object]:
+    """Return the object of ``plan -J``: the ways that can be gone, the safest first, then the others."""
+    return {
+        "schema": SCHEMA,
+        "device": context.target.name,
+        "label": context.target.title,
+        "now": layout_json(context.target.layout),
+        "wanted": asdict(context.request),
+        "nothing_to_do": same,
+        "ways": [_way(outcome) for outcome in found],
+    }
+
+
+def _way(outcome: Outcome) -> dict[str, object]:
+    plan = outcome.plan
+    return {
+        "way": outcome.strategy.name,
+        "is": outcome.strategy.summary,
+        "refused": outcome.refused or None,
+        "online": plan.online if plan else None,
+        "redundant": plan.redundant if plan else None,
+        "result": layout_json(plan.result) if plan else None,
+        "checked": list(plan.checked) if plan else [],
+        "unchecked": list(plan.unchecked) if plan else [],
+        "steps": [_step_json(step) for step in plan.steps] if plan else [],
+    }
+
+
+def _step_json(step: Step) -> dict[str, object]:
+    return {
+        "command": list(step.command),
+        "line": step.line,
+        "does": step.does,
+        "prints": list(announced(step.command)),
+        "risks": None if step.risks == NOTHING else step.risks,
+        "undo": " && ".join(step.undo_lines) or None,
+        "undo_commands": [list(command) for command in step.undo],
+        "undo_remark": step.undo_remark or None,
+        "final": step.final,
+        "online": step.online,
+        "redundant": step.redundant,
+        "later": step.later,
+    }

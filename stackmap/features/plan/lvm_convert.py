@@ -1,0 +1,263 @@
+"""
+``lvconvert --type``: another level for an LV, in place and online.
+
+On a path through raid0 the LV has no redundancy between two steps, and each
+of these steps says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stackmap.errors import PlanRefused
+from stackmap.features.plan.detach_layers import detach_layers
+from stackmap.features.plan.lvconvert_paths import (
+    NO_METADATA,
+    STRIPED,
+    Conversion,
+    canonical,
+    members,
+    names,
+    path,
+)
+from stackmap.features.plan.lvm_steps import waiting
+from stackmap.features.plan.placement import metadata_extents, place, require_room
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import (
+    AFTER_SYNC,
+    GEOMETRY,
+    REQUESTED,
+    SYNC_LOAD,
+    Plan,
+    Step,
+    printable,
+    unprotected,
+)
+from stackmap.model.command_line import Command
+from stackmap.model.device import Role
+from stackmap.model.layout_request import DEFAULT_COPIES, MIN_MEMBERS
+from stackmap.model.raid import Layout, layout
+from stackmap.model.volume_group import PhysicalVolume
+
+UNSYNCED = "R"  # lv_attr's first letter: created with --nosync and never synced
+MIB = 1024**2
+UNPROTECTED = "NO REDUNDANCY: until the sync after this step, one disk failure loses the volume"
+RESHAPE = (
+    "reads and writes every stripe and cannot be stopped half-way; keeps the extents it takes, and "
+    "the LV takes no cache until they are freed: lvmraid(7)"
+)
+Path = tuple[Conversion, ...]
+Added = dict[int, tuple[PhysicalVolume, ...]]  # PVs by the index of the conversion that adds them
+
+
+def convert(context: PlanContext) -> Plan:
+    """Return the plan; refused if lvconvert has no path, or an obstacle is on it."""
+    now, goal = canonical(_segtype(context)), _goal(context)
+    require_synced(context)
+    conversions = path(now, goal)
+    if not conversions:
+        raise PlanRefused(f"lvconvert has no path from {now} to {goal}")
+    data = context.target.layout.data if context.target.layout else 1
+    _require_members(conversions, data)
+    result = _result(context, conversions[-1], data)
+    _require_request(context, result, data)
+    layers = detach_layers(context)
+    if layers.hidden or layers.after:
+        _require_takeovers(conversions)
+    name = f"{context.group.name}/{layers.name}"
+    added = _place_added(context, conversions, data)
+    require_room(context, _extra_room(context, conversions), "a reshape or a new bitmap")
+    after = context.mark_unprotected(layers.after, result)
+    steps = (*layers.before, *_steps(name, conversions, data, added), *after)
+    paths = ", ".join(pv.path for pvs in added.values() for pv in pvs)
+    checked = [f"{context.target.label} is in sync and complete"]
+    checked += [f"room for a member on each of {paths}, on disks without a member"] if paths else []
+    return Plan(printable(steps), result, tuple(checked), (*layers.unchecked, GEOMETRY))
+
+
+def _require_request(context: PlanContext, result: Layout, data: int) -> None:
+    """Refuse a number of members or a chunk that an in-place conversion does not give."""
+    request = context.request
+    if request.members not in (None, result.members):
+        raise PlanRefused(
+            f"lvconvert keeps the {data} data stripes, which gives {result.members} members, not "
+            f"{request.members}"
+        )
+    if request.chunk not in (None, result.chunk):
+        raise PlanRefused("an in-place conversion keeps the chunk size")
+
+
+def _require_members(conversions: Path, data: int) -> None:
+    """Refuse a type with fewer members than LVM's minimum: LVM would add stripes and grow the LV."""
+    for each in conversions:
+        level, count = each.after.partition("_")[0], members(each.after, data)
+        if count < MIN_MEMBERS[level][True]:
+            raise PlanRefused(
+                f"{level} with {data} data stripes would have {count} members; LVM needs "
+                f"{MIN_MEMBERS[level][True]} or more"
+            )
+
+
+def _require_takeovers(conversions: Path) -> None:
+    """
+    Refuse a reshape of an LV that is, or will be again, part of another.
+
+    With lvm2 2.03.16 on Linux 6.1, a reshape below a thin pool failed with "too
+    small for target" and left the pool suspended, so its users hung. LVM
+    attaches no cache after one: "segment 1 invalid: reshape for cache segment".
+    LVM keeps the extents of the reshape (tests/lab, plan-layers).
+    """
+    number = next((n for n, each in enumerate(conversions) if each.reshape), None)
+    if number is None:
+        return
+    level, _, variant = conversions[number].before.partition("_")
+    other = f"; {level}:layout={variant} needs none" if number and variant else ""
+    raise PlanRefused(
+        f"conversion to {conversions[number].after} is a reshape, which leaves a pool above suspended "
+        f"and prevents attaching a cache afterwards{other}"
+    )
+
+
+def require_synced(context: PlanContext) -> None:
+    """Refuse an LV created with --nosync: LVM never adds members to it."""
+    if context.volume.attributes.startswith(UNSYNCED):
+        raise PlanRefused(
+            f"{context.target.label} was created with --nosync, and LVM adds no members to it: "
+            "unmount it and run `lvchange --resync` first"
+        )
+
+
+def _segtype(context: PlanContext) -> str:
+    volume, present = context.volume, context.target.layout
+    if not volume.segtype:
+        raise PlanRefused(f"{context.target.label} has segments of several types")
+    if volume.segtype in NO_METADATA and len(volume.segtypes) > 1:
+        raise PlanRefused(f"{context.target.label} has {len(volume.segtypes)} segments")
+    if present is not None and present.level == "raid10" and present.copies != DEFAULT_COPIES:
+        raise PlanRefused(f"raid10 with {present.copies} copies was not tested")
+    return volume.segtype
+
+
+def _goal(context: PlanContext) -> str:
+    """Return the segment type that is requested."""
+    request = context.request
+    if request.level != "raid10":
+        return canonical(f"{request.level}_{request.variant}" if request.variant else request.level)
+    if (request.variant or "near", request.copies or DEFAULT_COPIES) != ("near", DEFAULT_COPIES):
+        raise PlanRefused("LVM makes raid10 only with two copies and the layout near")
+    return canonical(request.level)
+
+
+def _result(context: PlanContext, last: Conversion, data: int) -> Layout:
+    level, _, variant = last.after.partition("_")
+    chunk = context.target.layout.chunk if context.target.layout else None
+    found = layout(level, members(last.after, data), chunk, variant=variant)
+    if found is None:
+        raise PlanRefused(f"{last.after} is not a supported layout")
+    return found
+
+
+@dataclass
+class _Images:
+    """The PVs of each member while conversions add and drop members; ``freed``: extents by PV."""
+
+    context: PlanContext
+    held: list[frozenset[str]]
+    each: int
+    freed: dict[str, int]
+
+    def add(self, count: int) -> tuple[PhysicalVolume, ...]:
+        """Place *count* more members."""
+        by_path = {pv.path: pv.device for pv in self.context.group.pvs}
+        present = [by_path[path] for image in self.held for path in image if path in by_path]
+        chosen = place(self.context, count, self.each, avoiding=present, freed=self.freed)
+        self.held += [frozenset({pv.path}) for pv in chosen]
+        return chosen
+
+    def drop(self, count: int, of: str) -> None:
+        """Free the redundant members of type *of*: every second of RAID10, else the last *count*."""
+        if of == "raid4":  # which member has its parity is not known here
+            return
+        gone = self.held[1::2] if of == "raid10" else self.held[-count:]
+        self.held = self.held[0::2] if of == "raid10" else self.held[:-count]
+        for image in gone:
+            self.freed |= dict.fromkeys(image, self.each)
+
+
+def _place_added(context: PlanContext, conversions: Path, data: int) -> Added:
+    group, volume = context.group, context.volume
+    image = -(-volume.extents // data)
+    each = image + metadata_extents(group, image, volume.region) + _reshape_extents(context)
+    images = _Images(context, _held(context), each, {})
+    found = {}
+    for number, conversion in enumerate(conversions):
+        more = members(conversion.after, data) - members(conversion.before, data)
+        if more > 0:
+            found[number] = images.add(more)
+        elif more < 0:
+            images.drop(-more, conversion.before)
+    return found
+
+
+def _held(context: PlanContext) -> list[frozenset[str]]:
+    """Return the PVs of each member, in the kernel's order; of a striped LV, each of its PVs."""
+    below = context.topology.below(context.target.name)
+    labels = [context.topology[e.below].label for e in below if e.role is Role.DATA]
+    names = [label.partition("/")[2] for label in labels]
+    volumes = context.group.volumes
+    images = [frozenset(volumes[name].on) for name in names if name in volumes]
+    return images or [frozenset({path}) for path in context.volume.on]
+
+
+def _reshape_extents(context: PlanContext) -> int:
+    """Return the extents per member that a reshape needs for out-of-place writes (raid_manip.c)."""
+    chunk = context.target.layout.chunk if context.target.layout else 0
+    return max(max(MIB, chunk or 0) // context.group.extent, 1)
+
+
+def _extra_room(context: PlanContext, conversions: Path) -> dict[str, int]:
+    """Return the extents that conversions allocate on the present members' PVs."""
+    metadata = sum(
+        each.before in NO_METADATA and each.after == "raid0_meta" for each in conversions
+    )
+    reshape = _reshape_extents(context) if any(each.reshape for each in conversions) else 0
+    room: dict[str, int] = {}
+    for image in _held(context):
+        for pv in image:
+            room[pv] = room.get(pv, 0) + metadata + reshape
+    return {pv: extents for pv, extents in room.items() if extents}
+
+
+def _steps(name: str, conversions: Path, data: int, added: Added) -> list[Step]:
+    """Return each lvconvert, followed by the wait for its sync."""
+    steps: list[Step] = []
+    for number, each in enumerate(conversions):
+        pvs = added.get(number, ())
+        words = ("lvconvert", "--yes", "--type", each.after, name, *(pv.path for pv in pvs))
+        does = f"converts it to {each.after} with {members(each.after, data)} members"
+        risks = _risks(each, conversions, adds=bool(pvs))
+        pair = [Step(words, does, risks, _undo(name, each), AFTER_SYNC)]
+        if each.after not in STRIPED:
+            pair.append(waiting(name, *names(each.after)))
+        steps += unprotected(pair) if _lacks_redundancy(each, conversions) else pair
+    return steps
+
+
+def _lacks_redundancy(conversion: Conversion, conversions: Path) -> bool:
+    """Whether a conversion from or to a striped type is part of a path from a redundant one."""
+    striped = {conversion.before, conversion.after} & STRIPED
+    return conversions[0].before not in STRIPED and bool(striped)
+
+
+def _undo(name: str, conversion: Conversion) -> tuple[Command, ...]:
+    """Return the commands back; several where a striped type needs raid0_meta in between."""
+    types = (each.after for each in path(conversion.after, conversion.before) or ())
+    return tuple(("lvconvert", "--yes", "--type", each, name) for each in types)
+
+
+def _risks(conversion: Conversion, conversions: Path, *, adds: bool) -> str:
+    if _lacks_redundancy(conversion, conversions):
+        return REQUESTED if conversions[-1].after in STRIPED else UNPROTECTED
+    if conversion.reshape:
+        return RESHAPE
+    return SYNC_LOAD if adds else "none beyond the redundancy that it drops"

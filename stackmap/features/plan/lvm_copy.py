@@ -1,0 +1,136 @@
+"""
+A new LV of the requested layout and an offline copy.
+
+It works between any two layouts. The old LV becomes read-only before the
+copy, and is kept until the last step. A btrfs moves online, by ``btrfs replace``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stackmap.errors import PlanRefused
+from stackmap.features.plan.detach_layers import detach_layers
+from stackmap.features.plan.lvm_steps import removal, shape, waiting
+from stackmap.features.plan.placement import extent_words, metadata_extents, place
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import (
+    GEOMETRY,
+    NOTHING,
+    REQUESTED,
+    Plan,
+    Step,
+    copy_and_compare,
+    printable,
+)
+from stackmap.features.plan.users import enlarged, moving_btrfs, stop_users, untested_users
+from stackmap.model.command_line import Command
+from stackmap.model.raid import RAID_LEVELS, Layout
+from stackmap.model.volume_group import PhysicalVolume
+
+NEW_SUFFIX, OLD_SUFFIX = "_new", "_old"
+SYNC = "the first sync competes for I/O on these disks; `lvchange --maxrecoveryrate` limits it"
+MAX_NAME = 127  # characters of an LV's name, without the VG's and a hyphen (lvm(8))
+
+
+def copy(context: PlanContext) -> Plan:
+    """Return the plan; refused if the LV cannot be replaced by another."""
+    group = context.group
+    layers = detach_layers(context)
+    if layers.hidden:
+        raise PlanRefused(f"{context.target.label} is part of another LV, which keeps using it")
+    name = layers.name
+    for other in (name + NEW_SUFFIX, name + OLD_SUFFIX):
+        if other in group.volumes or len(other) > MAX_NAME:
+            raise PlanRefused(
+                f"the new LV needs the name {group.name}/{other}, which is in use or too long"
+            )
+    result = context.request.resolve(context.target.layout, lvm=True)
+    stripes = result.data if RAID_LEVELS[result.level].stripes else 1
+    image = -(-context.volume.extents // stripes)  # LVM rounds up to whole stripes
+    metadata = metadata_extents(group, image, None) if result.survivable_failures else 0
+    pvs = place(context, result.members, image + metadata)
+    before, (switch, *after) = _exchange(context, name)
+    if context.loses_redundancy(result):
+        switch = replace(switch, risks=f"{switch.risks}; {REQUESTED}")
+    remove = removal(f"{group.name}/{name}{OLD_SUFFIX}", "the old LV's space")
+    steps = (
+        *_create(group.name, name, image * stripes, result, pvs),
+        *layers.before,
+        *before,
+        *context.mark_unprotected((switch, *after, *layers.after, remove), result),
+    )
+    room = f"{image + metadata} free extents of {extent_words(group)} on "
+    paths = ", ".join(pv.path for pv in pvs)
+    checked = (
+        (room + paths,)
+        if len(pvs) == 1
+        else (f"{room}each of {paths}", f"these {len(pvs)} PVs share no disk")
+    )
+    untested = untested_users(context) if before else ()
+    larger = enlarged(context) if image * stripes > context.volume.extents else ()
+    unchecked = (*layers.unchecked, *untested, *larger, GEOMETRY)
+    return Plan(printable(steps), result, checked, unchecked)
+
+
+def _create(
+    group: str, name: str, extents: int, result: Layout, pvs: tuple[PhysicalVolume, ...]
+) -> list[Step]:
+    new = f"{group}/{name}{NEW_SUFFIX}"
+    words = (
+        "lvcreate", "--yes", *shape(result), "--extents", str(extents), "--name", name + NEW_SUFFIX,
+        group, *(pv.path for pv in pvs),
+    )  # fmt: skip
+    create = Step(
+        words,
+        f"creates {new}: {result}, {'one member on each of these PVs' if len(pvs) > 1 else 'on this PV'}",
+        SYNC if result.survivable_failures else NOTHING,
+        (("lvremove", "--yes", new),),
+    )
+    return [create, *([waiting(new)] if result.survivable_failures else [])]
+
+
+def _exchange(context: PlanContext, name: str) -> tuple[list[Step], list[Step]]:
+    """Return the steps until the new LV takes the writes, and those from then on."""
+    group = context.group.name
+    old = f"/dev/{group}/{name}"
+    if moving := moving_btrfs(context, old, f"{old}{NEW_SUFFIX}"):
+        set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
+        unname, give_name = _renames(group, name, name + NEW_SUFFIX)
+        return [], [
+            moving,
+            Step(set_aside, "renames the old LV", undo=(restore,)),
+            Step(give_name, "gives the new LV its name", undo=(unname,)),
+        ]
+    stop, start = stop_users(context, old)
+    *swap, renamed = _swap(group, name, context.volume.extents * context.group.extent)
+    return [*stop, *swap], [renamed, *start]
+
+
+def _swap(group: str, name: str, size: int) -> list[Step]:
+    """Return the offline steps that copy the LV and give the copy its name."""
+    old, new = f"{group}/{name}", f"{group}/{name}{NEW_SUFFIX}"
+    activate, deactivate = (("lvchange", "--activate", to, old) for to in "yn")
+    protect, unprotect = (("lvchange", "--permission", to, old) for to in ("r", "rw"))
+    skip, activatable = (("lvchange", "--setactivationskip", to, old) for to in "yn")
+    set_aside, restore = _renames(group, name, name + OLD_SUFFIX)
+    unname, give_name = _renames(group, name, name + NEW_SUFFIX)
+    return [
+        Step(deactivate, "deactivates the LV; fails if it is in use, so stop its users first",
+             undo=(activate,), online=False),
+        Step(protect, "protects the old LV against writes", undo=(unprotect,), online=False),
+        Step(activate, "activates it read-only", undo=(deactivate,), online=False),
+        *copy_and_compare(f"/dev/{old}", f"/dev/{new}", size),
+        Step(deactivate, "deactivates the old LV to avoid duplicate file-system UUIDs",
+             undo=(activate,), online=False),
+        Step(skip, "keeps it inactive after a reboot, too", undo=(activatable,), online=False),
+        Step(set_aside, "renames the old LV", undo=(restore,), online=False),
+        Step(give_name, "gives the new LV its name; then start the users",
+             "writes from here on go only to the new LV", (deactivate, unname),
+             "later writes stay on the new LV", online=False),
+    ]  # fmt: skip
+
+
+def _renames(group: str, one: str, other: str) -> tuple[Command, Command]:
+    """Return the commands that rename an LV, and rename it back."""
+    return ("lvrename", group, one, other), ("lvrename", group, other, one)

@@ -1,0 +1,125 @@
+"""The migration strategies as a table, and the outcome of each for one stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stackmap.errors import LayoutError, PlanRefused
+from stackmap.features.plan import lvm_convert, lvm_copy, lvm_mirror, md_new_array, md_reshape
+from stackmap.features.plan.detach_layers import require_no_snapshots
+from stackmap.features.plan.followed import remarked
+from stackmap.features.plan.plan_context import PlanContext
+from stackmap.features.plan.step import Plan
+
+# Target layouts that no strategy supports, and why.
+UNSUPPORTED = {
+    "mirror": "use raid1, which replaced it",
+    "raid4": "no conversion to it was tested from start to end",
+}
+HEALTHY = frozenset({None, "active", "standby", "spare", "journal"})
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One way to another layout: ``name`` as in --way, and the function that plans it."""
+
+    name: str
+    summary: str
+    plan: Callable[[PlanContext], Plan]
+    lvm: bool
+
+
+STRATEGIES = {
+    each.name: each
+    for each in (
+        Strategy("mirror", "lvconvert adds or removes mirrors", lvm_mirror.mirror, lvm=True),
+        Strategy("convert", "lvconvert changes the level in place", lvm_convert.convert, lvm=True),
+        Strategy("copy", "creates a new LV and copies the data", lvm_copy.copy, lvm=True),
+        Strategy("grow", "mdadm reshapes the array in place", md_reshape.grow, lvm=False),
+        Strategy("move", "creates a new array; pvmove moves the PV's extents", md_new_array.move, lvm=False),
+        Strategy("array-copy", "creates a new array and copies the data", md_new_array.copy, lvm=False),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a strategy: its plan, or why it was refused."""
+
+    strategy: Strategy
+    plan: Plan | None
+    refused: str = ""
+
+
+def outcomes(context: PlanContext) -> list[Outcome]:
+    """
+    Return the outcome of each strategy for the target, the safest plan first, refusals last.
+
+    Refused as a whole if the stack is not healthy or the target layout is unsupported.
+    """
+    if why := UNSUPPORTED.get(context.request.level):
+        raise PlanRefused(f"plan does not support {context.request.level}: {why}")
+    require_healthy(context)
+    if context.is_lvm:
+        _require_usable_group(context)
+        require_no_snapshots(context)
+    found = [_outcome(each, context) for each in STRATEGIES.values() if each.lvm == context.is_lvm]
+    return sorted(found, key=_rank)
+
+
+def refusals(found: Iterable[Outcome]) -> tuple[str, ...]:
+    """Return why no strategy applies: each reason once, after the strategies it applies to."""
+    names: dict[str, list[str]] = {}
+    for each in found:
+        names.setdefault(each.refused, []).append(each.strategy.name)
+    return tuple(f"{', '.join(several)}: {why}" for why, several in names.items())
+
+
+def is_current_layout(context: PlanContext) -> bool:
+    """Whether the target already has the requested layout."""
+    present = context.target.layout
+    if present is None or present.level != context.request.level:
+        return present is None and context.request.level == "linear"
+    return context.request.resolve(present, lvm=context.is_lvm) == present
+
+
+def require_healthy(context: PlanContext) -> None:
+    """Refuse while a device of the stack is degraded, syncing or suspended, or its state is not known."""
+    topology = context.topology
+    for name in (
+        *topology.with_all_below(context.target.name),
+        *topology.with_all_above(context.target.name),
+    ):
+        device = topology[name]
+        if device.state is None and device.layout is not None and name == context.target.name:
+            raise PlanRefused(f"the state of {device.title} is not known (needs root)")
+        if device.state not in HEALTHY:
+            raise PlanRefused(f"{device.title} is {device.state}; wait until it ends, or repair it")
+
+
+def _require_usable_group(context: PlanContext) -> None:
+    """Refuse a VG that is shared by hosts, exported, or lacks a PV."""
+    group = (context.groups or {}).get(context.target.label.partition("/")[0])
+    if group is None:
+        return
+    if group.shared:
+        raise PlanRefused(f"{group.name} is shared by several hosts, which plan does not support")
+    if set(group.attributes[2:4]) & {"x", "p"}:
+        raise PlanRefused(f"{group.name} is exported, or one of its PVs is missing")
+
+
+def _outcome(strategy: Strategy, context: PlanContext) -> Outcome:
+    try:
+        plan = strategy.plan(context)
+        return Outcome(strategy, remarked(plan, strategy.name, context))
+    except (PlanRefused, LayoutError) as refusal:
+        return Outcome(strategy, None, str(refusal))
+
+
+def _rank(outcome: Outcome) -> tuple[bool, bool, bool]:
+    """Order by redundancy, then online before offline; refused ones last."""
+    plan = outcome.plan
+    if plan is None:
+        return True, True, True
+    return False, not plan.redundant, not plan.online

@@ -1,0 +1,158 @@
+"""``stackmap report``: one self-contained page for a change request."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.cli.options import force_option, measuring, onto_option
+from stackmap.cli.progress import waiting
+from stackmap.cli.usage import missing
+from stackmap.errors import InputError, LayoutError, PlanRefused
+from stackmap.features.report.data import report_data
+from stackmap.features.report.figures import Measuring
+from stackmap.features.report.page import page_of
+from stackmap.features.report.proposal import proposal
+from stackmap.host.capture_paths import encoded
+from stackmap.host.output_file import OutputFile
+from stackmap.measurement.resolution import MINUTES_OF_A_DAY
+from stackmap.model.layout_request import LayoutRequest, parse
+from stackmap.sources import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
+    from stackmap.document.blocks import Page
+    from stackmap.features.plan.plan_context import PlanContext
+    from stackmap.measurement.measurement import Measurement
+
+COUNT = 60  # intervals of a second on a live machine
+MARKDOWN = (".md", ".markdown")
+HTML = (".html", ".htm")
+
+
+@click.command(options_metavar="-o FILE [OPTIONS]")
+@measuring
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    metavar="FILE",
+    required=True,
+    help="Write to FILE.html or FILE.md; - for stdout.",
+)
+@force_option
+@click.option(
+    "--to",
+    "layouts",
+    metavar="LAYOUT",
+    multiple=True,
+    help="Propose this layout for NAME (repeatable).",
+)
+@onto_option
+@click.option("-m", "--markdown", is_flag=True, help="Write Markdown, whatever the name of FILE.")
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    options: MeasuringOptions,
+    out: str,
+    force: bool,
+    layouts: tuple[str, ...],
+    onto: tuple[str, ...],
+    markdown: bool,
+) -> None:
+    """
+    Write an HTML or Markdown page for a change request.
+
+    Measures one minute, or COUNT times INTERVAL. Without NAME, volumes with
+    findings and the busiest ones are included. With --to, the page adds the
+    load on another layout and the commands to convert to it. The page is one
+    file and needs no network.
+    """
+    markdown = is_markdown(out, markdown=markdown)
+    file = None if out == "-" else OutputFile(out, force=force)
+    if layouts and not options.names:
+        raise click.UsageError(missing("NAME"))
+    if onto and not layouts:
+        raise click.UsageError("--onto needs --to LAYOUT")
+    requests = {layout: parse(layout) for layout in layouts}
+    measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY, geometry=True)
+    taken = Measuring(measured.topology, tuple(measured.devices))
+    for interval in measured.intervals():
+        taken.add(interval)
+    make = partial(_page, measured, taken, requests, onto, markdown=markdown)
+    write_page(file, waiting("making the page", make))
+
+
+def _page(
+    measured: Measurement,
+    taken: Measuring,
+    requests: Mapping[str, LayoutRequest],
+    onto: tuple[str, ...],
+    *,
+    markdown: bool,
+) -> str:
+    """Return the page on what was measured, with a proposal per layout in *requests*."""
+    found = taken.report(limits.read(measured.source.host, measured.topology))
+    if found is None or not found.stacks:
+        raise InputError("nothing to report: no stack has any figures")
+    proposals = tuple(
+        proposal(taken, name, layout, request, _plan_context(measured, name, request, onto))
+        for name in measured.devices
+        for layout, request in requests.items()
+    )
+    page = page_of(found, proposals, report_data(found, proposals))
+    return drawn(page, markdown=markdown)
+
+
+def _plan_context(
+    measured: Measurement, name: str, request: LayoutRequest, onto: tuple[str, ...]
+) -> PlanContext | str:
+    """Return what a plan is made from, or why there can be none."""
+    from stackmap.features.plan.inputs import plan_context
+
+    try:
+        return plan_context(measured.source.host, measured.topology, name, request, onto)
+    except (PlanRefused, LayoutError) as refusal:
+        return str(refusal)
+
+
+def drawn(page: Page, *, markdown: bool) -> str:
+    """Return *page* as HTML or Markdown."""
+    if markdown:
+        from stackmap.render.markdown import render_markdown
+
+        return render_markdown(page)
+    from stackmap.render.html.page import Assets, render_html
+
+    charts = f"/*\n{_asset('vendor/uPlot.LICENSE.txt')}*/\n{_asset('vendor/uPlot.iife.min.js')}"
+    styles = _asset("vendor/uPlot.min.css"), _asset("style.css")
+    return render_html(page, Assets(styles, (charts, _asset("charts.js"))))
+
+
+def _asset(name: str) -> str:
+    return files("stackmap.render.html").joinpath(name).read_text()
+
+
+def is_markdown(out: str, *, markdown: bool) -> bool:
+    """Whether *out* is to be Markdown: *markdown* says so, or its ending."""
+    if markdown or out.endswith(MARKDOWN):
+        return True
+    if out == "-" or out.endswith(HTML):
+        return False
+    raise click.BadParameter(f"{out}: use the ending .html or .md, or --markdown", param_hint="-o")
+
+
+def write_page(out: OutputFile | None, page: str) -> None:
+    """Write *page* to *out*, or to stdout."""
+    if out is None:
+        click.echo(encoded(page), nl=False)
+        return
+    with out.writing() as file:
+        file.write(encoded(page))

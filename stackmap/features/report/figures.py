@@ -1,0 +1,230 @@
+"""
+The content of a report on a machine: its main stacks, their figures, the findings.
+
+``Measuring`` takes intervals one by one and keeps only what a page needs;
+``Report`` is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from stackmap.features.report.hourly_profile import Hours
+from stackmap.features.report.size_classes import SizeClasses
+from stackmap.ledger.amplification import StackFigures, figures_of, with_shared
+from stackmap.ledger.corrections import corrected
+from stackmap.ledger.layers import counted_tops
+from stackmap.ledger.time_series import Stretch, TimeSeries, start_of
+from stackmap.model.device import Device
+from stackmap.model.interval import Interval
+from stackmap.model.io_limit import IoLimit
+from stackmap.model.load import Load
+from stackmap.model.topology import Topology
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Finding, Severity
+from stackmap.rules.table import findings
+from stackmap.rules.unjudged import Unjudged, unjudged
+
+MAX_STACKS = 8  # with all details, unless stacks are named; the others are in a table
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """
+    The time covered by the intervals.
+
+    ``start``, ``end``: seconds since the epoch, None if unknown. ``first``,
+    ``last``: the text's own times. ``seconds``: the sum of the intervals, None
+    if a text does not have it. ``count``: the number of intervals.
+    """
+
+    start: float | None = None
+    end: float | None = None
+    first: str = ""
+    last: str = ""
+    seconds: float | None = None
+    count: int = 0
+
+    @property
+    def missing(self) -> float:
+        """Seconds between start and end that no interval covers; 0 if unknown."""
+        if self.start is None or self.end is None or self.seconds is None:
+            return 0.0
+        return max(0.0, self.end - self.start - self.seconds)
+
+
+@dataclass(frozen=True)
+class Report:
+    """
+    A machine over a period.
+
+    ``interval``: the corrected average. ``stacks``: those
+    with all details, the worst and busiest first. ``others``: other busy tops;
+    ``idle``: tops without load. ``left_out``: what was not used, and why.
+    ``open_questions``: what could not be judged.
+    """
+
+    topology: Topology
+    interval: Interval
+    period: Period
+    stacks: tuple[StackFigures, ...]
+    findings: tuple[Finding, ...]
+    course: tuple[Stretch, ...]
+    hours: Hours
+    sizes: SizeClasses
+    others: tuple[Device, ...] = ()
+    idle: tuple[Device, ...] = ()
+    left_out: tuple[str, ...] = ()
+    open_questions: tuple[Unjudged, ...] = ()
+
+    def findings_of(self, top: str) -> tuple[Finding, ...]:
+        """Return the findings on devices of the stack of *top*, the worst first."""
+        stack = set(self.topology.with_all_below(top))
+        return tuple(each for each in self.findings if each.device in stack)
+
+
+@dataclass
+class Measuring:
+    """Collects what a report on *topology* needs. ``named``: the devices asked for, () for all."""
+
+    topology: Topology
+    named: tuple[str, ...] = ()
+    series: TimeSeries = field(default_factory=TimeSeries)
+    hours: Hours = field(default_factory=Hours)
+    sizes: SizeClasses = field(default_factory=SizeClasses)
+    period: Period = field(default_factory=Period)
+    _since_boot: int = 0
+    _seen: dict[str, None] = field(default_factory=dict)
+    _seen_last: AbstractSet[str] = frozenset()
+    _watched: tuple[str, ...] = ()
+    _needed: tuple[str, ...] = ()  # the watched devices and those their corrections need
+
+    def add(self, interval: Interval) -> None:
+        """Add one interval; averages since boot or a text's own are used only if there is no other."""
+        if interval.summary and self.period.count:
+            return
+        if interval.since_boot and self.period.count > self._since_boot:
+            self._since_boot += 1
+            return
+        if not interval.since_boot and 0 < self._since_boot == self.period.count:
+            # There are current rates: discard averages since boot.
+            self.series, self.hours, self.sizes = TimeSeries(), Hours(), SizeClasses()
+            self.period = Period()
+        self._since_boot += interval.since_boot
+        self.period = _longer(self.period, interval)
+        watched = self._corrected_loads(interval)
+        self.series.add(interval, watched)
+        self.hours.add(interval, watched)
+        self.sizes.add(interval, watched)
+
+    def _corrected_loads(self, interval: Interval) -> Mapping[str, Load]:
+        """Return the corrected loads of the watched devices."""
+        if interval.loads.keys() != self._seen_last:
+            self._seen_last = interval.loads.keys()
+            self._watched = self._to_watch(interval.loads)
+            below = (e.below for name in self._watched for e in self.topology.below(name))
+            needed = dict.fromkeys((*self._watched, *below))
+            self._needed = tuple(name for name in needed if name in interval.loads)
+            self._seen.update(dict.fromkeys(interval.loads))
+        loads = {name: interval.loads[name] for name in self._needed}
+        alone = replace(interval, loads=loads)
+        right = corrected(self.topology, alone, self._watched).loads
+        return {name: right[name] for name in self._watched}
+
+    def _to_watch(self, loads: Mapping[str, Load]) -> tuple[str, ...]:
+        """Return the tops, named devices and arrays whose extremes a report may show."""
+        arrays = (device.name for device in self.topology if device.layout is not None)
+        wanted = dict.fromkeys([*counted_tops(self.topology, loads), *self.named, *arrays])
+        stacks = {below for name in self.named for below in self.topology.with_all_below(name)}
+        return tuple(name for name in wanted if name in loads and (name in stacks or not stacks))
+
+    @property
+    def parts(self) -> tuple[Interval, ...]:
+        """The intervals that were added; where there are many, averages of consecutive ones."""
+        return tuple(each.interval for each in self.series.stretches)
+
+    def report(self, caps: Iterable[IoLimit] = ()) -> Report | None:
+        """Return the report of the intervals so far; None without any."""
+        average = self.series.average()
+        if average is None:
+            return None
+        interval = corrected(self.topology, average)
+        stretches = tuple(
+            replace(each, interval=corrected(self.topology, each.interval))
+            for each in self.series.stretches
+        )
+        series = tuple(each.interval for each in stretches) if len(stretches) > 1 else ()
+        context = Context(self.topology, interval, series, None, interval.corrections, tuple(caps))
+        part = self.topology.select(self.named) if self.named else self.topology
+        found = tuple(findings(context, part))
+        detailed, others, idle = self._chosen(interval, found)
+        return Report(
+            self.topology,
+            interval,
+            self.period,
+            tuple(with_shared(figures_of(context.ledger, detailed))),
+            found,
+            stretches,
+            self.hours,
+            self.sizes,
+            tuple(self.topology[name] for name in others),
+            tuple(self.topology[name] for name in idle),
+            tuple(self._left_out(interval)),
+            tuple(unjudged(context, found, part.devices)),
+        )
+
+    def _chosen(
+        self, interval: Interval, found: tuple[Finding, ...]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Return the tops to show with all details, other busy tops, and idle ones."""
+        tops = [name for name in self.named if name in interval.loads]
+        idle: list[str] = []
+        others: list[str] = []
+        if not self.named:
+            every = counted_tops(self.topology, interval.loads)
+            idle = [name for name in every if interval.loads[name].idle]
+            busy = [name for name in every if not interval.loads[name].idle]
+            ordered = sorted(busy, key=lambda name: self._weight(name, interval, found))
+            tops, others = ordered[:MAX_STACKS], ordered[MAX_STACKS:]
+            tops = tops or idle[:1]  # to show that all are idle
+        return tops, others, idle
+
+    def _weight(
+        self, name: str, interval: Interval, found: tuple[Finding, ...]
+    ) -> tuple[int, float]:
+        """Return the sort key of a top: its worst finding, then its request rate."""
+        stack = set(self.topology.with_all_below(name))
+        order = list(Severity)
+        worst = min(
+            (order.index(each.severity) for each in found if each.device in stack), default=9
+        )
+        return worst, -(interval.loads[name].total.ios or 0.0)
+
+    def _left_out(self, interval: Interval) -> Iterable[str]:
+        if self._since_boot and self.period.count != self._since_boot:
+            yield f"{self._since_boot} averages since boot: they are not current rates"
+        if self.period.missing > 1.0:
+            yield (
+                f"{self.period.missing:.0f} seconds between start and end: nothing was recorded, "
+                "or it could not be used"
+            )
+        lacking = [name for name in self._seen if name not in interval.loads]
+        if lacking:
+            yield (f"{', '.join(lacking)}: missing from some intervals, so there is no average")
+        yield from interval.events
+
+
+def _longer(period: Period, interval: Interval) -> Period:
+    """Return *period* extended by *interval*."""
+    start = start_of(interval) if not period.count else period.start
+    seconds = period.seconds if period.count else 0.0
+    return Period(
+        start,
+        interval.time,
+        period.first or interval.stamp,
+        interval.stamp or period.last,
+        None if seconds is None or interval.seconds is None else seconds + interval.seconds,
+        period.count + 1,
+    )

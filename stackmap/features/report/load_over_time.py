@@ -1,0 +1,244 @@
+"""The section with the load over time and by hour of day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from stackmap.document import blocks as doc
+from stackmap.document.templates import shown
+from stackmap.document.units import kib, number, rate
+from stackmap.document.wording import (
+    REQUESTS,
+    await_directions,
+    known_directions,
+    paragraph,
+    plural,
+    sentence,
+)
+from stackmap.features.report.figures import Report
+from stackmap.ledger.amounts import Share
+from stackmap.ledger.amplification import StackFigures
+from stackmap.ledger.ledger import Ledger
+from stackmap.ledger.time_series import Stretch, extremes_of
+from stackmap.model.load import Load
+
+CHARTS = (
+    ("ios", "requests/s", "Requests"),
+    ("bytes", "bytes/s", "Throughput"),
+    ("await_ms", "ms", "Mean await"),
+)
+DAY = 86400.0  # a capture without a clock counts seconds from 0
+FEWEST_HOURS = 2
+FEWEST_DISKS, MOST_DISKS = 2, 8  # lines of a chart
+
+
+def section(report: Report) -> doc.Section:
+    """Return the charts of each stack, or a sentence if there is only one interval."""
+    shares = _at_disks(report)
+    parts = [
+        doc.Part(stack.top.full_title, tuple(_blocks(report, stack, share)))
+        for stack, share in zip(report.stacks, shares, strict=True)
+    ]
+    intro = doc.Paragraph(_resolution(report))
+    return doc.Section("load", "The load over time", (intro, *doc.side_by_side(parts)))
+
+
+def _at_disks(report: Report) -> list[tuple[Share, ...]]:
+    """Return each stack's share of its disks per point; computed for all stacks, which may share disks."""
+    tops = [stack.top.name for stack in report.stacks]
+    if not report.course[1:]:  # no chart of one point
+        return [()] * len(tops)
+    ledgers = (Ledger(report.topology, each.interval.loads) for each in report.course)
+    disks = [stack.layers[-1].layer.devices for stack in report.stacks]
+    shares = [list(map(ledger.share, tops, disks)) for ledger in ledgers]
+    return list(zip(*shares, strict=True))
+
+
+def _resolution(report: Report) -> str:
+    course, period = report.course, report.period
+    if len(course) < 2:
+        return "Nothing to plot: only one interval. The tables have its figures."
+    axis = "Times are UTC."
+    if _axis(course) != "time":
+        axis = "The text has no full time stamps, so the axis counts its reports."
+    each, intervals = course[0].count, plural(period.count, "interval")
+    if each == 1:
+        return f"Each point is one of {intervals}. {axis}"
+    seconds = course[0].interval.seconds
+    long = f" ({number(seconds, 0)} s)" if seconds else ""
+    return (
+        f"{intervals}; each point is the mean of {each}{long}. The shaded band spans the lowest and "
+        f"highest interval. {axis}"
+    )
+
+
+def _axis(course: tuple[Stretch, ...]) -> str:
+    return "time" if all((each.start or 0.0) > DAY for each in course) else "number"
+
+
+def _blocks(
+    report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
+) -> Iterator[doc.Block]:
+    if len(report.course) > 1:
+        yield from _charts(report, stack, at_disks)
+    yield from _by_hour(report, stack)
+
+
+def _charts(
+    report: Report, stack: StackFigures, at_disks: tuple[Share, ...]
+) -> Iterator[doc.Block]:
+    course, name = report.course, stack.top.name
+    for figure, unit, title in CHARTS:
+        head = stack.layers[0]
+        directions = await_directions(head) if figure == "await_ms" else known_directions(head)
+        lines = [line for d in directions if (line := _line(course, name, d, figure))]
+        if lines:
+            words = _extent(stack, course, figure, unit, directions)
+            yield _chart(course, f"{figure}-{name}", title, unit, lines)._replace(words=words)
+    if len(stack.layers) > 1:
+        yield from _disks(report, stack, at_disks)
+        yield from _await_per_disk(report, stack)
+
+
+def _chart(
+    course: tuple[Stretch, ...], key: str, title: str, unit: str, lines: Iterable[doc.Line]
+) -> doc.Chart:
+    """Return a chart over the instants of *course*, over the numbers of its reports if it has none."""
+    axis = _axis(course)
+    x = tuple(map(float, range(1, len(course) + 1)))
+    if axis == "time":
+        x = tuple(each.start or 0.0 for each in course)
+    return doc.Chart(key, title, unit, axis, x, tuple(lines))
+
+
+def _line(course: tuple[Stretch, ...], name: str, direction: str, figure: str) -> doc.Line | None:
+    """Return the means with their extremes; None without any load."""
+    means = tuple(each.mean(name, direction, figure) for each in course)
+    if not any(means):
+        return None
+    if all(each.count == 1 for each in course):
+        return doc.Line(REQUESTS[direction], means)
+    ends = (each.extremes.get((name, direction, figure)) or (None, None) for each in course)
+    low, high = zip(*ends, strict=True)
+    return doc.Line(REQUESTS[direction], means, low, high)
+
+
+def _extent(
+    stack: StackFigures,
+    course: tuple[Stretch, ...],
+    figure: str,
+    unit: str,
+    directions: tuple[str, ...],
+) -> str:
+    """Return "Reads 12/s to 60/s, mean 33/s; …"."""
+    parts = []
+    for direction in directions:
+        ends = extremes_of(course, (stack.top.name, direction, figure))
+        mean = getattr(stack.layers[0].own[direction], figure)
+        if ends is not None and mean is not None and ends[1]:
+            parts.append(_between(direction, ends, mean, unit))
+    return sentence("; ".join(parts))
+
+
+def _between(direction: str, ends: tuple[float, float], mean: float, unit: str) -> str:
+    low, high, middle = (shown(value, unit).replace(" requests/s", "/s") for value in (*ends, mean))
+    return f"{REQUESTS[direction]} {low} to {high}, mean {middle}"
+
+
+def _disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> Iterator[doc.Block]:
+    """Yield the disk requests that belong to the stack, if known."""
+    lines = tuple(
+        doc.Line(REQUESTS[direction], values)
+        for direction in known_directions(stack.layers[0])
+        if any(values := tuple(share.part(direction).ios for share in shares))
+    )
+    if lines:
+        belongs = "Requests of this stack only, after merging."
+        if shares[0].estimated:
+            belongs += " An estimate: other volumes use these disks."
+        words = paragraph((_extent_at_disks(report, stack, shares), belongs))
+        key, title = f"disks-{stack.top.name}", "Disk requests"
+        yield _chart(report.course, key, title, "requests/s", lines)._replace(words=words)
+
+
+def _await_per_disk(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
+    """Yield the await of each disk, for all its users; of many, the slowest."""
+    disks = stack.layers[-1].layer.devices
+    means = {name: report.interval.loads.get(name, Load()).total.await_ms for name in disks}
+    known = {name: mean for name, mean in means.items() if mean is not None}
+    slowest = sorted(known, key=lambda name: -known[name])[:MOST_DISKS]
+    lines = []
+    for name in (name for name in disks if name in slowest):
+        values = tuple(each.mean(name, "total", "await_ms") for each in report.course)
+        lines.append(doc.Line(report.topology[name].title, values))
+    if len(lines) < FEWEST_DISKS:
+        return
+    worst = f"{report.topology[slowest[0]].title} {shown(known[slowest[0]], 'ms')}"
+    best = f"{report.topology[slowest[-1]].title} {shown(known[slowest[-1]], 'ms')}"
+    many = f" The {MOST_DISKS} slowest of {len(known)} disks." if len(known) > MOST_DISKS else ""
+    words = f"Means: {worst} to {best}. Reads and writes of all users together.{many}"
+    key, title = f"await-disks-{stack.top.name}", "Await per disk"
+    yield _chart(report.course, key, title, "ms", lines)._replace(words=words)
+
+
+def _extent_at_disks(report: Report, stack: StackFigures, shares: tuple[Share, ...]) -> str:
+    """Return the range of disk requests over the points; only tops have the extremes of each interval."""
+    parts = []
+    for direction in known_directions(stack.layers[0]):
+        known = [ios for share in shares if (ios := share.part(direction).ios) is not None]
+        mean = stack.layers[-1].share.part(direction).ios
+        if any(known) and mean is not None:
+            parts.append(_between(direction, (min(known), max(known)), mean, "requests/s"))
+    if parts and any(each.count > 1 for each in report.course):
+        parts[-1] += ", each a mean of intervals"
+    return sentence("; ".join(parts))
+
+
+def _by_hour(report: Report, stack: StackFigures) -> Iterator[doc.Block]:
+    hours = report.hours
+    clock = "UTC" if hours.utc else "local time of the text"
+    covered = sorted(hours.by_hour)
+    if len(covered) < FEWEST_HOURS:
+        when = f"in the hour from {covered[0]:02}:00 {clock}" if covered else "at no known hour"
+        yield doc.Paragraph(
+            f"Unknown: everything was measured {when}.",
+            "By hour of day:",
+        )
+        return
+    name, directions = stack.top.name, known_directions(stack.layers[0])
+    lines = tuple(
+        doc.Line(REQUESTS[d], tuple(hours.by_hour[h].mean((name, d, "ios")) for h in covered))
+        for d in directions
+    )
+    yield doc.Chart(
+        f"hours-{name}",
+        f"Requests by hour of day ({clock})",
+        "requests/s",
+        "hour",
+        tuple(map(float, covered)),
+        lines,
+        "The mean of everything measured in that hour, over all days.",
+    )
+    yield _hours_table(report, name, directions, clock)
+
+
+def _hours_table(report: Report, name: str, directions: tuple[str, ...], clock: str) -> doc.Table:
+    by_hour = report.hours.by_hour
+    rows = tuple(
+        (
+            f"{hour:02}:00",
+            number(by_hour[hour].seconds / 60, 1),
+            *(rate(by_hour[hour].mean((name, d, "ios"))) for d in directions),
+            *(kib(by_hour[hour].mean((name, d, "bytes"))) for d in directions),
+            rate(by_hour[hour].most.get((name, "total", "ios"))),
+        )
+        for hour in sorted(by_hour)
+    )
+    headings = (
+        f"Hour, {clock}",
+        "Measured, min",
+        *(f"{REQUESTS[d].capitalize()}/s" for d in directions),
+        *(f"KiB/s, {REQUESTS[d]}" for d in directions),
+        "Highest requests/s",
+    )
+    return doc.Table(f"by-hour-{name}", headings, (doc.Rows(rows),))

@@ -1,0 +1,221 @@
+"""The proposed layouts: each in short, the measured load on it, and the commands that make it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from stackmap.document.blocks import Bar, Bars, Block, Paragraph, Part, Section
+from stackmap.document.units import duration, size
+from stackmap.document.wording import change, listed, paragraph, plural, short
+from stackmap.features.plan.document import blocks as plan_blocks
+from stackmap.features.plan.document import safety
+from stackmap.features.report.figures import Report
+from stackmap.features.report.methods import is_short
+from stackmap.features.report.proposal import Proposal
+from stackmap.features.report.stack_summary import layout_in_words
+from stackmap.features.whatif.document import blocks as projection_blocks
+from stackmap.features.whatif.projection import Projection
+from stackmap.features.whatif.sentences import capacity, effect
+from stackmap.features.whatif.volume_context import volume_context
+from stackmap.model.load import Load
+from stackmap.rules.rule import Finding
+
+NO_PROJECTION = (
+    "No layout was requested. Run `stackmap report NAME --to LAYOUT -o FILE` to project the measured "
+    "load on another layout."
+)
+PROJECTION_INTRO = (
+    "The measured load on the proposed layout, by the model in stackmap-whatif(8). Low and high are "
+    "the ends of the model's range. Members count what the layout sends; disks count what is left "
+    "after merging."
+)
+NO_PLAN = "No layout was requested. Add `--to LAYOUT` for the commands of a migration."
+PLAN_INTRO = (
+    "The commands for this stack, in order. stackmap has run none of them, and the stack may have "
+    "changed since. Before step 1, make a backup and read it back."
+)
+
+
+def projection_section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
+    """Return the projected load of each proposal."""
+    intro = Paragraph(PROJECTION_INTRO if proposals else NO_PROJECTION)
+    parts = _parts(report, proposals, _projected)
+    return Section("projection", "What another layout would give", (intro, *parts))
+
+
+def plan_section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
+    """Return the commands of each proposal."""
+    planned = any(each.plan is not None for each in proposals)
+    intro = [Paragraph(PLAN_INTRO if proposals else NO_PLAN)] if planned or not proposals else []
+    return Section("plan", "How to get there", (*intro, *_parts(report, proposals, _planned)))
+
+
+def _parts(
+    report: Report,
+    proposals: tuple[Proposal, ...],
+    blocks: Callable[[Proposal, int], Iterator[Block]],
+) -> Iterator[Part]:
+    for number, each in enumerate(proposals):
+        title = f"{report.topology[each.top].full_title} as {each.wish}"
+        yield Part(title, tuple(blocks(each, number)))
+
+
+def proposed_layout(proposal: Proposal) -> str:
+    """Return the proposed layout in words, or as requested if it is not possible."""
+    return proposal.wish if proposal.layout is None else layout_in_words(proposal.layout)
+
+
+def _projected(proposal: Proposal, number: int) -> Iterator[Block]:
+    projection = proposal.projection
+    if projection is None:
+        yield Paragraph(f"{proposal.unprojected}.", "No projection:")
+        return
+    bars = None if projection.idle else _bars(projection)
+    if bars is not None:
+        yield bars
+    yield from projection_blocks(projection, f"projection-{number}")
+
+
+def _planned(proposal: Proposal, number: int) -> Iterator[Block]:
+    chosen, context = proposal.chosen, proposal.context
+    if chosen is None or context is None:
+        yield Paragraph(f"{proposal.unplanned}.", "No plan:")
+        return
+    others = [each for each in proposal.outcomes if each is not chosen]
+    yield from plan_blocks(context, chosen, others, f"step-{number}")
+
+
+def _bars(projection: Projection) -> Bars | None:
+    """Return the requests of all disks and of each, now and projected; None if unknown."""
+    now, then = projection.now.disks, projection.projected.disks
+    if now.requests is None or then.requests is None:
+        return None
+    before, after = ("measured", "model") if projection.is_check else ("now", "projected")
+    total, each = then.requests, then.requests.scaled(1 / max(1, then.count))
+    bars = (
+        Bar(f"all disks, {before}", now.requests.likely),
+        Bar(f"all disks, {after}", total.likely, total.low, total.high),
+        Bar(f"each disk, {before}", now.requests.likely / max(1, now.count)),
+        Bar(f"each disk, {after}", each.likely, each.low, each.high),
+    )
+    return Bars("Requests at the disks", "requests/s", bars)
+
+
+OTHERS = 1.05  # a disk that serves this many times the stack's requests has other users
+NOTHING_PROPOSED = (
+    "None. Run `stackmap report NAME --to LAYOUT -o FILE` to project another layout and plan the "
+    "migration."
+)
+NO_LATENCY = "The projection counts requests, not latency, and holds only for the measured load."
+
+
+def proposed(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield each proposal with its effect, the findings that it fixes, and its risks."""
+    if not proposals:
+        yield Paragraph(NOTHING_PROPOSED, "Proposal:")
+    for place, each in enumerate(proposals, 1):
+        mark = f" {place}:" if len(proposals) > 1 else ":"
+        name = report.topology[each.top].full_title
+        if each.projection is not None and each.projection.is_check:
+            present = f"{proposed_layout(each)} is the present layout of {name}."
+            yield Paragraph(present, f"Proposal{mark}")
+            continue
+        way = "There is no plan for it: see How to get there."
+        if each.chosen is not None and each.plan is not None:
+            count = plural(len(each.plan.steps), "step")
+            way = f"Plan of {count}: {each.chosen.strategy.summary}."
+        yield Paragraph(f"{name} as {proposed_layout(each)}. {way}", f"Proposal{mark}")
+        effects = f"No projection: {each.unprojected}."
+        if each.projection is not None:
+            effects = paragraph(
+                (effect(each.projection), _on_shared_disks(report, each.projection))
+            )
+        yield Paragraph(effects, f"Effect{mark}")
+        yield from _fixes(report, each, mark)
+        risks = paragraph(risks_of(report, each))
+        yield Paragraph(
+            risks or "Unknown: there is neither a plan nor a projection.", f"Risks{mark}"
+        )
+
+
+def _on_shared_disks(report: Report, projection: Projection) -> str:
+    """
+    Return what each disk would serve in all, now and then.
+
+    "" where the disks have no other users, or nothing is projected. The figure
+    is per disk, because the disks of a layout with more members are not chosen yet.
+    """
+    now, then = projection.now.disks, projection.projected.disks
+    disks = volume_context(report.topology, projection.device.name).disks
+    rates = [report.interval.loads.get(name, Load()).total.ios for name in disks]
+    if projection.idle or now.requests is None or then.requests is None or None in rates:
+        return ""
+    every = sum(each or 0.0 for each in rates)
+    if every <= OTHERS * now.requests.likely:
+        return ""
+    each, ours = every / len(disks), now.requests.likely / len(disks)
+    after = each - ours + then.requests.likely / max(1, then.count)
+    serve = f"these {len(disks)} disks serve {short(each)} requests/s each"
+    if len(disks) == 1:
+        serve = f"{report.topology[disks[0]].title} serves {short(each)} requests/s"
+    return (
+        f"With all other load, {serve} now. A disk of the new layout, one of "
+        f"{then.count}, would serve about {short(after)}: {change(each, after, 'fewer')}."
+    )
+
+
+def _fixes(report: Report, proposal: Proposal, mark: str) -> Iterator[Block]:
+    """Yield which findings the proposed layout fixes, and which of the stack's it does not."""
+    grave = [each for each in report.findings_of(proposal.top) if each.is_grave]
+    if not grave:
+        return
+    fixed = [_short(report, each) for each in grave if proposal.mends(each)]
+    said = f"It fixes {listed(fixed)}." if fixed else "It fixes none of the findings."
+    after = _load_per_disk(proposal) if len(fixed) < len(grave) else ""
+    yield Paragraph(paragraph((said, _not_fixed(report, proposal), after)), f"Fixes{mark}")
+
+
+def _not_fixed(report: Report, proposal: Proposal) -> str:
+    """Return the findings of the stack that the layout does not fix; "" for none."""
+    grave = (each for each in report.findings_of(proposal.top) if each.is_grave)
+    left = [_short(report, each) for each in grave if not proposal.mends(each)]
+    return f"It does not fix {listed(left)}." if left else ""
+
+
+def _load_per_disk(proposal: Proposal) -> str:
+    """Return how the load per disk changes; without a projection, what to do first."""
+    found = proposal.projection
+    now, then = (None, None) if found is None else (found.now.disks, found.projected.disks)
+    if now is None or then is None or now.requests is None or then.requests is None:
+        return "Look at these findings first."
+    before = now.requests.likely / max(1, now.count)
+    after = then.requests.likely / max(1, then.count)
+    return f"Requests of this volume per disk: {change(before, after, 'fewer')}; measure again afterwards."
+
+
+def _short(report: Report, finding: Finding) -> str:
+    return f"{finding.rule.name} ({report.topology[finding.device].title})"
+
+
+def risks_of(report: Report, proposal: Proposal) -> Iterator[str]:
+    """Yield the plan's risks, what is unknown and the space it needs, the gravest first; some may be ""."""
+    plan, found, context = proposal.plan, proposal.projection, proposal.context
+    if plan is not None and context is not None:
+        yield safety(plan, context)
+    yield _not_fixed(report, proposal)
+    if is_short(report):
+        yield f"The measurement covers only {duration(report.period.seconds or 0.0)}."
+    if found is not None and not found.idle:
+        yield NO_LATENCY
+    if plan is not None:
+        yield from (f"NOT CHECKED: {each}." for each in plan.unchecked)
+    if found is not None:
+        space = capacity(found)
+        yield space
+        yield _planned_space(found) if plan is not None and space else ""
+
+
+def _planned_space(projection: Projection) -> str:
+    """Return that the plan found space for all present data."""
+    usable = projection.now.usable
+    return f"The plan found free space for {size(usable)}." if usable else ""

@@ -1,0 +1,220 @@
+"""The first section: what is wrong, what is proposed and what it would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.document.blocks import (
+    Block,
+    Folded,
+    Listing,
+    Paragraph,
+    Rows,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+)
+from stackmap.document.cost_sentences import at_disks as disk_bytes
+from stackmap.document.cost_sentences import costs
+from stackmap.document.findings import not_judged
+from stackmap.document.templates import filled, shown, words_of
+from stackmap.document.units import number, rate
+from stackmap.document.wording import (
+    REQUEST,
+    REQUESTS,
+    change,
+    known_directions,
+    paragraph,
+    plural,
+    sentence,
+    short,
+)
+from stackmap.features.report.figures import Report
+from stackmap.features.report.proposal import Proposal
+from stackmap.features.report.proposals import proposed, proposed_layout, risks_of
+from stackmap.features.report.stack_summary import (
+    at_disks,
+    awaits,
+    description,
+    disk_requests,
+    load,
+)
+from stackmap.features.whatif.sentences import between, compared, requests_change, two_digits
+from stackmap.ledger.amplification import StackFigures
+from stackmap.rules.rule import Finding
+
+MOST_FINDINGS = 4  # in the summary
+MOST_RISKS = 3  # beside the decision
+NOTHING_WRONG = "No rule found a problem in the measured interval."
+TO_JUDGE = "To judge overload, compare with a quiet time: `stackmap explain --baseline CAPTURE`."
+
+
+def section(report: Report, proposals: tuple[Proposal, ...]) -> Section:
+    """Return the decision about the first stack: before and after, what to do, and the risks; then the details."""
+    first, *others = report.stacks
+    tiles = tuple(_projected(first, proposals)) or tuple(_tiles(first))
+    details = (
+        Paragraph(description(report.topology, first), "Device:"),
+        Paragraph(paragraph((load(first), *map(sentence, costs(first)))), "Load:"),
+        *_wrong(report),
+        *proposed(report, proposals),
+        *([_table(report)] if others or report.others else []),
+    )
+    blocks = (
+        *([Tiles(tiles)] if tiles else []),
+        Paragraph(_to_do(report, proposals), "Do:"),
+        *_main_risks(report, proposals),
+        Folded("Summary: device, load, findings, proposal", details),
+    )
+    return Section("summary", "Decision" if proposals else "Summary", blocks, folded=False)
+
+
+def _to_do(report: Report, proposals: tuple[Proposal, ...]) -> str:
+    """Return what to do: the proposal that has a plan, else what the worst finding advises."""
+    planned = next((each for each in proposals if each.plan is not None and each.chosen), None)
+    if planned is not None and planned.plan is not None:
+        name = report.topology[planned.top].full_title
+        return (
+            f"Convert {name} to {proposed_layout(planned)}: {plural(len(planned.plan.steps), 'step')}, "
+            "with their commands under How to get there."
+        )
+    worst = next((each for each in report.findings if each.is_grave), None)
+    if worst is not None:
+        where = report.topology[worst.device].title
+        advice = filled(worst.rule.advice, words_of(report.topology, worst.observed))
+        return f"{where}: {advice}"
+    if proposals:
+        return f"Nothing yet: {_why_not(proposals)}."
+    first = next(iter(report.open_questions), None)
+    if first is not None:
+        return f"{not_judged(report.open_questions)} {first.question.advice}"
+    return f"{NOTHING_WRONG} {TO_JUDGE}"
+
+
+def _why_not(proposals: tuple[Proposal, ...]) -> str:
+    first = proposals[0]
+    if first.projection is not None and first.projection.is_check:
+        return "this is the present layout"
+    return f"there is no plan: {first.unplanned or 'no method fits'}"
+
+
+def _main_risks(report: Report, proposals: tuple[Proposal, ...]) -> Iterator[Block]:
+    """Yield the three main risks of the first proposal; without one, the worst findings."""
+    if proposals:
+        parts = tuple(filter(None, risks_of(report, proposals[0])))[:MOST_RISKS]
+        yield Paragraph("" if parts else "unknown.", "Risks:")
+        yield Listing(parts)
+        return
+    grave = [each for each in report.findings if each.is_grave]
+    if grave:
+        yield Paragraph("", "Findings:")
+        yield Listing(tuple(_finding(report, each) for each in grave[:MOST_RISKS]))
+
+
+def _tiles(stack: StackFigures) -> Iterator[Tile]:
+    head = stack.layers[0]
+    if head.share.total.ios:
+        directions = [d for d in known_directions(head) if d != "total"]
+        parts = (f"{short(head.share.part(d).ios or 0.0)} {REQUESTS[d]}" for d in directions)
+        yield Tile("requests per second", short(head.share.total.ios), " + ".join(parts))
+    disks = disk_requests(stack)
+    if len(stack.layers) > 1 and disks:
+        yield Tile("disk requests per second", short(disks), _per_request(stack))
+    per, cost, causes = disk_bytes(stack)
+    if len(stack.layers) > 1 and cost is not None:
+        yield Tile(f"disk bytes per {per}", number(cost, 2), causes)
+    found = sorted(awaits(stack), key=lambda each: -each[1])
+    if found:
+        (direction, slowest), *rest = found
+        others = (f"{d} await {shown(ms, 'ms')}" for d, ms in rest)
+        yield Tile(f"{direction} await", shown(slowest, "ms"), ", ".join(others))
+
+
+def _per_request(stack: StackFigures) -> str:
+    head = stack.layers[0]
+    busy = [each for each in known_directions(head) if head.share.part(each).ios]
+    direction = busy[-1] if busy else "total"
+    many = at_disks(stack, direction)
+    mark = "about " if stack.layers[-1].share.estimated else ""
+    return "" if many is None else f"{mark}{short(many)} per {REQUEST[direction]}"
+
+
+def _projected(stack: StackFigures, proposals: tuple[Proposal, ...]) -> Iterator[Tile]:
+    """Yield the requests below *stack* now and on each layout that is proposed for it."""
+    for each in proposals:
+        found = each.projection
+        if found is None or found.is_check or found.idle or each.top != stack.top.name:
+            continue
+        where, now, then = compared(found)
+        if now.requests is None or then.requests is None:
+            continue
+        band = then.requests
+        changed = change(now.requests.likely, band.likely, "fewer")
+        beside = f"{changed}; range {short(band.low)} to {short(band.high)}"
+        if found.costs is not None:
+            cost = between(found.costs[1], two_digits)
+            beside += f". Disk bytes per byte written: {two_digits(found.costs[0])} → {cost}"
+        value = requests_change(now.requests, band)
+        yield Tile(f"{where} requests per second, now → {each.wish}", value, beside)
+
+
+def _wrong(report: Report) -> Iterator[Block]:
+    """Yield the worst findings, and how many there are."""
+    grave = [each for each in report.findings if each.is_grave]
+    remarks = len(report.findings) - len(grave)
+    remarked = f"{plural(remarks, 'remark')} under Findings." if remarks else ""
+    more = paragraph((not_judged(report.open_questions), remarked))
+    if not grave:
+        yield Paragraph(paragraph((NOTHING_WRONG, more)), "Findings:")
+        return
+    count = f"{plural(len(grave), 'finding')}, the worst first."
+    yield Paragraph(count if len(grave) > 1 else "One finding.", "Findings:")
+    items = [_finding(report, each) for each in grave[:MOST_FINDINGS]]
+    if len(grave) > MOST_FINDINGS:
+        items.append(f"{plural(len(grave) - MOST_FINDINGS, 'more finding')} under Findings.")
+    yield Listing((*items, more) if more else tuple(items))
+
+
+def _finding(report: Report, finding: Finding) -> str:
+    words = words_of(report.topology, finding.observed)
+    return f"{finding.severity.capitalize()}: {filled(finding.rule.sentence, words)}"
+
+
+def _table(report: Report) -> Table:
+    """Return one row per stack, those without a section of their own last."""
+    rows = [_row(report, stack) for stack in report.stacks]
+    rows += [
+        (
+            device.full_title,
+            _worst(report, device.name),
+            rate(report.interval.loads[device.name].total.ios),
+            "-",
+            "-",
+        )
+        for device in report.others
+    ]
+    rest = f"; the first {len(report.stacks)} have sections below" if report.others else ""
+    return Table(
+        "stacks",
+        ("Stack", "Worst finding", "Requests/s", "Disk requests/s", "Disk bytes per byte"),
+        (Rows(tuple(rows)),),
+        words=2,
+        caption=f"All active stacks, the worst and busiest first{rest}",
+    )
+
+
+def _worst(report: Report, top: str) -> str:
+    found = report.findings_of(top)
+    return f"{found[0].severity}: {found[0].rule.name}" if found else "none"
+
+
+def _row(report: Report, stack: StackFigures) -> tuple[str, ...]:
+    disks, requests = stack.layers[-1], disk_requests(stack)
+    return (
+        stack.top.full_title,
+        _worst(report, stack.top.name),
+        rate(stack.layers[0].share.total.ios),
+        ("~" if disks.share.estimated and requests is not None else "") + rate(requests),
+        number(disk_bytes(stack)[1], 2),
+    )

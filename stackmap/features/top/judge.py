@@ -1,0 +1,136 @@
+"""Judges the newest intervals for ``top``, in rounds of small steps, so that no interval costs much."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stackmap.features.top.lasting_findings import APPEARS, LastingFindings
+from stackmap.features.top.verdict import NOT_YET, verdict
+from stackmap.ledger.averages import average
+from stackmap.ledger.corrections import corrected
+from stackmap.model.load import IDLE
+from stackmap.rules.context import Context
+from stackmap.rules.table import Judging
+from stackmap.rules.unjudged import unjudged
+from stackmap.sources import limits
+
+if TYPE_CHECKING:
+    from stackmap.features.top.moment import Scope
+    from stackmap.host import Host
+    from stackmap.model.interval import Interval
+    from stackmap.model.io_limit import IoLimit
+    from stackmap.rules.rule import Finding
+
+JUDGED = 10  # intervals that are judged together, as explain does
+LIMITS_EVERY = 10.0  # seconds between two readings of the I/O limits in force
+FIRST, SAVED = 0.15, 0.05  # seconds of CPU that judging may take at the start, and may save up
+
+
+class Judge:
+    """
+    The findings that last, judged in rounds. ``verdict``: the sentence for a screen without a grave finding.
+
+    *host*: a live machine, where a round may take several intervals. None: each round is completed at once.
+    """
+
+    def __init__(self, host: Host | None) -> None:
+        self._host = host
+        self._lasting = LastingFindings()
+        # As measured, and corrected.
+        self._series: deque[tuple[Interval, Interval]] = deque(maxlen=JUDGED)
+        self._fresh = 0  # intervals since the present round began
+        self._round: Iterator[None] | None = None
+        self._gone: set[str] = set()  # devices that went away during this round
+        self._judged = False
+        self.verdict = NOT_YET
+        self._credit = FIRST
+        self._limits: tuple[IoLimit, ...] = ()
+        self._limits_read = -LIMITS_EVERY
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings to show, the worst first."""
+        return self._lasting.shown
+
+    def take(self, measured: Interval, right: Interval) -> None:
+        """Take the next interval, as *measured* and corrected."""
+        self._series.append((measured, right))
+        self._fresh += 1
+
+    def forget(self, names: AbstractSet[str]) -> None:
+        """Forget the devices *names*, which went away or were replaced."""
+        self._gone |= names
+        self._lasting.forget(names)
+        self._series = deque(
+            ((_without(raw, names), _without(right, names)) for raw, right in self._series), JUDGED
+        )
+
+    def go_on(self, scope: Scope, share: float) -> None:
+        """Go on with the round, on average for at most *share* of an interval; complete it at once without a live host."""
+        if self._fresh < APPEARS and not self._judged and self._round is None:
+            return  # none could have lasted
+        if self._host is None:
+            for _ in self._steps(scope):
+                pass
+            return
+        self._credit = min(
+            max(self._credit, SAVED), self._credit + share * (self._series[-1][0].seconds or 0.0)
+        )
+        while self._credit > 0:
+            begin = time.thread_time()
+            self._round = self._round or self._steps(scope)
+            is_over = next(self._round, self) is self
+            self._credit -= time.thread_time() - begin
+            if is_over:
+                self._round = None
+                return
+
+    def _steps(self, scope: Scope) -> Iterator[None]:
+        """Judge the intervals so far together; a caller may pause at each step."""
+        self._gone = set()
+        count, self._fresh = self._fresh, 0
+        raw, right = zip(*self._series, strict=True)
+        self._read_limits(scope)
+        yield
+        whole = corrected(scope.topology, _average(raw)) if len(raw) > 1 else right[0]
+        series = right if len(right) > 1 else ()
+        context = Context(scope.topology, whole, series, None, whole.corrections, self._limits)
+        judging = Judging(context, scope.part)
+        yield
+        yield from judging.steps()
+        found = [
+            each for each in judging.findings() if self._gone.isdisjoint((each.device, *each.peers))
+        ]
+        self._lasting.judge(found, count)
+        yield
+        questions = unjudged(context, found, scope.part.devices)
+        self.verdict = verdict(scope.topology, questions)
+        self._judged = True
+
+    def _read_limits(self, scope: Scope) -> None:
+        now = time.monotonic()
+        if self._host is not None and now - self._limits_read >= LIMITS_EVERY:
+            self._limits, self._limits_read = tuple(limits.read(self._host, scope.topology)), now
+
+
+def _average(intervals: Sequence[Interval]) -> Interval:
+    """Return the average; devices that were idle throughout are not added up, for there may be thousands."""
+    known = set.intersection(*(set(each.loads) for each in intervals))
+    idle = dict.fromkeys(known, IDLE)
+    for each in intervals:
+        for name, load in each.loads.items():
+            if load is not IDLE:
+                idle.pop(name, None)
+    whole = next(average(_without(each, idle.keys()) for each in intervals))
+    return replace(whole, loads={**idle, **whole.loads})
+
+
+def _without(interval: Interval, names: AbstractSet[str]) -> Interval:
+    if not names & interval.loads.keys():
+        return interval
+    return replace(interval, loads={n: x for n, x in interval.loads.items() if n not in names})

@@ -1,0 +1,215 @@
+"""The screen of ``top``: a moment, the user's choices and a size in, styled lines out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from stackmap.document.interval import instant
+from stackmap.document.units import rate
+from stackmap.document.wording import plural
+from stackmap.features.top.cells import columns_of, tone_of, tones
+from stackmap.features.top.moment import Moment
+from stackmap.features.top.panes import pane
+from stackmap.features.top.row import Row
+from stackmap.features.top.rows import finding_text
+from stackmap.features.top.screen_cells import (
+    Line,
+    Span,
+    aligned,
+    chosen,
+    filled,
+    fitted,
+    spaced,
+    sparkline,
+    widths,
+)
+from stackmap.features.top.state import PROMPTS, SORTS, VIEWS, State, place_of
+from stackmap.model.load import ratio
+from stackmap.model.units import MIB
+from stackmap.render.terminal import Style, rendered
+from stackmap.render.text import safe, width
+
+SMALLEST = (60, 15)
+HEADER, FOOTER = 5, 1  # lines
+TIMELINE = 2
+DIRECTION_WORDS = {"read": "reads", "write": "writes", "total": "both"}
+HINT = "? help  q quit  / filter  s sort  enter layers  e explain"
+
+
+class TimeLine(NamedTuple):
+    """A recording: the load of each part of ``begin`` to ``end``, where events are, and the present ``time``."""
+
+    begin: float
+    end: float
+    loads: Sequence[float | None]
+    events: frozenset[int]
+    time: float
+
+
+class Look(NamedTuple):
+    """The size of the terminal, whether it shows ASCII only, and the interval in seconds; ``timeline`` of a recording."""
+
+    width: int
+    height: int
+    ascii: bool = False
+    seconds: float | None = None
+    timeline: TimeLine | None = None
+
+    @property
+    def page(self) -> int:
+        """How many rows fit."""
+        below = FOOTER + (TIMELINE if self.timeline else 0)
+        return max(1, self.height - HEADER - below)
+
+    def fitted(self, line: Line) -> Line:
+        """Return *line* without what does not fit."""
+        return fitted(line, self.width, ascii_only=self.ascii)
+
+
+def screen(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
+    """Return the lines of the screen, at most ``look.height``, none wider than ``look.width``."""
+    if state.pane:
+        body = pane_lines(moment, state, rows, look)[state.scroll :]
+        middle: list[Line] = [[], *(look.fitted([Span(text)]) for text in body[: look.page])]
+    else:
+        middle = _table(moment, state, rows, look)
+    lines = [look.fitted(line) for line in _header(moment, state, look)] + middle
+    lines += [[] for _ in range(HEADER + look.page - len(lines))]
+    lines += _timeline(look.timeline, look) if look.timeline else []
+    lines.append(look.fitted(_footer(state, look)))
+    return lines[-look.height :]
+
+
+def pane_lines(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[str]:
+    """Return the lines of the open pane."""
+    row = rows[place_of(state, rows)] if rows else None
+    text = rendered(pane(moment, state, row), Style(look.width - 1))
+    return [line.rstrip("\n") for line in text]
+
+
+def as_text(lines: Iterable[Line]) -> str:
+    """Return *lines* without their styles."""
+    return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
+
+
+def _header(moment: Moment, state: State, look: Look) -> list[Line]:
+    interval = moment.interval
+    seconds = interval.seconds if look.seconds is None else look.seconds
+    parts = [
+        "stackmap top",
+        moment.host,
+        instant(interval.time) or "",
+        f"every {seconds or 0:.3g} s",
+    ]
+    running = "PAUSED" if state.paused else "PLAYING" if state.playing else ""
+    title = [Span("  ".join(filter(None, parts)), "bold"), Span(f"  {running}", "reverse")]
+    return [
+        title[: 1 + bool(running)],
+        [Span(_totals(moment))],
+        _worst(moment),
+        _tabs(moment, state),
+    ]
+
+
+def _totals(moment: Moment) -> str:
+    counts = ((len(moment.scope.summed_tops), "top"), (len(moment.scope.disks), "disk"))
+    return "   ".join(
+        f"{plural(count, word)}: {rate(ios)} IOPS, {rate(ratio(moved, MIB))} MiB/s"
+        for (count, word), (ios, moved) in zip(counts, moment.totals, strict=True)
+    )
+
+
+def _worst(moment: Moment) -> Line:
+    grave = [each for each in moment.findings if each.is_grave]
+    if not grave:
+        return [Span(moment.verdict)]
+    severity = str(grave[0].severity)
+    text = finding_text(moment.topology, grave[0])
+    return [Span(severity.upper(), severity), Span(f": {text}")]
+
+
+def _tabs(moment: Moment, state: State) -> Line:
+    counts = {"findings": len(moment.findings), "events": len(moment.events)}
+    line: Line = []
+    for number, view in enumerate(VIEWS):
+        count = f" ({counts[view]})" if counts.get(view) else ""
+        line += [
+            Span(f"{number + 1} {view}{count}", "reverse" * (number == state.view)),
+            Span("  "),
+        ]
+    order = f"{SORTS[state.sort]}, {DIRECTION_WORDS[state.direction]}"
+    return [*line, Span(" " + order), Span(f"  /{state.filter}" if state.filter else "")]
+
+
+def _table(moment: Moment, state: State, rows: Sequence[Row], look: Look) -> list[Line]:
+    columns = chosen(columns_of(state), look.width)
+    places = [*zip(columns, widths(columns, look.width), strict=True)]
+    found = tones(moment)
+    heading = (
+        aligned(each.heading, room, each, ascii_only=look.ascii) + " " for each, room in places
+    )
+    lines: list[Line] = [[Span(text, "bold") for text in heading]]
+    for row in rows[state.offset : state.offset + look.page]:
+        texts = [
+            filled(column.fill(moment, state, row), room, column, ascii_only=look.ascii)
+            for column, room in places
+        ]
+        if row.key != state.cursor and not found:
+            lines.append([Span(" ".join(texts))])
+            continue
+        styles = [tone_of(column, moment, row, found) for column in columns]
+        if row.key == state.cursor:
+            styles[0] = styles[0] or "reverse"
+        lines.append(spaced(map(Span, texts, styles)))
+    if not rows:
+        lines.append([Span(_nothing(moment, state))])
+        return [look.fitted(line) for line in lines]
+    # Below the smallest size, the columns that cannot be left out do not fit.
+    return lines if look.width >= SMALLEST[0] else [look.fitted(line) for line in lines]
+
+
+def _nothing(moment: Moment, state: State) -> str:
+    """Return why there is no row."""
+    if state.filter:
+        return f"nothing matches {state.filter!r}"
+    if VIEWS[state.view] == "findings":
+        return moment.verdict
+    return NOTHING[VIEWS[state.view]]
+
+
+NOTHING = {
+    "volumes": "no device with counters",
+    "disks": "no disk with counters",
+    "services": "no mount, VM or service is known to use a device here",
+    "events": "no device came, went or changed",
+}
+
+
+def _timeline(timeline: TimeLine, look: Look) -> list[Line]:
+    """Return the load over the recording, and below it the present time and the events."""
+    marks = [" "] * look.width
+    for place in timeline.events:
+        marks[min(place * look.width // max(1, len(timeline.loads)), look.width - 1)] = "!"
+    span = timeline.end - timeline.begin
+    at = (timeline.time - timeline.begin) / span if span else 0.0
+    marks[min(look.width - 1, max(0, int(at * look.width)))] = "^"
+    spread = tuple(
+        timeline.loads[place * len(timeline.loads) // look.width]
+        for place in range(look.width if timeline.loads else 0)
+    )
+    return [[Span(sparkline(spread, look.width, ascii_only=look.ascii))], [Span("".join(marks))]]
+
+
+def _footer(state: State, look: Look) -> Line:
+    if state.asked:
+        prompt, typed = PROMPTS[state.asked], safe(state.typed)
+        while (
+            typed and width(prompt + typed) >= look.width
+        ):  # the end is where the next letter goes
+            typed = typed[1:]
+        return [Span(prompt), Span(typed), Span(" ", "reverse")]
+    if state.message:
+        return [Span(state.message, "bold")]
+    more = "  t T . B time" if look.timeline else "  z pause"
+    return [Span(HINT + more)]

@@ -1,0 +1,218 @@
+"""What the user chose on the screen, and how keys change it: a state and a key in, a state out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from stackmap.features.top.row import Row
+
+VIEWS = ("volumes", "disks", "services", "findings", "events")
+SORTS = ("stack order", "IOPS", "bytes", "await", "cost")
+DIRECTIONS = {"r": "read", "w": "write", "b": "total"}
+# What is asked for in the last line, by the key that asks.
+PROMPTS = {
+    "/": "filter (name, VM, mount): ",
+    "i": "interval in seconds: ",
+    "B": "jump to (14:30, 2026-11-21T14:30, -1h): ",
+    "W": "write the last five minutes to the new directory: ",
+}
+PANES = {"?": "help", "h": "help", "e": "explain", "enter": "layers"}
+
+
+class Request(NamedTuple):
+    """What a key asks of the program: "quit", "interval", "write", "step", "jump", "play", with its value."""
+
+    what: str
+    value: str = ""
+
+
+class Screen(NamedTuple):
+    """What a key refers to: the rows in their order, how many fit, and the lines of the open pane."""
+
+    rows: Sequence[Row]
+    page: int
+    pane_lines: int = 0
+    recorded: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """
+    The choices of the user.
+
+    ``view``: an index of ``VIEWS``. ``cursor``: the key of a row, ``offset``: the index of the
+    first row on the screen. ``toggled``: rows that are folded where others are not, or the reverse.
+    ``sort``: an index of ``SORTS``. ``pane``: what is open over the rows, "" for nothing, and
+    ``scroll`` its first line. ``asked``: the key of the open prompt, ``typed`` its text.
+    ``message``: for the last line.
+    """
+
+    view: int = 0
+    cursor: str = ""
+    offset: int = 0
+    toggled: frozenset[str] = frozenset()
+    sort: int = 0
+    direction: str = "total"
+    filter: str = ""
+    pane: str = ""
+    scroll: int = 0
+    asked: str = ""
+    typed: str = ""
+    message: str = ""
+    paused: bool = False
+    playing: bool = False
+
+    @property
+    def metric(self) -> str:
+        """The metric of the sparklines: the one that is sorted by; a cost is one of bytes."""
+        return {"await": "await", "bytes": "bytes", "cost": "bytes"}.get(SORTS[self.sort], "iops")
+
+
+Change = tuple[State, Request | None]
+
+
+def pressed(state: State, key: str, screen: Screen, suggestion: str = "") -> Change:
+    """Return *state* after *key*, and what is to be done; *suggestion*: the text that ``W`` begins with."""
+    state = replace(state, message="")
+    if state.asked:
+        return _typed(state, key)
+    if key == "ctrl-c" or (key == "q" and not state.pane):
+        return state, Request("quit")
+    if state.pane and key in ("q", "esc", "enter", "?", "h", "e"):
+        return replace(state, pane="", scroll=0), None
+    if key in MOVES:
+        return _moved(state, MOVES[key], screen), None
+    if key in PROMPTS and (key != "i" or not screen.recorded) and (key != "B" or screen.recorded):
+        typed = suggestion if key == "W" else ""
+        return replace(state, asked=key, typed=typed), None
+    if key in ("t", "T", ".") and screen.recorded:
+        return _on_recording(state, key)
+    action = ACTIONS.get(key)
+    return (state if action is None else action(state, key, screen)), None
+
+
+def _typed(state: State, key: str) -> Change:
+    """Return the state after a key of a prompt."""
+    if key in ("esc", "ctrl-c"):
+        return replace(state, asked="", typed=""), None
+    if key == "backspace":
+        return replace(state, typed=state.typed[:-1]), None
+    if key != "enter":
+        return replace(state, typed=state.typed + (key if _is_text(key) else "")), None
+    asked, typed = state.asked, state.typed.strip()
+    state = replace(state, asked="", typed="")
+    if asked == "/":
+        return replace(state, filter=typed, offset=0, cursor=""), None
+    if asked == "B" and typed:
+        state = replace(state, paused=False)
+    what = {"i": "interval", "B": "jump", "W": "write"}[asked]
+    return state, Request(what, typed) if typed else None
+
+
+def _is_text(key: str) -> bool:
+    return len(key) == 1 and key.isprintable()
+
+
+def _on_recording(state: State, key: str) -> Change:
+    """Move or play; this ends a pause."""
+    state = replace(state, paused=False)
+    if key == ".":
+        return replace(state, playing=not state.playing), Request("play")
+    return replace(state, playing=False), Request("step", "1" if key == "t" else "-1")
+
+
+MOVES: dict[str, Callable[[int, int, int], int]] = {  # index, page, count → index
+    **dict.fromkeys(("up", "k"), lambda at, *_: at - 1),
+    **dict.fromkeys(("down", "j"), lambda at, *_: at + 1),
+    "pgup": lambda at, page, _: at - page,
+    "pgdn": lambda at, page, _: at + page,
+    "home": lambda *_: 0,
+    "end": lambda _, __, count: count - 1,
+}
+
+
+def _moved(state: State, move: Callable[[int, int, int], int], screen: Screen) -> State:
+    """Move the cursor, or scroll the open pane."""
+    if state.pane:
+        last = max(0, screen.pane_lines - screen.page)
+        wanted = move(state.scroll, screen.page, last + 1)
+        return replace(state, scroll=min(max(0, wanted), last))
+    if not screen.rows:
+        return state
+    at = move(place_of(state, screen.rows), screen.page, len(screen.rows))
+    at = min(max(0, at), len(screen.rows) - 1)
+    return replace(state, cursor=screen.rows[at].key)
+
+
+def place_of(state: State, rows: Sequence[Row]) -> int:
+    """Return the index of the row with the cursor; of the first one where that row is gone."""
+    return next((place for place, row in enumerate(rows) if row.key == state.cursor), 0)
+
+
+def scrolled(state: State, rows: Sequence[Row], page: int) -> State:
+    """Return *state* with the cursor on a row, and that row among the *page* rows from ``offset``."""
+    if not rows:
+        return replace(state, cursor="", offset=0)
+    at = place_of(state, rows)
+    offset = min(max(state.offset, at - page + 1, 0), at, max(0, len(rows) - page))
+    return replace(state, cursor=rows[at].key, offset=offset)
+
+
+def _view(state: State, key: str, _: Screen) -> State:
+    return replace(state, view=int(key) - 1, cursor="", offset=0, pane="", scroll=0)
+
+
+def _sort(state: State, _: str, __: Screen) -> State:
+    sort = (state.sort + 1) % len(SORTS)
+    return replace(state, sort=sort, message=f"sorted by {SORTS[sort]}" if sort else SORTS[0])
+
+
+def _direction(state: State, key: str, _: Screen) -> State:
+    return replace(state, direction=DIRECTIONS[key])
+
+
+def _fold(state: State, _: str, screen: Screen) -> State:
+    if not screen.rows:
+        return state
+    top = screen.rows[place_of(state, screen.rows)].stack
+    return replace(state, toggled=state.toggled ^ {top}, cursor=top) if top else state
+
+
+def _pane(state: State, key: str, screen: Screen) -> State:
+    if PANES[key] != "help" and not screen.rows:
+        return state
+    return replace(state, pane=PANES[key], scroll=0)
+
+
+def _copy(state: State, _: str, screen: Screen) -> State:
+    if not screen.rows:
+        return state
+    return replace(state, message=screen.rows[place_of(state, screen.rows)].command)
+
+
+def _pause(state: State, _: str, __: Screen) -> State:
+    return replace(state, paused=not state.paused)
+
+
+def _next(state: State, _: str, screen: Screen) -> State:
+    """Move to the next row that matches the filter, from the last to the first; skip the layers of stacks."""
+    rows = screen.rows
+    at = place_of(state, rows)
+    order = [*rows[at + 1 :], *rows[: at + 1]]
+    found = next((row.key for row in order if not row.depth), state.cursor)
+    return replace(state, cursor=found)
+
+
+ACTIONS: dict[str, Callable[[State, str, Screen], State]] = {
+    **dict.fromkeys("12345", _view),
+    **dict.fromkeys("rwb", _direction),
+    **dict.fromkeys(PANES, _pane),
+    "s": _sort,
+    " ": _fold,
+    "y": _copy,
+    "z": _pause,
+    "n": _next,
+}

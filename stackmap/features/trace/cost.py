@@ -1,0 +1,177 @@
+"""
+The CPU time that a trace adds to each request, measured on this machine before the trace.
+
+Copies of the trace's probes and histograms are installed on two system calls. This process makes these calls
+many times: without probes, with probes that count nothing, and with all histograms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from stackmap.errors import SourceError
+from stackmap.features.trace import tracefs
+from stackmap.features.trace.definitions import GROUP, Probe, ProbeSet, Trigger
+from stackmap.features.trace.instance import Tracing
+from stackmap.host.tracing import LiveTracingHost
+from stackmap.sources import kallsyms
+
+CALLS, ROUNDS = 1000, 4
+ARCHITECTURES = ("__x64_sys_", "__arm64_sys_", "__s390x_sys_", "sys_")
+ARRIVAL, END = "getppid", "getuid"  # the calls in place of a request's arrival and its end
+SYMBOLS = tuple(f"{word}{call}" for word in ARCHITECTURES for call in (ARRIVAL, END))
+AT_END = frozenset({"end", "dispatch", "block_rq_issue"})  # the others are at its arrival
+PREFIX = "cost_"
+DISARMED = (
+    "the kernel registers kprobes but does not run them (see /sys/kernel/debug/kprobes/enabled)"
+)
+# Fields with values that pass the conditions of all triggers. The stack holds the address of the caller.
+VALUES = {
+    "bio": "$arg1:x64",
+    "dev": "+0(+0($stack)):u32",
+    "op": "+0($stack):b1@0/8",
+    "size": "+0($stack):u32",
+    "nr_sector": "+0($stack):u32",
+    "sector": "+8($stack):u64",
+    "flags": "+0($stack):b1@0/16",
+    "left": r"\1:s32",
+    "rwbs": "$comm:string",
+}
+OTHER = "+0(+0($stack)):u64"
+TRACEPOINT = (
+    "dev",
+    "sector",
+    "nr_sector",
+    "rwbs",
+)  # the fields of a block tracepoint that are used
+# Seconds; no probe is cheaper, but on a busy machine the difference of two times may be 0.
+LEAST = 1e-7
+
+_ACTION = re.compile(r"onmatch\(\w+\.(\w+)\)\.(\w+)\(")
+_SIZE = re.compile(r":size=\d+")
+_FILTER = re.compile(r" (?:if|&&) \(dev == [^)]*\)")  # of devices: the calls have none
+
+NONE = ProbeSet()
+
+
+class Cost(NamedTuple):
+    """
+    Seconds of CPU time per request, at each device that it is sent to.
+
+    ``request``: at a device that is counted. ``disk``: in addition at a disk, whose dispatches are counted too.
+    ``other``: at a device that is filtered out.
+    """
+
+    request: float
+    disk: float
+    other: float
+
+
+# Used where it cannot be measured: more than any CPU of today needs.
+ASSUMED = Cost(10e-6, 5e-6, 3e-6)
+
+
+def measured(
+    host: LiveTracingHost,
+    tracing: Tracing,
+    known: Collection[str],
+    layers: ProbeSet,
+    disks: ProbeSet = NONE,
+) -> Cost:
+    """
+    Return the CPU time per request with *layers*, installed for every device, and *disks*, for disks in addition.
+
+    *known*: those of ``SYMBOLS`` that the kernel has. All that is installed in *tracing* is removed.
+    ``SourceError`` if the kernel does not run probes.
+    """
+    symbols = _chosen(known)
+    if symbols is None:
+        return ASSUMED
+    at_layers, at_disks = (_copied(each, symbols) for each in (layers, disks))
+    names = [probe.name for probe in at_layers.probes]
+    idle = (Trigger(f"{GROUP}/{name}", "hist:keys=common_pid:size=128:pause") for name in names)
+    before = _seconds(host)
+    tracing.install(at_layers._replace(triggers=tuple(idle)))
+    passed = _seconds(host)
+    tracing.install(ProbeSet(triggers=at_layers.triggers))
+    counted = _seconds(host)
+    tracing.install(at_disks)
+    dispatched = _seconds(host)
+    fired, _ = tracefs.probe_hits(host)
+    tracing.clear()
+    if any(fired[name] < CALLS for name in names):
+        raise SourceError(DISARMED)
+    return Cost(
+        max(counted - before, LEAST), max(dispatched - counted, 0.0), max(passed - before, LEAST)
+    )
+
+
+def of_event(host: LiveTracingHost, tracing: Tracing) -> float:
+    """Return the seconds that one event in the instance's buffer costs; ``SourceError`` without probes."""
+    symbols = _chosen(kallsyms.read(host, SYMBOLS))
+    if symbols is None:
+        return ASSUMED.other
+    probe = _copy("event", TRACEPOINT, symbols)
+    before = _seconds(host)
+    try:
+        tracing.install(ProbeSet((probe,)))
+        tracing.enable(f"{GROUP}/{probe.name}")
+        after = _seconds(host)
+    finally:
+        tracing.clear()
+    return max(after - before, LEAST)
+
+
+def _seconds(host: LiveTracingHost) -> float:
+    """Return how long the two system calls take."""
+    return min(host.seconds_of_calls(CALLS) for _ in range(ROUNDS)) / CALLS
+
+
+def _chosen(known: Collection[str]) -> dict[str, str] | None:
+    """Return the kernel's functions of the two calls; None where they have other names."""
+    for word in ARCHITECTURES:
+        found = {call: f"{word}{call}" for call in (ARRIVAL, END)}
+        if all(name in known for name in found.values()):
+            return found
+    return None
+
+
+def _copied(found: ProbeSet, symbols: Mapping[str, str]) -> ProbeSet:
+    """Return *found* under other names on the two calls, a probe there in place of each block tracepoint."""
+    fields = {
+        probe.name: [field.partition("=")[0] for field in probe.fields] for probe in found.probes
+    }
+    for trigger in found.triggers:
+        group, _, event = trigger.event.partition("/")
+        if group == "block":
+            fields[event] = [*TRACEPOINT]
+    return ProbeSet(
+        tuple(_copy(name, wanted, symbols) for name, wanted in fields.items()),
+        tuple(each._replace(name=_other_name(each.name)) for each in found.synthetic),
+        tuple(map(_renamed, found.triggers)),
+    )
+
+
+def _copy(name: str, fields: Iterable[str], symbols: Mapping[str, str]) -> Probe:
+    symbol = symbols[END if name in AT_END else ARRIVAL]
+    return Probe(
+        f"{PREFIX}{name}", symbol, tuple(f"{each}={VALUES.get(each, OTHER)}" for each in fields)
+    )
+
+
+def _renamed(trigger: Trigger) -> Trigger:
+    group, _, event = trigger.event.partition("/")
+    if group == "synthetic":
+        event = f"{group}/{_other_name(event)}"
+    else:
+        event = f"{GROUP}/{PREFIX}{event}"
+    text = _ACTION.sub(
+        lambda found: f"onmatch({GROUP}.{PREFIX}{found[1]}).{_other_name(found[2])}(", trigger.text
+    )
+    return Trigger(event, _SIZE.sub(":size=128", _FILTER.sub("", text)))
+
+
+def _other_name(synthetic: str) -> str:
+    return synthetic.replace(f"{GROUP}_", f"{GROUP}_{PREFIX}")

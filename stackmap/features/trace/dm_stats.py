@@ -1,0 +1,115 @@
+"""
+Device-mapper's own statistics: messages ``@stats_…`` to a dm device.
+
+They count requests and time right where diskstats counts dm-raid twice. Their histogram does not tell
+reads from writes. Documentation/admin-guide/device-mapper/statistics.rst describes the texts.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from stackmap.errors import ParseError, SourceError
+from stackmap.features.trace.definitions import GROUP
+from stackmap.host.signals import delayed, uninterrupted
+from stackmap.model.units import SECTOR
+from stackmap.sources.trace_histogram import integer
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import LiveTracingHost
+
+FIRST, WIDTH, LONGEST = 1000, 1.05, 100 * 10**9  # ns: buckets 5 % wide up to 100 s
+TOP = 10**12  # ns: where the open bucket ends for us
+
+
+def boundaries() -> tuple[int, ...]:
+    """Return where the buckets end, in ns."""
+    found = [float(FIRST)]
+    while found[-1] < LONGEST:
+        found.append(found[-1] * WIDTH)
+    return tuple(map(int, found))
+
+
+class DmStats(NamedTuple):
+    """What a dm device counted: requests, bytes, ns, and requests by latency."""
+
+    reads: int
+    read_bytes: int
+    writes: int
+    write_bytes: int
+    read_ns: int
+    write_ns: int
+    latency: dict[tuple[int, int], int]
+
+
+class Statistics:
+    """
+    Statistics that this process makes; the end of the context deletes them.
+
+    ``ids``: by number of the dm device. *histogram*: count latencies too.
+    """
+
+    def __init__(self, host: LiveTracingHost, *, histogram: bool = True) -> None:
+        self._host = host
+        self._histogram = histogram
+        self.ids: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with uninterrupted():
+            for number, own in self.ids.items():
+                with suppress(SourceError):  # the device may be gone
+                    delete(self._host, number, own)
+
+    def add(self, number: str) -> None:
+        """Begin to count on the dm device *number*; ``SourceError`` if it refuses."""
+        with delayed():  # a signal before the id is noted would leave them
+            self.ids[number] = create(self._host, number, histogram=self._histogram)
+
+    def read(self, number: str) -> str:
+        """Return what was counted so far."""
+        return self._host.message(number, f"@stats_print {self.ids[number]}")
+
+
+def create(host: LiveTracingHost, number: str, *, histogram: bool = True) -> str:
+    """Begin to count on the dm device *number*; return the id of the statistics."""
+    options = "1 precise_timestamps"
+    if histogram:
+        options = f"2 precise_timestamps histogram:{','.join(map(str, boundaries()))}"
+    return host.message(number, f"@stats_create - /1 {options} {GROUP}").strip()
+
+
+def delete(host: LiveTracingHost, number: str, stats: str) -> None:
+    """Delete the statistics of one ``create``."""
+    host.message(number, f"@stats_delete {stats}")
+
+
+def delete_all(host: LiveTracingHost, number: str) -> int:
+    """Delete all statistics of stackmap on the device, of other processes too; return how many there were."""
+    listed = host.message(number, f"@stats_list {GROUP}").splitlines()
+    for line in listed:
+        delete(host, number, line.partition(":")[0])
+    return len(listed)
+
+
+def parse(text: str) -> DmStats:
+    """Return the counts of the one area that ``create`` asks for."""
+    words = text.split()
+    limits = (0, *boundaries(), TOP)
+    try:
+        counts = [integer(word) for word in words[14].split(":")] if len(words) > 14 else []
+        reads, _, read_sectors, read_ns, writes, _, write_sectors, write_ns = map(
+            integer, words[1:9]
+        )
+    except (ValueError, IndexError) as error:
+        raise ParseError(f"dm statistics: unknown form: {text[:80]!r}") from error
+    latency = {
+        bucket: count for bucket, count in zip(pairwise(limits), counts, strict=False) if count
+    }
+    return DmStats(
+        reads, read_sectors * SECTOR, writes, write_sectors * SECTOR, read_ns, write_ns, latency
+    )

@@ -1,0 +1,194 @@
+"""What a trace measured: latency and sizes per layer, and the row updates of parity arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table
+from stackmap.document.layers import counted, layout_words
+from stackmap.document.units import UNKNOWN, duration, kib, number, percent
+from stackmap.document.wording import plural
+from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
+from stackmap.features.trace.drawing import latency_histogram, latency_over_time
+from stackmap.features.trace.row_updates import SOUND, RowUpdates
+from stackmap.features.trace.stacks import Requests, TracedLayer, TracedStack
+from stackmap.model.trace import BOTH, READ, WRITE, Trace
+
+TITLES = {READ: "READS", WRITE: "WRITES", BOTH: "READS AND WRITES"}
+HEADINGS = ("", "requests", "p50\nms", "p90\nms", "p99\nms", "p99.9\nms", "max\nms", "p50\nKiB", "max\nKiB", "sequential\n%")  # fmt: skip
+LEGEND = (
+    "Latency in ms from a request's arrival at the layer to its end; sizes in KiB on arrival; "
+    "sequential: requests that begin where the device's previous one ended; a range: no finer "
+    "figure exists; - unknown"
+)
+QUEUED, SERVED = " queue to dispatch", " dispatch to end"
+NO_SIZES = ("", "", "")
+MILLION = 10**6
+IDLE = "No requests arrived in this time."
+
+
+def trace_document(stacks: Iterable[TracedStack], trace: Trace) -> Iterator[Block]:
+    """Yield the figures of each stack, then what limits them."""
+    shown = list(stacks)
+    for stack in shown:
+        yield from _stack(stack, trace)
+    if not shown:
+        yield Paragraph(IDLE)
+    yield from _limits(trace)
+
+
+def _stack(stack: TracedStack, trace: Trace) -> Iterator[Block]:
+    title = (
+        stack.top.full_title,
+        layout_words(stack.top.layout),
+        duration(round(trace.seconds, 1)),
+    )
+    yield Headline(title)
+    groups = [
+        Rows(rows, TITLES[direction])
+        for direction in (READ, WRITE, BOTH)
+        if (rows := tuple(row for layer in stack.layers for row in _rows(layer, direction)))
+    ]
+    if not groups:
+        yield Paragraph(IDLE)
+        return
+    yield Table(f"trace-{stack.top.name}", HEADINGS, tuple(groups), legend=LEGEND)
+    found = [*_slow(stack), *_row_sentences(stack)]
+    if found:
+        yield Listing(tuple(found))
+    for direction in (READ, WRITE, BOTH):
+        yield from latency_histogram(stack, direction, TITLES[direction].capitalize())
+    yield from latency_over_time(stack, trace.seconds)
+
+
+def _rows(layer: TracedLayer, direction: str) -> Iterator[tuple[str, ...]]:
+    """Yield the row of a layer, and one per device if its devices differ."""
+    if direction not in layer.requests:
+        return
+    named = counted(len(layer.layer.devices), layer.layer.word)
+    whole = layer.requests[direction]
+    yield (named, *_cells(whole))
+    for words, part in ((QUEUED, whole.queued), (SERVED, whole.served)):
+        if part.count:
+            yield (words, str(part.count), *_times(part), *NO_SIZES)
+    if len(layer.devices) > 1:
+        for name, requests in layer.devices.items():
+            if direction in requests:
+                yield (f" {layer.titles[name]}", *_cells(requests[direction]))
+
+
+def _cells(requests: Requests) -> tuple[str, ...]:
+    sizes = requests.size
+    return (
+        str(requests.arrived),
+        *_times(requests.latency),
+        *(kib(each and each.low) for each in (sizes.percentile(0.5), sizes.max)),
+        UNKNOWN if requests.sequential is None else f"{requests.sequential * 100:.0f}",
+    )
+
+
+def _times(found: Distribution) -> Iterator[str]:
+    """Yield the cells of the percentiles and the maximum."""
+    for share in PERCENTILES.values():
+        yield _ms(found.percentile(share))
+    yield _ms(found.max)
+
+
+def _ms(found: Range | None) -> str:
+    """
+    Return a time with three digits, as a range if its bucket is wide.
+
+    >>> _ms(Range(20000000, 20480000)), _ms(Range(1000000, 4000000)), _ms(None)
+    ('20.2', '1.00-4.00', '-')
+    """
+    if found is None:
+        return UNKNOWN
+    if found.exact:
+        return _three_digits(found.middle / MILLION)
+    return f"{_three_digits(found.low / MILLION)}-{_three_digits(found.high / MILLION)}"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def _slow(stack: TracedStack) -> Iterator[str]:
+    for direction, word in ((READ, "read"), (WRITE, "write"), (BOTH, "")):
+        for layer in stack.layers:
+            slow = layer.slow_device(direction)
+            if slow is not None:
+                name, times = slow
+                words = f"median {word} latency" if word else "median latency"
+                yield f"{layer.titles[name]} is slow: its {words} is {times:.1f}× that of the next slowest of its layer"
+
+
+def _row_sentences(stack: TracedStack) -> Iterator[str]:
+    rows = stack.rows
+    if rows is None:
+        return
+    of = "" if rows.device is stack.top else f" of {rows.device.title}"
+    if rows.reason:
+        yield f"row updates{of} are unknown: {rows.reason}"
+        return
+    kinds = (
+        f"{number(rows.full, 0)} full stripe",
+        f"{rows.reconstruct} reconstruct-write",
+        f"{rows.read_modify} read-modify-write",
+    )
+    yield f"row updates{of}: {', '.join(kinds)}; by data pages per row: {_pages(rows)}"
+    yield f"full-stripe writes: {percent(rows.full_share)} of bytes written{_range(stack)}"
+    yield _self_check(rows)
+
+
+def _pages(rows: RowUpdates) -> str:
+    shown = [f"{k}: {n:.0f}" for k, n in rows.by_pages.items() if round(n)]
+    return ", ".join(shown) or "none"
+
+
+def _range(stack: TracedStack) -> str:
+    parity = stack.parity
+    if parity is None or parity.full_stripe_low is None or parity.full_stripe_high is None:
+        return f" (the counters give no range: {parity.reason})" if parity and parity.reason else ""
+    return (
+        f" (the counters give {percent(parity.full_stripe_low)} to "
+        f"{percent(parity.full_stripe_high)})"
+    )
+
+
+def _self_check(rows: RowUpdates) -> str:
+    if rows.self_check is None:
+        return f"self-check: not possible: {rows.doubt or 'no sizes of requests'}"
+    words = f"self-check: the rows hold {rows.self_check:.4f} of the bytes written"
+    if abs(rows.self_check - 1) > SOUND:
+        return f"{words}, not 1.0000; do not rely on these rows"
+    return words
+
+
+def _limits(trace: Trace) -> Iterator[Block]:
+    """Yield what is missing, the cost of the trace, and the hits that it lost."""
+    for note in trace.notes:
+        yield Paragraph(note, "note:")
+    cost = f"; {words}" if (words := overhead_words(trace)) else ""
+    yield Paragraph(f"sources: {', '.join(trace.sources)}{cost}; {_lost(trace)}")
+
+
+def overhead_words(trace: Trace) -> str:
+    """Return the share of all CPU time that a trace took, and its time per request; "" if unknown."""
+    if trace.overhead is None:
+        return ""
+    most = "" if trace.peak is None else f" ({percent(trace.peak, 2)} in the busiest second)"
+    each = ", from an assumed cost per request"
+    if trace.added is not None:
+        layer, disk = (seconds * MILLION for seconds in trace.added)
+        each = f", {layer:.1f} µs per request at each layer, {disk:.1f} µs more at a disk"
+    return f"overhead about {percent(trace.overhead, 2)} of all CPU time{most}{each}"
+
+
+def _lost(trace: Trace) -> str:
+    lost = trace.missed + trace.dropped
+    if not lost:
+        return "no hit was lost"
+    return (
+        f"{plural(lost, 'hit')} lost ({trace.missed} not run by the kernel, "
+        f"{trace.dropped} without room in a map)"
+    )

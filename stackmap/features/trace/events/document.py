@@ -1,0 +1,115 @@
+"""Requests one by one, with what they caused below: ``trace --events``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from stackmap.document.blocks import Block, Paragraph, Rows, Table
+from stackmap.document.units import kib, number, percent
+from stackmap.document.wording import listed, plural
+from stackmap.features.trace.events.request import Request
+from stackmap.features.trace.events.totals import Totals, part
+from stackmap.model.topology import Topology
+from stackmap.model.units import KIB, SECTOR
+
+COLUMNS = ("DEVICE", "REQUEST", "PROCESS", "s", "offset\nKiB", "KiB", "queued\nms", "ms")
+INDENT = "  "
+ABOVE = " ↑"  # it is shown below another request that caused it too, as in `tree`
+LEGEND = (
+    "s: when the request was queued, since the first event. queued: until it was sent to the disk. "
+    "ms: until it was complete. ×: so many requests. ↑: the request is also shown above, with its other cause."
+)
+
+
+def request_blocks(
+    topology: Topology, requests: Iterable[Request], start: float, *, follow: bool
+) -> list[Block]:
+    """Return *requests*, a line each; with *follow*, below each what it caused. *start*: the time of 0 s."""
+    rows = [row for each in requests for row in _rows(topology, [each], start, follow=follow)]
+    return (
+        [Table("requests", COLUMNS, (Rows(tuple(rows)),), words=3, legend=LEGEND)] if rows else []
+    )
+
+
+def _rows(
+    topology: Topology,
+    alike: Sequence[Request],
+    start: float,
+    *,
+    follow: bool,
+    depth: int = 0,
+    again: bool = False,
+) -> Iterator[tuple[str, ...]]:
+    """Yield the line of requests that are *alike*, and with *follow* those of what they caused."""
+    first = alike[0]
+    waited = None if first.issued is None else first.issued - first.queued
+    ends = [each.done for each in alike if each.done is not None]
+    seconds = max(ends) - first.queued if len(ends) == len(alike) else None
+    count = f"×{len(alike)}" if len(alike) > 1 else ""
+    yield (
+        INDENT * depth + title(topology, first) + ABOVE * again,
+        " ".join(filter(None, (first.operation, part(first), count))),
+        f"{first.command} {first.pid}",
+        number(first.queued - start, 6),
+        number(min(each.sector for each in alike) * SECTOR / KIB),
+        kib(sum(each.sectors for each in alike) * SECTOR),
+        "" if waited is None else number(waited * 1000, 2),
+        number(None if seconds is None else seconds * 1000, 2),
+    )
+    for group, shown in _below(alike) if follow and not again else ():
+        yield from _rows(topology, group, start, follow=True, depth=depth + 1, again=shown)
+
+
+def _below(alike: Sequence[Request]) -> Iterator[tuple[list[Request], bool]]:
+    """Yield what *alike* caused, pages of one member together; and whether it is shown elsewhere."""
+    causes = {*alike, *(cause for each in alike for cause in each.causes)}
+    groups: dict[object, list[Request]] = {}
+    for below in dict.fromkeys(each for request in alike for each in request.caused()):
+        first, *others = below.because_of()
+        shown = bool(others) and first not in causes
+        kind = (below.name, below.operation, part(below), shown)
+        groups.setdefault(below if below.dispatched else kind, []).append(below)
+    for group in groups.values():
+        first, *others = group[0].because_of()
+        yield group, bool(others) and first not in causes
+
+
+def title(topology: Topology, request: Request) -> str:
+    """Return the name that people use for its device."""
+    return topology[request.name].title if request.name in topology else request.name
+
+
+def totals_blocks(
+    topology: Topology, listed_count: int, totals: Totals, lost: int, overhead: float
+) -> list[Block]:
+    """Return the number of disk requests by cause, the arrays whose causes are derived, and the lost events."""
+    said: list[Block] = []
+    if totals.sent:
+        said.append(Paragraph(_summary(listed_count, totals)))
+    arrays = sorted(topology[name].title for name in totals.derived if name in topology)
+    if arrays:
+        said.append(
+            Paragraph(
+                f"{listed(arrays)}: the kernel does not report which request caused which member's "
+                "request; this is derived from the layout of the array.",
+                "note:",
+            )
+        )
+    said.append(Paragraph(f"overhead of the trace about {percent(overhead, 2)} of all CPU time"))
+    if lost:
+        said.append(
+            Paragraph(
+                f"{plural(lost, 'event')} were lost: requests are missing or incomplete. "
+                "Name fewer devices, or trace without `--follow`.",
+                "But:",
+            )
+        )
+    return said
+
+
+def _summary(listed_count: int, totals: Totals) -> str:
+    known = totals.sent - totals.metadata - totals.unknown
+    return (
+        f"{plural(listed_count, 'request')} listed. The disks got {plural(totals.sent, 'request')}: {known} of "
+        f"data and parity, {totals.metadata} of metadata of arrays and pools, {totals.unknown} of unknown cause."
+    )

@@ -1,0 +1,237 @@
+"""
+What a trace installs: probes and triggers, or device-mapper's statistics where they cannot be used.
+
+Everything is removed when the ``ExitStack`` that it was installed on ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.errors import ParseError, SourceDenied, SourceError, SourceMissing
+from stackmap.features.trace import cost as trace_cost
+from stackmap.features.trace import dm_stats, probe_sets, tracefs
+from stackmap.features.trace import probes as trace_probes
+from stackmap.features.trace.definitions import ProbeSet, Trigger
+from stackmap.features.trace.instance import Tracing
+from stackmap.features.trace.probes import MAX_FILTERED
+from stackmap.host.tracing import KERNEL
+from stackmap.model.device import Device, Kind
+from stackmap.sources import diskstats, kallsyms
+from stackmap.sources.trace_histogram import device_of, without_addresses
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import LiveTracingHost
+    from stackmap.model.topology import Topology
+
+SYMBOLS = (
+    trace_probes.SUBMIT_SYMBOL,
+    trace_probes.END_SYMBOL,
+    trace_probes.ROW_SYMBOL,
+    trace_probes.MEMBER_END,
+    trace_probes.DISPATCH_SYMBOL,
+)
+
+
+class Spent(NamedTuple):
+    """``hits`` of probes, or requests without probes; ``taken``: seconds of CPU time; ``missed``: hits that the kernel skipped."""
+
+    hits: int
+    taken: float
+    missed: int
+
+
+class Instruments:
+    """
+    The probes for the devices *names* of *topology*, all if empty.
+
+    ``sources`` and ``notes``: what is used, and what is missing and why. ``cost``: CPU time per request.
+    Without ``has_probes`` there are only sizes and dm's statistics.
+    """
+
+    def __init__(self, host: LiveTracingHost, topology: Topology, names: frozenset[str]) -> None:
+        self._host = host
+        self._devices = [topology[name] for name in sorted(names)] or list(topology)
+        # A disk's requests come under the numbers of its partitions too.
+        partitions = (
+            topology[edge.above]
+            for name in names
+            for edge in topology.above(name)
+            if topology[edge.above].kind is Kind.PARTITION
+        )
+        counted = [*self._devices, *partitions] if names else []
+        self._names = {device.name for device in self._devices} if names else set()
+        self._numbers = tuple(sorted({device_of(device.number) for device in counted}))
+        self._tracing: Tracing | None = None
+        self._triggers: list[Trigger] = []
+        self._stats = dm_stats.Statistics(host)
+        self._before = Counter[str](), Counter[str](), Counter[str]()
+        self.cost = trace_cost.ASSUMED
+        self.has_probes = False
+        self.sources: list[str] = []
+        self.notes: list[str] = []
+
+    def install(self, stack: ExitStack) -> None:
+        """Install what this kernel allows; ``SourceError`` if that is nothing at all."""
+        refusal: SourceError | None = None
+        try:
+            tracing = self._tracing = stack.enter_context(Tracing(self._host))
+        except (SourceDenied, SourceMissing) as error:
+            refusal = error
+            self.notes.append(str(error))
+        else:
+            refusal = self._try_triggers(tracing)
+        if not self.has_probes and self._add_dm_stats(stack):
+            self.sources.append("dm-stats")
+        if refusal is not None and not self.sources:
+            raise refusal
+
+    def set_state(self, state: str) -> None:
+        """Let all histograms count ("cont") or none ("pause"), as close to one instant as the kernel allows."""
+        for trigger in self._triggers:
+            if self._tracing is not None and trigger.counts:
+                self._tracing.trigger(trigger.in_state(state))
+        if state == "cont":
+            self._before = self._counts()
+
+    def spent(self) -> Spent:
+        """Return what was counted since "cont", and the CPU time that it took."""
+        # A device that was removed takes its counters with it: differences below 0 are left out.
+        arrivals, fired, missed = (
+            now - before for now, before in zip(self._counts(), self._before, strict=True)
+        )
+        arrived = arrivals.total()
+        if not self.has_probes:
+            return Spent(arrived, arrived * self.cost.request, 0)
+        requests = max(fired[trace_probes.SUBMIT], fired[trace_probes.END])
+        # All devices are counted if none is named or a filter would be too long.
+        counted = min(requests, arrived) if 0 < len(self._numbers) <= MAX_FILTERED else requests
+        at_disks = min(fired[trace_probes.DISPATCH], counted)
+        taken = (
+            (counted + fired[trace_probes.ROW] / 2) * self.cost.request
+            + at_disks * self.cost.disk
+            + (requests - counted) * self.cost.other
+        )
+        hits, skipped = (sum(each[name] for name in trace_probes.NAMES) for each in (fired, missed))
+        return Spent(hits, taken, skipped)
+
+    def _counts(self) -> tuple[Counter[str], Counter[str], Counter[str]]:
+        """Return the requests that arrived by device; the hits, and the skipped ones, by probe, those of others too."""
+        counters = diskstats.parse(self._host.read(diskstats.PATH).splitlines())
+        arrivals = {
+            name: each.reads + each.read_merges + each.writes + each.write_merges
+            for name, each in counters.items()
+            if name in self._names or not self._names
+        }
+        none = Counter[str](), Counter[str]()
+        hits = tracefs.probe_hits(self._host) if self.has_probes else none
+        return Counter(arrivals), *hits
+
+    def texts(self) -> dict[str, str]:
+        """Return the histograms by event."""
+        events = dict.fromkeys(trigger.event for trigger in self._triggers)
+        return {event: without_addresses(text) for event in events if (text := self.text(event))}
+
+    def text(self, event: str) -> str:
+        """Return the histograms of *event*, "" without tracefs."""
+        return self._tracing.histograms(event) if self._tracing is not None else ""
+
+    def statistics(self) -> dict[str, str]:
+        """Return what device-mapper counted, by device number; a removed device has a note instead."""
+        found = {}
+        for number in self._stats.ids:
+            try:
+                found[number] = self._stats.read(number)
+            except SourceError as error:  # the device was removed
+                self.notes.append(f"no latencies: {error}")
+        return found
+
+    def _add(self, tracing: Tracing, found: ProbeSet) -> None:
+        """Install *found*; its histograms count nothing until "cont"."""
+        paused = (each.in_state("pause") if each.counts else each for each in found.triggers)
+        tracing.install(found._replace(triggers=tuple(paused)))
+        self._triggers += found.triggers
+
+    def _try_triggers(self, tracing: Tracing) -> SourceError | None:
+        """Add probes and tracepoints, or tracepoints only; return why there are none of either."""
+        try:
+            self._add_probes(tracing)
+        except (SourceError, ParseError) as error:
+            return self._try_sizes(tracing, f"no kprobes: {error}")
+        self.has_probes = True
+        self.sources += ["tracepoints", "kprobes"]
+        return None
+
+    def _try_sizes(self, tracing: Tracing, note: str) -> SourceError | None:
+        """Add tracepoints in place of probes that cannot be used; *note*: why they cannot."""
+        self.cost = trace_cost.ASSUMED
+        self._remove(tracing)  # they would fire, and nothing would read what they count
+        try:
+            self._add(tracing, probe_sets.sizes(self._numbers))
+        except SourceError as error:  # a kernel without block events or hist triggers
+            self._remove(tracing)
+            self.notes.append(f"no tracepoints: {error}")
+            return error
+        self.sources.append("tracepoints")
+        self.notes.append(note)
+        return None
+
+    def _remove(self, tracing: Tracing) -> None:
+        tracing.clear()
+        self._triggers = []
+
+    def _add_probes(self, tracing: Tracing) -> None:
+        """Add probes and tracepoints; the calibration shows whether probes run."""
+        members = (*trace_probes.BIO, trace_probes.FLAGS, *trace_probes.REQUEST)
+        offsets = self._host.offsets(KERNEL, members)
+        trace_probes.require(offsets, trace_probes.BIO)
+        symbols = kallsyms.read(self._host, (*SYMBOLS, *trace_cost.SYMBOLS))
+        _require_symbols(symbols, (trace_probes.SUBMIT_SYMBOL, trace_probes.END_SYMBOL))
+        again = self._host.constant(trace_probes.AGAIN) if trace_probes.FLAGS in offsets else None
+        layers = probe_sets.at_layers(offsets, again, self._numbers)
+        count = sum(each.kind is Kind.DISK for each in self._devices)
+        has_dispatch = trace_probes.DISPATCH_SYMBOL in symbols
+        disks = probe_sets.at_disks(offsets if has_dispatch else None, self._numbers, max(1, count))
+        self.cost = trace_cost.measured(self._host, tracing, symbols.keys(), layers, disks)
+        self._add(tracing, layers)
+        self._add(tracing, disks)
+        arrays = [each for each in self._devices if each.layout and each.layout.parity]
+        if arrays:
+            try:
+                self._add(tracing, self._rows(offsets, symbols, arrays))
+            except (SourceError, ParseError) as error:
+                self.notes.append(f"no figures of row updates: {error}")
+
+    def _rows(
+        self, bio: trace_probes.Offsets, symbols: dict[str, int], arrays: Iterable[Device]
+    ) -> ProbeSet:
+        """Return what counts the row updates of *arrays*; ``SourceError`` names what this kernel lacks."""
+        _require_symbols(symbols, (trace_probes.ROW_SYMBOL, trace_probes.MEMBER_END))
+        offsets = {**bio, **self._host.offsets("raid456", trace_probes.RAID456)}
+        trace_probes.require(offsets, trace_probes.RAID456)
+        has_dm = any(_is_dm(device) for device in arrays)
+        if has_dm:
+            offsets |= self._host.offsets("dm_raid", trace_probes.DM_RAID)
+            offsets |= self._host.offsets("dm_mod", trace_probes.DM_MOD)
+            trace_probes.require(offsets, (*trace_probes.DM_RAID, *trace_probes.DM_MOD))
+        return probe_sets.of_rows(offsets, symbols[trace_probes.MEMBER_END], has_dm=has_dm)
+
+    def _add_dm_stats(self, stack: ExitStack) -> bool:
+        stack.enter_context(self._stats)
+        for device in filter(_is_dm, self._devices):
+            with suppress(SourceError):  # no right, or a kernel without histograms
+                self._stats.add(device.number)
+        return bool(self._stats.ids)
+
+
+def _is_dm(device: Device) -> bool:
+    return device.name.startswith("dm-")
+
+
+def _require_symbols(symbols: dict[str, int], names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in symbols:
+            raise SourceMissing(f"{kallsyms.PATH}: this kernel has no function {name}")

@@ -1,0 +1,119 @@
+"""The object of ``trace -J``: ``stackmap.trace/1``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stackmap.features.trace.distribution import PERCENTILES, Distribution, Range
+from stackmap.features.trace.row_updates import RowUpdates
+from stackmap.features.trace.stacks import Requests, TracedLayer, TracedStack
+from stackmap.model.trace import BOTH, READ, WRITE, Trace
+
+SCHEMA = "stackmap.trace/1"
+MICROSECOND = 1000
+
+
+def trace_json(stacks: Iterable[TracedStack], trace: Trace) -> dict[str, object]:
+    """Return the object; times in microseconds, sizes in bytes."""
+    added = None if trace.added is None else [seconds * 1e6 for seconds in trace.added]
+    return {
+        "schema": SCHEMA,
+        "seconds": trace.seconds,
+        "overhead": trace.overhead,
+        "overhead_peak": trace.peak,
+        "overhead_us": added and dict(zip(("layer", "disk"), added, strict=True)),
+        "lost": {"hits": trace.missed, "events": trace.dropped},
+        "sources": list(trace.sources),
+        "notes": list(trace.notes),
+        "stacks": [_stack(stack) for stack in stacks],
+        "cgroups": None,  # blame --trace counts these
+        "processes": None,
+    }
+
+
+def _stack(stack: TracedStack) -> dict[str, object]:
+    return {
+        "top": stack.top.title,
+        "device": stack.top.name,
+        "layers": [_layer(layer) for layer in stack.layers],
+        "parity": None if stack.rows is None else _rows(stack.rows, stack),
+        "over_time": {
+            direction: [distribution_json(part, MICROSECOND) for part in parts]
+            for direction, parts in stack.over_time.items()
+        },
+    }
+
+
+def _layer(layer: TracedLayer) -> dict[str, object]:
+    found = {
+        "role": layer.layer.role,
+        "devices": list(layer.layer.devices),
+        **_directions(layer.requests),
+    }
+    if len(layer.devices) > 1:
+        found["by_device"] = {name: _directions(each) for name, each in layer.devices.items()}
+    return found
+
+
+def _directions(requests: dict[str, Requests]) -> dict[str, object]:
+    found: dict[str, object] = {each: _requests(requests.get(each)) for each in (READ, WRITE)}
+    if BOTH in requests:
+        found[BOTH] = _requests(requests[BOTH])
+    return found
+
+
+def _requests(requests: Requests | None) -> dict[str, object] | None:
+    if requests is None:
+        return None
+    return {
+        "count": requests.arrived,
+        "latency_us": distribution_json(requests.latency, MICROSECOND),
+        "queue_to_dispatch_us": distribution_json(requests.queued, MICROSECOND),
+        "dispatch_to_complete_us": distribution_json(requests.served, MICROSECOND),
+        "size_bytes": distribution_json(requests.size, 1),
+        "dispatched_bytes": distribution_json(requests.dispatched, 1),
+        "sequential": requests.sequential,
+    }
+
+
+def distribution_json(found: Distribution, unit: int) -> dict[str, object] | None:
+    """Return percentiles and the histogram, in *unit*; a percentile in a wide bucket is null, its range beside it."""
+    if not found.count:
+        return None
+    figures = {name: found.percentile(share) for name, share in PERCENTILES.items()}
+    figures["max"] = found.max
+    return {
+        **{name: _value(each, unit) for name, each in figures.items()},
+        "ranges": {
+            name: [each.low / unit, each.high / unit]
+            for name, each in figures.items()
+            if each is not None and not each.exact
+        },
+        "histogram": [
+            [low / unit, (high if high - low > 1 else low) / unit, n]
+            for (low, high), n in found.counts.items()
+        ],
+    }
+
+
+def _value(found: Range | None, unit: int) -> float | None:
+    return None if found is None or not found.exact else found.middle / unit
+
+
+def _rows(rows: RowUpdates, stack: TracedStack) -> dict[str, object]:
+    parity = stack.parity
+    return {
+        "device": rows.device.name,
+        "rows": {
+            "full": rows.full,
+            "reconstruct": rows.reconstruct,
+            "read_modify": rows.read_modify,
+        },
+        "by_pages": {str(pages): count for pages, count in rows.by_pages.items()},
+        "full_stripe_share": rows.full_share,
+        "self_check": rows.self_check,
+        "counters": None
+        if parity is None
+        else {"low": parity.full_stripe_low, "high": parity.full_stripe_high},
+        "reason": rows.reason or rows.doubt or None,
+    }

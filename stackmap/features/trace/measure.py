@@ -1,0 +1,172 @@
+"""
+A trace of this machine: probes are installed for a limited time, and removed.
+
+Without kprobes or BTF, sizes come from block tracepoints and latencies from dm's own statistics; without
+tracefs, latencies alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from stackmap.errors import SourceDenied, SourceError, SourceMissing
+from stackmap.features.trace import cost as trace_cost
+from stackmap.features.trace import dm_stats, tracefs
+from stackmap.features.trace import probes as trace_probes
+from stackmap.features.trace.instruments import Instruments
+from stackmap.features.trace.overhead import TICK, Overhead
+from stackmap.features.trace.record import TraceRecord
+from stackmap.sources import diskstats
+from stackmap.sources.trace_histogram import without_lines
+
+if TYPE_CHECKING:
+    from stackmap.host.tracing import LiveTracingHost
+    from stackmap.model.interval import Interval
+    from stackmap.model.topology import Topology
+
+SILENT = "no probe fired while the counters of {} moved: the kernel does not run the probes"
+
+
+class TraceOptions(NamedTuple):
+    """``seconds``: the time limit. ``max_overhead``: a share of CPU time. ``slices``: columns of the heat map, 0: none."""
+
+    seconds: float
+    max_overhead: float
+    slices: int = 0
+
+
+class Tracer:
+    """A trace of the devices *chosen*, all if empty, and of everything below them."""
+
+    def __init__(self, host: LiveTracingHost, topology: Topology, chosen: list[str]) -> None:
+        self._host = host
+        names = frozenset(name for each in chosen for name in topology.with_all_below(each))
+        self._names = names or topology.devices.keys()
+        self._instruments = Instruments(host, topology, names)
+        self._overhead = Overhead(host)
+        dm = [d.number for d in topology.devices.values() if d.name.startswith("dm-")]
+        self.record = TraceRecord(
+            cpus=self._overhead.cpus, dm_major=int(dm[0].partition(":")[0]) if dm else 0
+        )
+        self._is_complete = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """
+        Count while the context is entered.
+
+        ``SourceError`` if nothing at all can be traced, or if no probe fired while there was I/O.
+        """
+        with ExitStack() as stack:
+            self._instruments.install(stack)
+            self.record.sources = tuple(self._instruments.sources)
+            self._instruments.set_state("cont")
+            start = next(self._host.ticks(0, 1))
+            self.record.times = start, start
+            self.record.counters = self._host.read(diskstats.PATH), ""
+            self._overhead = Overhead(self._host)
+            try:
+                yield
+            finally:
+                self.finish()
+            self._require_hits()
+
+    def run(self, options: TraceOptions) -> TraceRecord:
+        """Trace until the time limit, or until the probes cost too much; return what was read."""
+        with self.running():
+            interval, count, per_slice = _rhythm(options)
+            ticks = self._host.ticks(interval, count)
+            next(ticks)
+            before: frozenset[str] = frozenset()
+            for place, _ in enumerate(ticks, 1):
+                if self.stop_above(options.max_overhead):
+                    break
+                has_slice = options.slices and place % per_slice == 0
+                if has_slice and self._instruments.has_probes:
+                    text = self._instruments.text(trace_probes.LATENCY_EVENT)
+                    self.record.slices.append(without_lines(text, before))
+                    before = frozenset(text.splitlines())
+        return self.record
+
+    def stop_above(self, max_overhead: float) -> bool:
+        """End the trace if it took more than that share of CPU time, or too long; return whether it ends now."""
+        if self._is_complete:
+            return False
+        note = self._overhead.look(self._instruments.spent().taken, max_overhead)
+        if not note:
+            return False
+        self.finish()
+        self.record.notes += (note,)
+        return True
+
+    def finish(self) -> None:
+        """Stop counting, and read what was counted; the end of ``running`` does so too."""
+        if self._is_complete:
+            return
+        record, instruments = self.record, self._instruments
+        instruments.set_state("pause")
+        record.counters = record.counters[0], self._host.read(diskstats.PATH)
+        spent = instruments.spent()
+        self._overhead.look(spent.taken)
+        # The time of day may have been set meanwhile.
+        record.times = record.times[0], record.times[0] + self._overhead.seconds
+        record.hits, record.missed = spent.hits, spent.missed
+        record.cost = spent.taken / spent.hits if spent.hits else 0.0
+        record.peak = self._overhead.peak
+        if instruments.cost is not trace_cost.ASSUMED:
+            record.added = instruments.cost.request, instruments.cost.disk
+        record.texts = instruments.texts()
+        record.dm_stats = instruments.statistics()
+        record.notes = tuple(instruments.notes)
+        self._is_complete = True
+
+    def result(self) -> TraceRecord:
+        """Stop counting; return what was counted. ``SourceError`` if no probe fired while there was I/O."""
+        self.finish()
+        self._require_hits()
+        return self.record
+
+    def _require_hits(self) -> None:
+        """Raise ``SourceError`` if there was I/O and no probe fired: the figures would be wrong."""
+        if not self._instruments.has_probes or self.record.hits:
+            return
+        for name, load in interval_of(self.record).loads.items():
+            if name in self._names and load.total.ios:
+                raise SourceError(SILENT.format(name))
+
+
+def interval_of(record: TraceRecord) -> Interval:
+    """Return the loads during the trace, by the counters of /proc/diskstats."""
+    before, after = (
+        diskstats.Sample(time, tuple(text.splitlines()))
+        for time, text in zip(record.times, record.counters, strict=True)
+    )
+    return diskstats.between(before, after)
+
+
+def clean(host: LiveTracingHost) -> list[str]:
+    """Remove what a killed trace left, dm statistics too, and return its names."""
+    refusal: SourceError | None = None
+    removed: list[str] = []
+    try:
+        removed += tracefs.clean(host)
+    except (SourceDenied, SourceMissing) as error:  # then there may be dm statistics all the same
+        refusal = error
+    for name in host.names_in("/sys/block"):
+        if name.startswith("dm-"):
+            number = host.read(f"/sys/block/{name}/dev").strip()
+            count = dm_stats.delete_all(host, number)
+            removed += [f"dm statistics of {name}"] * count
+    if refusal is not None and not removed:
+        raise refusal
+    return removed
+
+
+def _rhythm(options: TraceOptions) -> tuple[float, int, int]:
+    """Return the seconds between two looks at the overhead, the number of ticks, and the looks per slice."""
+    slices = options.slices or 1
+    per_slice = max(1, round(options.seconds / slices / TICK))
+    count = slices * per_slice
+    return options.seconds / count, count + 1, per_slice

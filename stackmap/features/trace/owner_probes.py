@@ -1,0 +1,164 @@
+"""
+The control group and the thread of each request, at every layer.
+
+A bio has the control group that is charged for it (``bi_blkg``). For a buffered write that is the group
+that dirtied the page, although a kernel thread submits it. Below RAID, md's own thread submits all requests:
+they have no group. The remainder of a split bio is submitted again, and is not counted twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from stackmap.errors import SourceError, SourceMissing
+from stackmap.features.trace import cost as trace_cost
+from stackmap.features.trace import probes as trace_probes
+from stackmap.features.trace import tracefs
+from stackmap.features.trace.cost import Cost
+from stackmap.features.trace.counts import entries_of, key_of
+from stackmap.features.trace.definitions import GROUP, Probe, ProbeSet, Synthetic, Trigger
+from stackmap.features.trace.instance import Tracing
+from stackmap.host.tracing import KERNEL, LiveTracingHost
+from stackmap.model.owner_io import OwnerIo, Sum
+from stackmap.sources import cgroup, kallsyms, trace_histogram
+from stackmap.sources.trace_histogram import PER_BIO, Histogram, without_addresses
+
+GROUP_OF_BIO = (
+    ("bio", "bi_blkg"),
+    ("blkcg_gq", "blkcg"),
+    ("blkcg", "css.cgroup"),
+    ("cgroup", "kn"),
+    ("kernfs_node", "id"),
+)
+OFFSETS = (*trace_probes.BIO, trace_probes.FLAGS, *GROUP_OF_BIO)
+SUBMIT, LATENCY = "owner", f"{GROUP}_owner"
+SUBMIT_EVENT, END_EVENT, LATENCY_EVENT = (
+    f"{GROUP}/{SUBMIT}",
+    trace_probes.END_EVENT,
+    f"synthetic/{LATENCY}",
+)
+LATENCY_SYNTHETIC = Synthetic(LATENCY, "u32 dev; u8 op; u64 cg; s32 thread; u64 lat")
+ENTRIES = 16384
+
+# A thread's name may contain anything, but has at most 15 bytes: it cannot imitate an entry.
+_THREAD = re.compile(
+    r"common_pid: (.{0,16}?) *\[ *(\d+)\](?=, op: *\d+ \} hitcount: *\d+ +size: *\d+)", re.DOTALL
+)
+
+
+@dataclass(slots=True)
+class Installed:
+    """
+    What ``install`` added to the kernel.
+
+    ``counting``: the triggers whose histograms are read. ``cost``: CPU time per request. ``fired``: requests that
+    the probes had seen before. ``dropped``: hits without room so far, in the histograms that are never cleared.
+    """
+
+    counting: tuple[Trigger, ...]
+    cost: Cost
+    fired: int = 0
+    dropped: int = 0
+
+
+def install(host: LiveTracingHost, tracing: Tracing) -> Installed:
+    """Install probes and triggers. ``SourceError`` names what this kernel lacks."""
+    offsets = host.offsets(KERNEL, OFFSETS)
+    trace_probes.require(offsets, OFFSETS)
+    again = host.constant(trace_probes.AGAIN)
+    if again is None:
+        raise SourceMissing(f"BTF: this kernel has no {trace_probes.AGAIN}")
+    probes = submit_probe(offsets), trace_probes.end_probe(offsets)
+    every = ProbeSet(probes, (LATENCY_SYNTHETIC,), tuple(triggers(again)))
+    known = kallsyms.read(host, trace_cost.SYMBOLS)
+    cost = trace_cost.measured(host, tracing, known, every)
+    tracing.install(every)
+    counting = tuple(trigger for trigger in every.triggers if trigger.counts)
+    return Installed(counting, cost, _fired(host))
+
+
+def spent(host: LiveTracingHost, installed: Installed) -> float:
+    """Return the seconds of CPU time that the probes took so far."""
+    return (_fired(host) - installed.fired) * installed.cost.request
+
+
+def _fired(host: LiveTracingHost) -> int:
+    """Return how many requests the probes saw: each has a hit at its arrival and one at its end."""
+    fired, _ = tracefs.probe_hits(host)
+    return max(fired[SUBMIT], fired[trace_probes.END])
+
+
+def submit_probe(offsets: trace_probes.Offsets) -> Probe:
+    """Return the probe of a bio's submission, with its control group."""
+    probe = trace_probes.submit_probe(offsets)
+    group = trace_probes.dereferenced("$arg1", *(offsets[member] for member in GROUP_OF_BIO))
+    return probe._replace(name=SUBMIT, fields=(*probe.fields, f"cg={group}:u64"))
+
+
+def triggers(again: int) -> Iterator[Trigger]:
+    """Yield the triggers that count requests, bytes and latencies by owner; *again*: see ``is_first``."""
+    wanted = f"size > 0 && op < 2{trace_probes.is_first(again)}"
+    start = "hist:keys=bio:started=common_timestamp.usecs,group=cg,by=common_pid"
+    yield Trigger(SUBMIT_EVENT, f"{start}:size={ENTRIES} if {wanted}", counts=False)
+    for key in ("cg", "common_pid.execname"):
+        yield Trigger(SUBMIT_EVENT, f"hist:keys=dev,{key},op:vals=size:size={ENTRIES} if {wanted}")
+    took = "hist:keys=bio:took=common_timestamp.usecs-$started"
+    action = f"onmatch({GROUP}.{SUBMIT}).{LATENCY}(dev,op,$group,$by,$took)"
+    yield Trigger(END_EVENT, f"{took}:{action}:size={ENTRIES} if left == 1 && op < 2", counts=False)
+    for key in ("cg", "thread"):
+        yield Trigger(LATENCY_EVENT, f"hist:keys=dev,{key},op:vals=lat:size={ENTRIES}")
+
+
+def groups(host: LiveTracingHost) -> dict[int, str]:
+    """Return the path of each control group by its number; those that vanish meanwhile are left out."""
+    found = {}
+    for group in cgroup.groups(host):
+        try:
+            found[host.inode(group.path)] = group.name
+        except SourceError:
+            continue
+    return found
+
+
+def read(tracing: Tracing, installed: Installed) -> tuple[list[OwnerIo], int]:
+    """Return the I/O by device, owner and direction since the last call, and the hits that had no room; start again at 0."""
+    texts = (tracing.histograms(SUBMIT_EVENT), tracing.histograms(LATENCY_EVENT))
+    for trigger in installed.counting:
+        tracing.trigger(trigger.in_state("clear"))
+    found, kept, cleared = parse(*texts)
+    # Requests in flight are never cleared, so their drops are counted from the start.
+    since, installed.dropped = kept - installed.dropped, kept
+    return found, cleared + since
+
+
+def parse(counted: str, latencies: str) -> tuple[list[OwnerIo], int, int]:
+    """Return the I/O in the histograms of the two events, and the hits without room: for requests in flight, and for owners."""
+    names = {int(thread): name for name, thread in _THREAD.findall(counted)}
+    requests, times = (
+        trace_histogram.parse(without_addresses(text))
+        for text in (_THREAD.sub(r"thread: \2", counted), latencies)
+    )
+    took = dict(_entries(times))
+    found = [
+        OwnerIo(
+            *(number, is_group, owner, "" if is_group else names[owner], direction),
+            Sum(*figures, *took.get((number, is_group, owner, direction), (0, 0))),
+        )
+        for (number, is_group, owner, direction), figures in _entries(requests)
+    ]
+    every = (*requests, *times)
+    in_flight = sum(each.dropped for each in every if each.trigger.startswith(PER_BIO))
+    return found, in_flight, sum(each.dropped for each in every) - in_flight
+
+
+def _entries(
+    histograms: Iterable[Histogram],
+) -> Iterator[tuple[tuple[str, bool, int, str], tuple[int, int]]]:
+    """Yield (device, whether the owner is a group, owner, direction) of each entry, and its hits and sum."""
+    for entry in entries_of(histograms):
+        is_group = "cg" in entry.keys
+        number, direction = key_of(entry)
+        owner = entry.number("cg" if is_group else "thread")
+        yield (number, is_group, owner, direction), (entry.hits, sum(entry.sums.values()))

@@ -1,0 +1,66 @@
+"""``stackmap whatif``: the measured load on another layout."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from stackmap.cli.options import (
+    json_option,
+    layout_option,
+    legend_option,
+    measuring_one,
+    no_heading_option,
+)
+from stackmap.cli.output import as_text
+from stackmap.features.whatif import document as whatif
+from stackmap.features.whatif.json import whatif_json
+from stackmap.features.whatif.project import project
+from stackmap.features.whatif.volume_context import volume_context
+from stackmap.measurement.resolution import MINUTES_OF_A_DAY
+from stackmap.model.layout_request import parse
+
+if TYPE_CHECKING:
+    from stackmap.cli.options import MeasuringOptions
+    from stackmap.cli.session import Session
+
+COUNT = 10  # intervals of a second on a live machine
+
+
+@click.command(options_metavar="--to LAYOUT [OPTIONS]")
+@measuring_one
+@layout_option
+@json_option
+@no_heading_option
+@legend_option
+@click.pass_obj
+def command(
+    session: Session,
+    /,
+    options: MeasuringOptions,
+    layout: str,
+    as_json: bool,
+    no_heading: bool,
+) -> None:
+    """
+    Project the measured load on another layout.
+
+    Measures ten seconds, or COUNT times INTERVAL; a capture or FILE is read
+    completely. Prints requests, bytes and load per disk. The present layout
+    compares the model with the measurement.
+    """
+    request = parse(layout)
+    measured = session.measure(options, each=COUNT, resolution=MINUTES_OF_A_DAY)
+    topology, intervals = measured.topology, measured.repeatable()
+    # Several volumes on one array mean that array.
+    devices = dict.fromkeys(volume_context(topology, name).device.name for name in measured.devices)
+    for number, name in enumerate(devices):
+        projection = project(topology, intervals(), name, request)
+        if as_json:
+            click.echo(json.dumps(whatif_json(projection)))
+            continue
+        gap = "\n" if number else ""
+        blocks = whatif.document(projection)
+        click.echo(gap + as_text(blocks, heading=not no_heading), nl=False)

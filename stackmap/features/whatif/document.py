@@ -1,0 +1,196 @@
+"""What a projection says: the load now and on another layout, the range, and what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stackmap.document.blocks import Block, Headline, Listing, Paragraph, Rows, Table, Terms
+from stackmap.document.describe import layout as described
+from stackmap.document.units import KIB, UNKNOWN, change_percent, percent, rate, size
+from stackmap.document.wording import listed, sentence
+from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
+from stackmap.features.whatif.quantities import Band, Stream, exact
+from stackmap.features.whatif.sentences import NARROW, conclusions, headline
+
+HEADINGS = ("Per second", "now", "projected", "low", "high", "change")
+CHECK_HEADINGS = ("Per second", "measured", "model", "low", "high", "error")
+PERCENTILE_HEADINGS = ("Requests/s", "p50", "p95", "peak")
+
+
+def document(projection: Projection) -> Iterator[Block]:
+    """Yield what ``whatif`` prints for one volume."""
+    several = f"average of {projection.intervals} intervals" if projection.intervals > 1 else ""
+    seconds = f"{projection.seconds:.1f} s" if projection.seconds else ""
+    measured = ", ".join(filter(None, (several, seconds)))
+    yield Headline((projection.device.full_title, measured))
+    yield from blocks(projection, "projection")
+
+
+def blocks(projection: Projection, key: str) -> Iterator[Block]:
+    """Yield the layouts, the load, the conclusion and the figures; *key* is unique on a page."""
+    yield Paragraph(headline(projection), headline=True)
+    yield from (Paragraph(sentence(note), "Warning:") for note in projection.notes)
+    yield Terms(
+        (
+            ("now", _layout(projection.now)),
+            ("projected", _layout(projection.projected)),
+            ("load", _load(projection)),
+        )
+    )
+    yield Listing(conclusions(projection))
+    if not projection.idle:
+        yield comparison_table(projection, key)
+        if projection.intervals > 1 and projection.levels:
+            yield percentile_table(projection, f"{key}-percentiles")
+        yield Listing(tuple(_caveats(projection)))
+
+
+def _layout(load: LayoutLoad) -> str:
+    if load.layout is not None:
+        return described(load.layout)
+    return "on one device" if load.disks.count <= 1 else "no RAID"
+
+
+def _load(projection: Projection) -> str:
+    if projection.total is not None:
+        moved = (
+            f" ({size(projection.read.bytes)}/s read, {size(projection.write.bytes)}/s written)"
+            if projection.bytes_known
+            else ""
+        )
+        return f"{_stream(projection.total, 'requests')}{moved}"
+    parts = [_stream(projection.read, "reads"), _stream(projection.write, "writes")]
+    if projection.flushes is None or round(projection.flushes, 2):
+        parts.append(_flushes(projection.flushes))
+    return ", ".join(parts)
+
+
+def _flushes(flushes: float | None) -> str:
+    return "flushes unknown" if flushes is None else f"{rate(flushes)} flushes/s"
+
+
+def _stream(stream: Stream, name: str) -> str:
+    mean = f" of {size(stream.size)}" if stream.requests else ""
+    return f"{rate(stream.requests)} {name}/s{mean}"
+
+
+def comparison_table(projection: Projection, key: str) -> Table:
+    """Return the requests and bytes of members and disks, now and projected."""
+    now, then = projection.now, projection.projected
+    if projection.total is None:
+        bitmaps = _bitmap_writes(now), _bitmap_writes(then)
+        rows = (
+            *_rows("members", now.members, then.members),
+            *_rows("disks", now.disks, then.disks, bitmaps),
+        )
+    else:
+        rows = tuple(_totals("members", now.members, then.members))
+    return Table(key, CHECK_HEADINGS if projection.is_check else HEADINGS, (Rows(rows),))
+
+
+def _rows(
+    name: str, now: DeviceLoad, then: DeviceLoad, bitmaps: Sequence[Band | None] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of one layer; *bitmaps*: the bitmap's requests on both sides, at the disks only."""
+    before, after = (at.requests if bitmaps else at.data for at in (now, then))
+    moved, moving = (at.bytes if bitmaps else at.data_bytes for at in (now, then))
+    yield _row(f"{name}: reads", now.read, then.read)
+    yield _row(" writes", now.write, then.write)
+    if bitmaps:
+        yield _row(" bitmap writes", *bitmaps)
+    yield _row(" requests", before, after)
+    yield _row(f" per {name.removesuffix('s')}", _per_device(before, now), _per_device(after, then))
+    yield _row(
+        " KiB/s", *(None if value is None else exact(value / KIB) for value in (moved, moving))
+    )
+
+
+def _totals(name: str, now: DeviceLoad, then: DeviceLoad) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a layer whose reads and writes are not separate."""
+    yield _row(f"{name}: requests", now.data, then.data)
+    yield _row(
+        f" per {name.removesuffix('s')}", _per_device(now.data, now), _per_device(then.data, then)
+    )
+    yield _row(
+        " KiB/s", *(each and each.scaled(1 / KIB) for each in (now.total_bytes, then.total_bytes))
+    )
+
+
+def _bitmap_writes(side: LayoutLoad) -> Band | None:
+    """Return the bitmap's requests at the disks; 0 for a layout without redundancy, None if unknown."""
+    if side.layout is None or not side.layout.survivable_failures:
+        return exact(0.0)
+    return None if side.disks.metadata is None else side.disks.metadata.requests
+
+
+def _per_device(requests: Band | None, devices: DeviceLoad) -> Band | None:
+    return None if requests is None else requests.scaled(1 / max(1, devices.count))
+
+
+def _row(title: str, now: Band | None, then: Band | None) -> tuple[str, ...]:
+    """Return the cells of a row; the ends of the band only if it has a visible width."""
+    before = None if now is None else now.likely
+    if then is None:
+        return (title, rate(before), UNKNOWN, "", "", UNKNOWN)
+    wide = then.high - then.low >= NARROW
+    ends = (rate(then.low), rate(then.high)) if wide else ("", "")
+    changed = change_percent(then.likely / before, 0) if before else UNKNOWN
+    return (title, rate(before), rate(then.likely), *ends, changed)
+
+
+def percentile_table(projection: Projection, key: str) -> Table:
+    """Return the median, the 95th percentile and the highest of all intervals."""
+    rows = tuple(
+        (name.replace("_", " "), rate(each.p50), rate(each.p95), rate(each.peak))
+        for name, each in projection.levels.items()
+    )
+    return Table(key, PERCENTILE_HEADINGS, (Rows(rows),))
+
+
+def _caveats(projection: Projection) -> Iterator[str]:
+    """Yield the evidence for the pattern of writes, and what limits the figures."""
+    if projection.write.requests and projection.total is None:
+        yield _sequential(projection)
+    yield from _bitmap(projection)
+    yield from (f"Not modelled: {each}." for each in projection.unmodelled)
+    yield from (f"Corrected: {each}." for each in projection.corrections)
+    yield from (f"Event: {each}." for each in projection.events)
+
+
+def _sequential(projection: Projection) -> str:
+    """Return which share of the written bytes is sequential, and the evidence for it."""
+    pattern = projection.pattern
+    shares = sorted({each.sequential for each in pattern.hypotheses})
+    known = percent(pattern.likely.sequential)
+    if not pattern.evidence and shares[-1] - shares[0] > 0.05:
+        return (
+            f"Sequential writes: unknown; no counter shows them. Projected: {known} of the bytes "
+            f"written, with the range for {percent(shares[0])} to {percent(shares[-1])}."
+        )
+    if shares[-1] - shares[0] > 0.05:
+        known += f" (range {percent(shares[0])} to {percent(shares[-1])})"
+    evidence = (
+        f"evidence: {listed(pattern.evidence)}"
+        if pattern.evidence
+        else "no evidence in the counters"
+    )
+    return f"Sequential writes: {known} of the bytes written ({evidence})."
+
+
+def _bitmap(projection: Projection) -> Iterator[str]:
+    """Yield what the bitmap costs with each region size; nothing if there is none."""
+    if len(projection.regions) < 2:
+        return
+    first, *others = projection.regions
+    yield (
+        f"The bitmap adds {percent(first.share)} of the disks' requests "
+        f"(region size {size(first.bytes)})."
+    )
+    for other in others:
+        if other.bytes is None:
+            yield "Without a bitmap: none; but a crash causes a full resync."
+        else:
+            yield (
+                f"With {size(other.bytes)} regions: {percent(other.share)}; "
+                "but a crash causes a resync of every dirty region."
+            )

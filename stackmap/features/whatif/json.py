@@ -1,0 +1,118 @@
+"""A projection as JSON: ``stackmap.whatif/1``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from stackmap.features.whatif.projection import DeviceLoad, LayoutLoad, Projection
+from stackmap.features.whatif.quantities import Band, Stream
+from stackmap.render.json import layout_json
+
+SCHEMA = "stackmap.whatif/1"
+Number = float | None
+Json = dict[str, object]
+
+
+def whatif_json(projection: Projection) -> Json:
+    """Return the object of ``whatif -J``."""
+    return {
+        "schema": SCHEMA,
+        "device": projection.device.name,
+        "label": projection.device.title,
+        "seconds": projection.seconds,
+        "intervals": projection.intervals,
+        "check": projection.is_check,
+        "load": _load(projection),
+        "now": _side(projection.now, projected=False),
+        "projected": _side(projection.projected, projected=True),
+        "levels": {key: found._asdict() for key, found in projection.levels.items()},
+        "room": None if projection.room is None else projection.room._asdict(),
+        "need": None if projection.need is None else projection.need._asdict(),
+        "regions": [region._asdict() for region in projection.regions],
+        "unmodelled": list(projection.unmodelled),
+        "corrections": list(projection.corrections),
+        "events": list(projection.events),
+        "notes": list(projection.notes),
+    }
+
+
+def _load(projection: Projection) -> Json:
+    pattern = projection.pattern
+    shares = [each.sequential for each in pattern.hypotheses]
+    return {
+        **_directions(projection),
+        "flushes": projection.flushes,
+        "run": pattern.run,
+        "sequential": {"low": min(shares), "likely": shares[0], "high": max(shares)},
+        "span": pattern.likely.span,
+        "told": list(pattern.evidence),
+    }
+
+
+def _directions(projection: Projection) -> Json:
+    """Return reads, writes and their total; requests of each are unknown where the input has only both."""
+    sides = {"read": projection.read, "write": projection.write}
+    found: Json
+    if projection.total is None:
+        found = {key: _stream(each) for key, each in sides.items()}
+        return found | {"total": _stream(projection.read + projection.write)}
+    found = {
+        key: {"iops": None, "bytes": each.bytes if projection.bytes_known else None, "size": None}
+        for key, each in sides.items()
+    }
+    return found | {"total": _stream(projection.total)}
+
+
+def _stream(stream: Stream) -> Json:
+    return {
+        "iops": stream.requests,
+        "bytes": stream.bytes,
+        "size": stream.size if stream.requests else None,
+    }
+
+
+def _side(side: LayoutLoad, *, projected: bool) -> Json:
+    data, every = side.members.data, side.disks.requests
+    moved = side.members.total_bytes
+    wide = moved if moved is not None and moved.high > moved.low else None
+    return {
+        "layout": layout_json(side.layout),
+        "usable": side.usable,
+        "members": {
+            "iops": None if data is None else data.likely,
+            **({"low": data.low, "high": data.high} if projected and data is not None else {}),
+            "bytes": None if wide else side.members.data_bytes,
+            **({"bytes_range": asdict(wide)} if wide else {}),
+            "per_disk": None if data is None else data.likely / max(1, side.members.count),
+            **_at(side.members, banded=False),
+        },
+        "disks": {
+            "iops": _band(every, banded=projected),
+            "bytes": side.disks.bytes,
+            "per_disk": _band(every, banded=projected, part=1 / max(1, side.disks.count)),
+            **_at(side.disks, banded=projected),
+        },
+    }
+
+
+def _at(devices: DeviceLoad, *, banded: bool) -> Json:
+    """Return how many devices there are, and what each sort of request is among theirs."""
+    added = devices.metadata
+    return {
+        "count": devices.count,
+        "read": {"iops": _band(devices.read, banded=banded), "bytes": devices.read_bytes},
+        "write": {"iops": _band(devices.write, banded=banded), "bytes": devices.write_bytes},
+        "metadata": added
+        and {
+            "iops": _band(added.requests, banded=banded),
+            "bytes": _band(added.bytes, banded=banded),
+        },
+    }
+
+
+def _band(band: Band | None, *, banded: bool, part: float = 1.0) -> Json | Number:
+    """Return *part* of a band: with its ends if *banded*, else what is likely."""
+    if band is None:
+        return None
+    scaled = band.scaled(part)
+    return asdict(scaled) if banded else scaled.likely

@@ -1,0 +1,166 @@
+"""The result of a projection: a volume's measured load, and what it would be on another layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+from stackmap.features.whatif.capacity import Need, Room
+from stackmap.features.whatif.pattern import Pattern
+from stackmap.features.whatif.quantities import Band, Levels, Stream, exact
+from stackmap.model.device import Device
+from stackmap.model.raid import Layout
+
+# The layout of a volume that has none of its own.
+SINGLE_DEVICE = Layout("linear", members=1, data=1, parity=0, copies=1, chunk=None)
+
+
+class Added(NamedTuple):
+    """What the bitmap adds: requests and bytes per second."""
+
+    requests: Band
+    bytes: Band
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLoad:
+    """
+    The load of ``count`` devices together, per second; None where not known.
+
+    ``read``, ``write``: without ``metadata``, what the bitmap adds, None if there is none or it is not known.
+    ``total``, ``total_bytes``: both together, where the input does not separate them.
+    """
+
+    count: int
+    read: Band | None = None
+    write: Band | None = None
+    read_bytes: float | None = None
+    write_bytes: float | None = None
+    metadata: Added | None = None
+    total: Band | None = None
+    total_bytes: Band | None = None
+
+    @property
+    def data(self) -> Band | None:
+        """Requests without metadata."""
+        if self.total is not None:
+            return self.total
+        return None if self.read is None or self.write is None else self.read + self.write
+
+    @property
+    def data_bytes(self) -> float | None:
+        """Bytes read and written without metadata."""
+        if self.total_bytes is not None:
+            return self.total_bytes.likely
+        if self.read_bytes is None or self.write_bytes is None:
+            return None
+        return self.read_bytes + self.write_bytes
+
+    @property
+    def requests(self) -> Band | None:
+        """All requests, with metadata where known."""
+        if self.data is None or self.metadata is None:
+            return self.data
+        return self.data + self.metadata.requests
+
+    @property
+    def moved(self) -> Band | None:
+        """All bytes, with metadata where known."""
+        if self.data_bytes is None:
+            return None
+        data = self.total_bytes or exact(self.data_bytes)
+        return data if self.metadata is None else data + self.metadata.bytes
+
+    @property
+    def bytes(self) -> float | None:
+        """The likely value of ``moved``."""
+        return None if self.moved is None else self.moved.likely
+
+
+class LayoutLoad(NamedTuple):
+    """A layout with the load of its members and disks; ``usable``: its bytes on members of the present size."""
+
+    layout: Layout | None
+    members: DeviceLoad
+    disks: DeviceLoad
+    usable: int | None
+
+
+class Region(NamedTuple):
+    """What a bitmap with regions of ``bytes`` would add at the disks per second; None: no bitmap."""
+
+    bytes: int | None
+    requests: float
+    share: float  # of all the disks' requests
+
+
+class Projection(NamedTuple):
+    """
+    A volume now and on another layout, averaged over ``intervals`` in ``seconds``.
+
+    ``read``, ``write``: its load; ``flushes``: None if they cannot be separated from
+    writes. ``levels``: percentiles of volume, members and disks, now and projected. ``regions``:
+    what other bitmaps would add, the default first; () if none matters.
+    ``unmodelled``: what the figures leave out, in sentences. ``total``: the load where the input
+    does not separate reads and writes; ``read`` and ``write`` are then its likely mix, and
+    ``bytes_known`` says whether their bytes are known. ``room``: space by the sizes of PVs.
+    ``notes``: what makes the average doubtful.
+    """
+
+    device: Device
+    read: Stream
+    write: Stream
+    flushes: float | None
+    pattern: Pattern
+    now: LayoutLoad
+    projected: LayoutLoad
+    seconds: float | None = None
+    intervals: int = 1
+    need: Need | None = None
+    levels: Mapping[str, Levels] = MappingProxyType({})
+    regions: tuple[Region, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+    corrections: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    total: Stream | None = None
+    bytes_known: bool = True
+    room: Room | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether the volume had no load."""
+        return not (self.read.requests or self.write.requests or self.flushes)
+
+    @property
+    def costs(self) -> tuple[float, Band] | None:
+        """
+        Disk bytes per byte written, now and projected: all but the volume's own reads.
+
+        None if nothing is written, or one of them is unknown.
+        """
+        written = self.write.bytes
+        if not written or not self.bytes_known:
+            return None
+        for where in ("disks", "members"):
+            now, then = (getattr(side, where).moved for side in (self.now, self.projected))
+            if now is not None and then is not None:
+                read = exact(-self.read.bytes)
+                return (now + read).likely / written, (then + read).scaled(1 / written)
+        return None
+
+    @property
+    def needs_larger(self) -> bool:
+        """Whether the layout needs larger members, not more, to hold what is held now."""
+        now, then, need = self.now.usable, self.projected.usable, self.need
+        if need is None or now is None or then is None:
+            return False
+        return need.members == self.projected.members.count and then < now
+
+    @property
+    def is_check(self) -> bool:
+        """Whether the layout is the present one, so that the projection checks the model."""
+        now, then = self.now.layout, self.projected.layout
+        return now == then or (now is None and then == SINGLE_DEVICE)

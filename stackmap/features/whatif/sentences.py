@@ -1,0 +1,192 @@
+"""What a projection says in sentences: requests and bytes now and projected, and the space a layout needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+from stackmap.document.units import KIB, change_percent, size
+from stackmap.document.wording import change, paragraph, plural, short
+from stackmap.features.whatif.projection import DeviceLoad, Projection
+from stackmap.features.whatif.quantities import Band
+
+WIDE = 3.0  # a band this many times as high as low has no likely value worth naming
+VISIBLE = 0.02  # of the high end; a smaller difference needs no range in a sentence
+SEPARATE = "`iostat -dxy 1 60` does: give its output with --input."
+NARROW = 0.005  # a band narrower than this has no visible width
+
+
+def headline(projection: Projection) -> str:
+    """Return requests now and projected, and what a written byte costs, in one sentence."""
+    if projection.idle:
+        return f"{projection.device.title} was idle: there is no load to project."
+    where, now, then = compared(projection)
+    layout = projection.projected.layout
+    level = "one device" if layout is None else layout.level
+    if then.requests is None:
+        return "The load below the volume cannot be projected."
+    if now.requests is None:
+        low_high = between(then.requests, short)
+        return f"With {level}, {low_high} {where} requests/s; the present ones are unknown."
+    rates = f"{requests_change(now.requests, then.requests)} {where} requests/s"
+    rates += f" ({_changed(now.requests, then.requests)})"
+    if projection.is_check:
+        return f"{rates}: this is the present layout, so the change is the error of the model."
+    costs = projection.costs
+    if costs is None:
+        return f"{rates}."
+    before, after = two_digits(costs[0]), between(costs[1], two_digits)
+    change = ", as now" if before == after else f" instead of {before}"
+    return f"{rates}; with {level}, each byte written costs {after} disk bytes{change}."
+
+
+def requests_change(now: Band, then: Band) -> str:
+    """
+    Return requests now and projected; the ends of the range alone where it is wide.
+
+    >>> requests_change(Band(774, 774, 774), Band(307, 334, 384))
+    '774 → 334'
+    >>> requests_change(Band(147, 147, 147), Band(216, 900, 24071))
+    '147 → 216 to 24071'
+    """
+    ends = f"{short(then.low)} to {short(then.high)}"
+    return f"{short(now.likely)} → {ends if _is_wide(then) else short(then.likely)}"
+
+
+def _changed(now: Band, then: Band) -> str:
+    """Return the change of requests in percent, with the range of *then* where it has one."""
+    if not now.likely:
+        return "previously 0"
+    if _is_wide(then):
+        low, high = (change_percent(end / now.likely, 0) for end in (then.low, then.high))
+        return f"{low} to {high}"
+    changed = change_percent(then.likely / now.likely, 0)
+    if then.high - then.low < NARROW:
+        return changed
+    return f"{changed}, range {short(then.low)} to {short(then.high)}"
+
+
+def _is_wide(band: Band) -> bool:
+    return band.high > WIDE * band.low
+
+
+def two_digits(value: float) -> str:
+    """Return a ratio with two decimals."""
+    return f"{value:.2f}"
+
+
+def between(band: Band, text: Callable[[float], str]) -> str:
+    """Return the likely value of *band*, or its ends if they differ visibly."""
+    if band.high - band.low <= VISIBLE * band.high:
+        return text(band.likely)
+    return f"{text(band.low)} to {text(band.high)}"
+
+
+def compared(projection: Projection) -> tuple[str, DeviceLoad, DeviceLoad]:
+    """Return the lowest layer whose requests are known on both sides: its name, now and projected."""
+    now, then = projection.now, projection.projected
+    if now.disks.requests is not None and then.disks.requests is not None:
+        return "disk", now.disks, then.disks
+    return "member", now.members, then.members
+
+
+def effect(projection: Projection) -> str:
+    """Return what the layout changes below the volume, in sentences."""
+    return paragraph((headline(projection), details(projection)))
+
+
+def details(projection: Projection) -> str:
+    """Return the load per device and the throughput; "" if there is nothing to compare."""
+    where, now, then = compared(projection)
+    if projection.idle or now.requests is None or then.requests is None:
+        return ""
+    one = then.requests.scaled(1 / max(1, then.count))
+    each = (
+        f"Per {where}: {between(one, short) if _is_wide(one) else short(one.likely)} requests/s on "
+        f"{plural(then.count, where)} instead of "
+        f"{short(now.requests.likely / max(1, now.count))} on {now.count}."
+    )
+    return paragraph((each, _throughput(where, now, then)))
+
+
+def _throughput(where: str, now: DeviceLoad, then: DeviceLoad) -> str:
+    if not now.bytes or then.moved is None:
+        return ""
+    before, after = size(now.bytes), between(then.moved, size)
+    if before == after:
+        return f"Throughput at the {where}s: {after}/s, as now."
+    narrow = then.moved.high - then.moved.low <= VISIBLE * then.moved.high
+    changed = f", {change(now.bytes, then.moved.likely)}" if narrow else ""
+    return f"Throughput at the {where}s: {after}/s instead of {before}/s{changed}."
+
+
+def capacity(projection: Projection) -> str:
+    """Return how many members the layout needs for the present data; "" if unknown."""
+    now, then, need = projection.now, projection.projected, projection.need
+    if need is None or then.usable is None or now.usable is None or then.layout is None:
+        return ""
+    count, each, level = then.members.count, size(need.member_bytes), then.layout.level
+    if projection.needs_larger:
+        return (
+            f"{level} needs larger members for {size(now.usable)}: {need.members} × {each}. With "
+            f"members of the present size it holds {size(then.usable)}."
+        )
+    if need.members <= count:
+        return (
+            f"{plural(count, 'member')} of {each} hold {size(then.usable)}, enough for the present "
+            f"{size(now.usable)}."
+        )
+    disks = size(need.members * need.member_bytes)
+    larger = ceil(now.usable / then.layout.data_members)
+    hold = "holds" if count == 1 else "hold"
+    return (
+        f"At the present member size ({each}), {level} needs {need.members} members for "
+        f"{size(now.usable)}: {disks} of disk space instead of "
+        f"{size(now.members.count * need.member_bytes)}. {plural(count, 'member')} of this size "
+        f"{hold} {size(then.usable)}; {count} of {size(larger)} {hold} {size(now.usable)}."
+    )
+
+
+def room(projection: Projection) -> str:
+    """Return the space for the new layout beside the present one by PV sizes, and what knows it exactly."""
+    found = projection.room
+    if found is None or projection.is_check:
+        return ""
+    least, most = size(min(found.free)), size(max(found.free))
+    free = least if least == most else f"{least} to {most}"
+    each, have = (" each", "have") if len(found.free) > 1 else ("", "has")
+    short_of = "" if found.suffices else " That is too little."
+    where = "1 PV" if found.members == 1 else f"each of {found.members} PVs"
+    return (
+        f"A copy on the new layout needs {size(found.member_bytes)} on {where}. By their sizes, the "
+        f"{plural(len(found.free), 'PV')} of the volume {have} at most {free} free{each}.{short_of} For LVM's free "
+        f"space, run `stackmap plan {projection.device.title} --to {_request(projection)}` as root."
+    )
+
+
+def _request(projection: Projection) -> str:
+    """Return the projected layout as --to takes it, with what differs from the present one."""
+    now, then = projection.now.layout, projection.projected.layout
+    if then is None:
+        return "LAYOUT"
+    settings = []
+    if then.members > 1 and (now is None or now.members != then.members):
+        settings.append(f"members={then.members}")
+    if then.chunk and (now is None or now.chunk != then.chunk):
+        settings.append(f"chunk={then.chunk // KIB}k")
+    return then.level + ":" * bool(settings) + ",".join(settings)
+
+
+def conclusions(projection: Projection) -> tuple[str, ...]:
+    """Return the load per device, the needed space, and how to learn what the input lacks."""
+    if projection.is_check and not projection.idle:
+        return ()
+    parts = (details(projection), capacity(projection), room(projection), _lacking(projection))
+    return tuple(filter(None, parts))
+
+
+def _lacking(projection: Projection) -> str:
+    if projection.total is None:
+        return ""
+    what = "requests" if projection.bytes_known else "requests and bytes"
+    return f"The input does not separate reads and writes, so {what} are a range. {SEPARATE}"

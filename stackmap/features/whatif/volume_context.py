@@ -1,0 +1,164 @@
+"""What a projection must know of a volume: its layout, its members and disks, and who manages it."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Literal, NamedTuple
+
+from stackmap.errors import LayoutError
+from stackmap.features.whatif.bitmap import Bitmap, bitmap_of
+from stackmap.ledger.layers import carriers, spreads
+from stackmap.ledger.rows import EXTRA_BY_TARGET
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.layout_request import unsupported_by_lvm
+from stackmap.model.raid import Layout
+from stackmap.model.topology import Topology
+
+# A page of the bitmap is written with PREFLUSH and FUA. dm splits that at the rmeta sub-LV into an empty
+# flush and the page; on md's own members it counts once (stackmap-kernel(7), "Bitmap").
+REQUESTS_PER_PAGE_LVM, REQUESTS_PER_PAGE_MD = 2, 1
+Manager = Literal["lvm", "md"]
+MANAGERS: dict[Kind, Manager] = {
+    Kind.ARRAY: "md",
+    Kind.VOLUME: "lvm",
+    Kind.MEMBER: "lvm",
+    Kind.THIN: "lvm",
+    Kind.THIN_POOL: "lvm",
+    Kind.CACHE: "lvm",
+    Kind.SNAPSHOT: "lvm",
+}
+
+
+class VolumeContext(NamedTuple):
+    """
+    A volume and its surroundings.
+
+    ``members``, ``metadata``, ``disks``: kernel names below it; ``others``: what
+    else uses the members. ``size``: bytes. ``region``: bytes per bit of the present
+    bitmap, None if there is none or it is not known. ``flushes_counted``: its
+    disks have a write cache, so they count empty flushes as requests. ``manager``:
+    None if not known, as for a disk. ``background_state``: "resync" and the like, else
+    "". ``spread_above``: titles of devices above that spread over several devices.
+    """
+
+    device: Device
+    present: Layout | None
+    members: tuple[str, ...]
+    metadata: tuple[str, ...]
+    disks: tuple[str, ...]
+    size: int | None
+    region: int | None
+    flushes_counted: bool
+    manager: Manager | None
+    others: tuple[str, ...] = ()
+    background_state: str = ""
+    spread_above: tuple[str, ...] = ()
+    writers_below: tuple[str, ...] = ()
+
+    @property
+    def lvm(self) -> bool:
+        """Whether the projection uses LVM's defaults, as it does if the manager is not known."""
+        return self.manager != "md"
+
+    @property
+    def counts_flushes(self) -> bool:
+        """Whether its writes include empty flushes; md counts none (stackmap-kernel(7), "Counters")."""
+        return self.manager != "md"
+
+    @property
+    def requests_per_page(self) -> int:
+        """Requests at a member per write of a bitmap page."""
+        return REQUESTS_PER_PAGE_LVM if self.lvm else REQUESTS_PER_PAGE_MD
+
+    @property
+    def bitmap(self) -> Bitmap | None:
+        """The present bitmap; None if there is none, or its region size is not known."""
+        if self.present is None or not self.region:
+            return None
+        return bitmap_of(self.present, self.region, self.size)
+
+    @property
+    def member_bytes(self) -> int | None:
+        """Bytes of each data member; None if the volume's size is not known."""
+        holds = 1 if self.present is None else self.present.data_members
+        return None if self.size is None or not holds else ceil(self.size / holds)
+
+    @property
+    def split_size(self) -> int | None:
+        """
+        Bytes at which the present layout splits requests before it counts them, None if it does not.
+
+        dm does, md does not for parity levels (stackmap-kernel(7), "Merging and splitting").
+        """
+        layout = self.present
+        if layout is None or not layout.chunk or (layout.parity and not self.lvm):
+            return None
+        return layout.chunk
+
+
+def volume_context(topology: Topology, name: str) -> VolumeContext:
+    """Return the context of the first device from *name* down that has a layout; else of *name*."""
+    device = next(
+        filter(spreads, map(topology.__getitem__, topology.with_all_below(name))), topology[name]
+    )
+    edges = topology.below(device.name)
+    members = tuple(dict.fromkeys(e.below for e in edges if e.role is Role.DATA))
+    above = (topology[n] for n in topology.with_all_above(device.name) if n != device.name)
+    users = (edge.above for name in members for edge in topology.above(name))
+    data = carriers(topology, device.name)
+    below = (topology[n].target for name in members for n in topology.with_all_below(name))
+    disks = tuple(
+        n for n in topology.with_all_below(device.name) if n in data and not topology.below(n)
+    )
+    caches = [topology[disk].queue.get("write_cache", "") for disk in disks]
+    return VolumeContext(
+        device=device,
+        present=device.layout if spreads(device) else None,
+        members=members,
+        metadata=tuple(dict.fromkeys(e.below for e in edges if e.role is Role.METADATA)),
+        disks=disks,
+        size=device.size,
+        region=int(device.facts["region"]) if device.facts.get("region", "").isdigit() else None,
+        flushes_counted="write through" not in caches,
+        manager=MANAGERS.get(device.kind),
+        others=tuple(dict.fromkeys(name for name in users if name != device.name)),
+        background_state="" if device.state in (None, "active") else device.state,
+        spread_above=tuple(d.title for d in above if spreads(d)),
+        writers_below=tuple(dict.fromkeys(each for each in below if each in EXTRA_BY_TARGET)),
+    )
+
+
+def pvs_of(topology: Topology, context: VolumeContext) -> tuple[str, ...]:
+    """Return LVM's PVs below the data members; () for another manager."""
+    if context.manager != "lvm":
+        return ()
+    below = (
+        [edge.below for edge in topology.below(name)]
+        if topology[name].kind is Kind.MEMBER
+        else [name]
+        for name in context.members
+    )
+    return tuple(dict.fromkeys(pv for each in below for pv in each))
+
+
+def require_whole_volume(topology: Topology, context: VolumeContext) -> None:
+    """Refuse a member or a path: its load follows from the layout of the device above."""
+    if context.present is not None:
+        return
+    device = context.device
+    for edge in topology.above(device.name):
+        above = topology[edge.above]
+        part = "path" if edge.role is Role.PATH else ""
+        if not part and (above.kind is Kind.ARRAY or device.kind is Kind.MEMBER):
+            part = "member"
+        if part:
+            raise LayoutError(
+                f"{device.title} is a {part} of {above.title}, which has the layout: name {above.title}"
+            )
+
+
+def require_supported(context: VolumeContext, layout: Layout) -> None:
+    """Refuse a layout that LVM cannot make; if the manager is not known, md may make it."""
+    missing = unsupported_by_lvm(layout) if context.manager == "lvm" else ""
+    if missing:
+        raise LayoutError(missing)

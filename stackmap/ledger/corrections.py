@@ -1,0 +1,286 @@
+"""
+Corrects counters that the kernel is known to get wrong, before figures are derived from them.
+
+A table of rules: each applies to certain devices (by target, attribute, or
+figures that contradict each other) and is named in the report. A figure that
+cannot be corrected becomes unknown. stackmap-kernel(7) has the measurements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from stackmap.ledger.accounting import LABEL_SCAN
+from stackmap.ledger.member_evidence import doubled, empty_flushes
+from stackmap.model.computed_once import computed_once
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE, Load, plus, sum_flows
+from stackmap.model.topology import Topology
+
+UNKNOWN = Load()
+MOST_SCANS = 10.0  # of labels, per second
+PASSING = ("linear", "striped", "crypt")  # targets below which only their own I/O happens
+STUCK = 0.99  # busy for this share of the time
+
+
+class Rule(NamedTuple):
+    """
+    ``concerns``: whether it may ever apply to a device. ``correct`` returns the corrected load of
+    such a device, or None where it does not apply.
+
+    ``why``: for the man page and ``--why``. ``reported``: whether a report names it. ``of_idle``:
+    whether it may correct ``IDLE``, the load of most devices.
+    """
+
+    name: str
+    why: str
+    concerns: Callable[[Topology, Device], bool]
+    correct: Callable[[Topology, Device, Mapping[str, Load]], Load | None]
+    reported: bool = True
+    of_idle: bool = False
+
+
+def corrected(
+    topology: Topology, interval: Interval, only: Iterable[str] | None = None
+) -> Interval:
+    """
+    Return *interval* with its loads corrected, and the name of each correction.
+
+    *only*: the devices to correct; without it all devices of the topology.
+    """
+    loads: Mapping[str, Load] = interval.loads
+    wanted = loads.keys() if only is None else [name for name in only if name in loads]
+    busy = [name for name in wanted if loads[name] is not IDLE]
+    done: list[str] = []
+    for rule, names in _concerned(topology).items():
+        if not names:
+            continue
+        found = {
+            name: load
+            for name in (wanted if rule.of_idle else busy)
+            if name in names and (load := rule.correct(topology, topology[name], loads)) is not None
+        }
+        if found:
+            loads = {**loads, **found}
+            done += (f"{rule.name}: {name}" for name in found if rule.reported)
+    if loads is interval.loads and not interval.corrections:
+        return interval
+    return replace(interval, loads=loads, corrections=tuple(sorted(done)))
+
+
+@computed_once
+def _concerned(topology: Topology) -> Mapping[Rule, frozenset[str]]:
+    """Return the devices that each rule may apply to; kept with the topology."""
+    return {
+        rule: frozenset(n for n, d in topology.devices.items() if rule.concerns(topology, d))
+        for rule in RULES
+    }
+
+
+def _never_merges(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    known = load.read.merges is not None and load.write.merges is not None
+    return None if known or load.total.merges is not None else load.without_merges()
+
+
+def _raid_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if load.idle or ("iostats" not in device.queue and not doubled(topology, device, loads)):
+        return None
+    half = load.scaled(0.5)
+    writes = plus(half.write.ios, _flushes(topology, device, loads) / 2)
+    return half._replace(
+        write=half.write._replace(ios=writes),
+        aqu=None if load.aqu is None else load.aqu / 2,
+    )
+
+
+def _perhaps_doubled(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    return load if not load.idle and doubled(topology, device, loads) is None else None
+
+
+def _may_be_doubled(topology: Topology, device: Device) -> bool:
+    return counted_twice(topology, device) is not False
+
+
+def counted_twice(topology: Topology, device: Device) -> bool | None:
+    """
+    Return whether it is an LVM RAID volume on a kernel that counts those twice where iostats is 1.
+
+    None where the attribute is unknown: then only the load of its members can tell.
+    """
+    kernel, known = topology.machine.kernel, "iostats" in device.queue
+    possible = (
+        device.target == "raid"
+        and device.queue.get("iostats", "1") == "1"
+        and (_release(kernel) >= (5, 14) or not (kernel or known))
+    )
+    return (True if known else None) if possible else False
+
+
+def _flushes(topology: Topology, device: Device, loads: Mapping[str, Load]) -> float:
+    """Return the empty flushes among the writes of a doubled volume: they are counted once."""
+    if device.layout is None or device.state != "active":
+        return 0.0  # writes of background work look like flushes
+    members = [e.below for e in topology.below(device.name) if e.role is Role.DATA]
+    flows = [loads.get(name, UNKNOWN).write for name in members]
+    return empty_flushes(device.layout, loads[device.name].write, flows)
+
+
+def _uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    if not loads[device.name].idle:
+        return None
+    honoured = uncounted(topology, device)
+    # Below other targets, copies, resyncs and write-backs move data without any I/O above.
+    passes = device.target in PASSING and _moved_below(topology, device.name, loads)
+    moved = passes or _moved_above(topology, device, loads)
+    return UNKNOWN if honoured or moved else None
+
+
+def uncounted(topology: Topology, device: Device) -> bool:
+    """Whether its ``queue/iostats`` is 0 and the kernel honours that."""
+    # Before 6.5 bio-based dm ignores the attribute: it reads 0 and counters work.
+    since = (5, 14) if device.kind is Kind.ARRAY else (6, 5)
+    return device.queue.get("iostats") == "0" and (
+        device.merges or _release(topology.machine.kernel) >= since
+    )
+
+
+def _moved_above(topology: Topology, device: Device, loads: Mapping[str, Load]) -> bool:
+    """Whether an array wrote above *device*, a disk: every member would be written to."""
+    arrays = (
+        edge.above
+        for edge in topology.above(device.name)
+        if edge.role is Role.DATA and topology[edge.above].layout is not None
+    )
+    return device.kind is Kind.DISK and any(
+        (loads[name].write.ios or 0.0) > 0 for name in arrays if name in loads
+    )
+
+
+def _moved_below(topology: Topology, name: str, loads: Mapping[str, Load]) -> bool:
+    """Whether a device below, used by no other device, did something."""
+    exclusive = (
+        edge.below
+        for edge in topology.below(name)
+        if edge.role is not Role.METADATA and len(topology.above(edge.below)) == 1
+    )
+    return any(
+        below in loads and not loads[below].idle and not _only_scanned(loads[below])
+        for below in exclusive
+    )
+
+
+def _only_scanned(load: Load) -> bool:
+    """Whether nothing but label scans happened: LVM reads 128 KiB of each PV past the volumes."""
+    size, few = load.read.size, (load.read.ios or 0.0) <= MOST_SCANS
+    return load.write.ios == 0 and few and size is not None and abs(size / LABEL_SCAN - 1) <= 0.01
+
+
+def _head_uncounted(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    if not loads[device.name].idle:
+        return None
+    paths = [edge.below for edge in topology.below(device.name) if edge.role is Role.PATH]
+    moved = any(path in loads and not loads[path].idle for path in paths)
+    return UNKNOWN if moved else None
+
+
+def _flush_reads(topology: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    heads = [edge.above for edge in topology.above(device.name) if edge.role is Role.PATH]
+    if len(heads) != 1 or heads[0] not in loads:
+        return None
+    head, load = loads[heads[0]], loads[device.name]
+    paths = [loads[e.below] for e in topology.below(heads[0]) if e.below in loads]
+    arrived = sum_flows(path.read for path in paths).arrivals
+    flushed, asked = head.flush.ios, head.read.ios
+    if not flushed or arrived is None or asked is None or not load.read.ios or arrived <= asked:
+        return None
+    kept = max(0.0, 1 - (arrived - asked) / arrived)
+    return load._replace(read=load.read._replace(ios=load.read.ios * kept))
+
+
+def _stuck(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if not load.idle or (load.busy or 0.0) < STUCK:
+        return None
+    return load._replace(aqu=None, busy=None)
+
+
+def _untimed(_: Topology, device: Device, loads: Mapping[str, Load]) -> Load | None:
+    load = loads[device.name]
+    if load.idle or load.total.wait != 0 or load.aqu:
+        return None
+    read, write = (flow._replace(wait=None) for flow in (load.read, load.write))
+    return load._replace(read=read, write=write, aqu=None, busy=None)
+
+
+def _release(kernel: str) -> tuple[int, ...]:
+    """Return the first two numbers of a kernel release; (0, 0) if unknown."""
+    found = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+RULES = (
+    Rule(
+        "never-merges",
+        "bio-based dm and md devices never merge: missing merges are 0",
+        lambda _, device: not device.merges,
+        _never_merges,
+        reported=False,
+    ),
+    Rule(
+        "perhaps-doubled",
+        "queue/iostats of this LVM RAID volume is unknown, and its members do not show it: its "
+        "figures may be doubled",
+        lambda topology, device: (
+            "iostats" not in device.queue and _may_be_doubled(topology, device)
+        ),
+        _perhaps_doubled,
+    ),
+    Rule(
+        "dm-raid-doubled",
+        "if queue/iostats is 1, Linux 5.14 and later counts each I/O of an LVM RAID volume twice, "
+        "in dm and in md: its figures are halved. If queue/iostats is unknown, the members show "
+        "it: a RAID never writes less than its volume",
+        _may_be_doubled,
+        _raid_doubled,
+    ),
+    Rule(
+        "not-counted",
+        "queue/iostats is 0 and the counters do not change: its I/O is unknown, not 0",
+        lambda _, device: device.queue.get("iostats") == "0",
+        _uncounted,
+        of_idle=True,
+    ),
+    Rule(
+        "head-not-counted",
+        "before Linux 6.2 a multipath NVMe head counts nothing; its hidden paths do",
+        lambda topology, device: any(e.role is Role.PATH for e in topology.below(device.name)),
+        _head_uncounted,
+        of_idle=True,
+    ),
+    Rule(
+        "flush-as-read",
+        "an empty flush is a read of 0 sectors on a multipath path: subtracted",
+        lambda topology, device: any(e.role is Role.PATH for e in topology.above(device.name)),
+        _flush_reads,
+    ),
+    Rule(
+        "stuck-in-flight",
+        "busy all the time with nothing completed: the count of requests in flight is stuck, so "
+        "queue depth and busy% are unknown",
+        lambda _, __: True,
+        _stuck,
+    ),
+    Rule(
+        "md-untimed",
+        "this kernel counts md's requests but not their time: await and queue depth are unknown",
+        lambda _, device: device.kind is Kind.ARRAY,
+        _untimed,
+    ),
+)

@@ -1,0 +1,83 @@
+"""One row of the ledger: traffic down one edge, for one owner, in one direction, for one cause."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from stackmap.ledger.amounts import Traffic
+from stackmap.ledger.bitmap_writes import has_bitmap
+from stackmap.ledger.device_state import is_degraded, is_working
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge
+
+
+class Cause(StrEnum):
+    """Why traffic happens."""
+
+    DATA = "data"  # what was asked for at the top, each copy of it included
+    PARITY = "parity"  # parity written
+    PARITY_READ = "parity_read"  # read to compute parity
+    DEGRADED = "degraded"  # read in place of a missing member; with writes, parity reads too
+    BITMAP = "bitmap"  # a RAID array's bitmap; in an rmeta sub-LV its superblock too
+    JOURNAL = "journal"
+    INTEGRITY = "integrity"  # checksums and their journal
+    METADATA = "metadata"  # of thin pools, caches and others
+    COPY_ON_WRITE = "cow"
+    ZEROING = "zeroing"  # of new blocks of a thin pool
+    CACHE = "cache"  # promotions and write-back
+    RESYNC = "resync"  # resync, check, reshape, merge; on arrays with parity, parity too
+    OTHER = "other"  # more bytes than the layout explains
+
+
+class Row(NamedTuple):
+    """
+    Traffic down *edge* that belongs to one top; ``edge.above`` is "" for what came to the top itself.
+
+    ``reason``: why it is unknown.
+    """
+
+    edge: Edge
+    direction: str
+    cause: Cause
+    traffic: Traffic
+    reason: str = ""
+
+
+BY_ROLE = {Role.JOURNAL: Cause.JOURNAL, Role.COW: Cause.COPY_ON_WRITE}
+
+# What a target writes and reads below beyond what it is asked for.
+EXTRA_BY_TARGET = {
+    "integrity": Cause.INTEGRITY,
+    "thin": Cause.COPY_ON_WRITE,
+    "thin-pool": Cause.COPY_ON_WRITE,
+    "snapshot": Cause.COPY_ON_WRITE,
+    "snapshot-origin": Cause.COPY_ON_WRITE,
+    "snapshot-merge": Cause.COPY_ON_WRITE,
+    "cache": Cause.CACHE,
+    "writecache": Cause.CACHE,
+}
+
+
+def cause_of_edge(above: Device, edge: Edge) -> Cause | None:
+    """Return the cause of all traffic down *edge*; None where it carries the data of the device *above*."""
+    if edge.role is not Role.METADATA:
+        return BY_ROLE.get(edge.role)
+    if above.target == "integrity":
+        return Cause.INTEGRITY
+    return Cause.BITMAP if above.layout is not None else Cause.METADATA
+
+
+def cause_of_extra(device: Device, direction: str, *, reads: bool = False) -> Cause:
+    """Return the cause of what *device* moves below beyond what its layout needs; *reads*: it was read."""
+    if is_working(device):
+        return Cause.RESYNC
+    if device.layout is not None and device.layout.parity:
+        if direction == "read" and reads and is_degraded(device):
+            return Cause.DEGRADED
+        return Cause.PARITY_READ if direction == "read" else Cause.PARITY
+    if device.kind is Kind.BCACHE:
+        return Cause.CACHE
+    if has_bitmap(device) and direction == "write":
+        return Cause.BITMAP
+    return EXTRA_BY_TARGET.get(device.target, Cause.OTHER)

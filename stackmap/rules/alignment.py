@@ -1,0 +1,164 @@
+"""Does each layer start on a boundary of the layer below?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.topology import Edge, Topology
+from stackmap.rules.boundaries import Boundaries, boundaries
+from stackmap.rules.context import Context
+from stackmap.rules.rule import (
+    Found,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    check,
+    observe,
+)
+
+# What users call the start of a device, by its kind; for all others, "start".
+START_NAMES = {
+    Kind.PARTITION: "partition start",
+    Kind.ARRAY: "data offset",
+    Kind.CRYPT: "payload offset",
+    Kind.VOLUME: "segment start",
+    Kind.MEMBER: "segment start",
+}
+
+
+@Rule(
+    "SM105",
+    Severity.WARNING,
+    sentence="{device} starts at {start} on {below}, not at a multiple of {grain} ({owner}'s {unit}). "
+    "Its requests ({rate} of {size}) cross boundaries below and are split.",
+    caveat="Random requests far smaller than {grain} rarely cross a boundary.",
+    advice="Run `stackmap check`. Recreate {device} at a multiple of {grain} and copy the data.",
+    source="Linux ABI/stable/sysfs-block, minimum_io_size and optimal_io_size",
+    thresholds={"requests": (50, "count")},
+)
+def misaligned(context: Context, limits: Limits) -> Found:
+    """Yield devices with load whose start is not on a boundary."""
+    for edge, below in _known_starts(context):
+        load = context.load(edge.above).total
+        if below.past(edge.start or 0) and context.enough(load.ios, limits["requests"]):
+            yield _start(
+                context, edge, below, rate=(load.ios, "requests/s"), size=(load.size, "bytes")
+            )
+
+
+@check(
+    "SM901",
+    Severity.WARNING,
+    sentence="{start_of} on {below}: {start}, not a multiple of {grain} ({owner}'s {unit}); the "
+    "remainder is {past}",
+    good_sentence="{start_of} on {below}: {start}, a multiple of {grain}",
+    expected="a multiple of {grain}",
+    reason="requests that fit one unit above cross two below: more requests, read-modify-write",
+    advice="recreate it at a boundary (1 MiB, or a multiple of the stripe) and copy the data",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; heketi issue 1665",
+)
+def start(context: Context, _: Limits) -> Found:
+    """Yield every known start, good if it is on a boundary."""
+    for edge, below in _known_starts(context):
+        yield _start(context, edge, below)
+
+
+@check(
+    "SM902",
+    Severity.INFO,
+    sentence="{start_of} on {below}: {start}, not a multiple of {grain} ({owner}'s {unit}); the "
+    "remainder is {past}",
+    expected="a multiple of {grain}, for sequential writes",
+    reason="large writes start and end with a partial stripe; LVM's 4 MiB extents do not fit stripes "
+    "of 3, 5 or 6 data disks",
+    advice="use `vgcreate --physicalextentsize` and `pvcreate --dataalignment` with multiples of the "
+    "stripe, or 2, 4 or 8 data disks",
+    source="Linux ABI/stable/sysfs-block, optimal_io_size",
+)
+def stripe_start(context: Context, _: Limits) -> Found:
+    """Yield starts on a chunk boundary that are not on a boundary of full stripes."""
+    for edge in context.topology.edges:
+        chunks = boundaries(context.topology, edge.below)
+        stripes = boundaries(context.topology, edge.below, stripes=True)
+        if stripes is None or chunks is None or edge.start is None:
+            continue
+        aligned = chunks.past(edge.start) == 0
+        if aligned and stripes.past(edge.start) and _holds_data(context.topology, edge):
+            yield _start(context, edge, stripes)
+
+
+@check(
+    "SM903",
+    Severity.WARNING,
+    sentence="alignment_offset is {offset}",
+    expected="0",
+    reason="the kernel reports that this device does not start on a physical sector of its disk",
+    advice="start the partition at a multiple of 1 MiB",
+    source="Linux ABI/stable/sysfs-block, alignment_offset; lvm2 issue 183",
+)
+def alignment_offset(context: Context, _: Limits) -> Found:
+    """Yield devices that the kernel reports as misaligned, unless a known start explains it."""
+    topology = context.topology
+    known = {edge.above for edge, below in _known_starts(context) if below.past(edge.start or 0)}
+    offsets = {device.name: _offset(device) for device in topology if _offset(device)}
+    for name, offset in offsets.items():
+        lower = topology.with_all_below(name)
+        if known.isdisjoint(lower) and offsets.keys().isdisjoint(lower[1:]):
+            yield observe(name, {"offset": (float(offset), "bytes")})
+
+
+def _offset(device: Device) -> int:
+    reported = device.queue.get("alignment_offset", "0")
+    return int(reported) if reported.lstrip("-").isdigit() else 0
+
+
+def _known_starts(context: Context) -> Iterator[tuple[Edge, Boundaries]]:
+    """Yield each edge where data starts, with the boundaries below. A start of 0 is no evidence."""
+    for edge in context.topology.edges:
+        below = boundaries(context.topology, edge.below)
+        if not edge.start or below is None or not _holds_data(context.topology, edge):
+            continue
+        # If the device below does not start on a boundary itself, that start is the one to report.
+        inherited = below.past(0) and below.past(edge.start) and edge.start % below.size == 0
+        if not inherited:
+            yield edge, below
+
+
+def _holds_data(topology: Topology, edge: Edge) -> bool:
+    """Whether the device above *edge* holds data: the alignment of metadata does not matter."""
+    if edge.role not in (Role.DATA, Role.ORIGIN, Role.CACHE):
+        return False
+    return not any(e.role is Role.METADATA for e in topology.above(edge.above))
+
+
+def _start(
+    context: Context, edge: Edge, below: Boundaries, **load: tuple[float | None, str]
+) -> Observation:
+    topology, start = context.topology, edge.start or 0
+    past = below.past(start)
+    return observe(
+        edge.above,
+        {
+            "start": (float(start), "bytes"),
+            "past": (float(past), "bytes"),
+            "grain": (float(below.size), "bytes"),
+            **load,
+        },
+        {
+            "start_of": START_NAMES.get(topology[edge.above].kind, "start"),
+            "below": topology[edge.below].title,
+            "unit": below.unit,
+            "owner": topology[below.device].title,
+        },
+        weight=past,
+        severity=_severity(past, below),
+    )
+
+
+def _severity(past: int, below: Boundaries) -> Severity | None:
+    """Return GOOD for a start on a boundary, INFO for one beside an assumed boundary."""
+    if not past:
+        return Severity.GOOD
+    return Severity.INFO if below.assumed else None

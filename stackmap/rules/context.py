@@ -1,0 +1,204 @@
+"""What the rules judge: a topology, an interval of load on it, and what it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.interval import Interval
+from stackmap.model.load import Load
+from stackmap.model.topology import Topology
+
+if TYPE_CHECKING:  # check needs no load, and so does not import what calculates with loads
+    from stackmap.ledger.amplification import StackFigures
+    from stackmap.ledger.ledger import Ledger
+    from stackmap.ledger.parity import Parity
+    from stackmap.ledger.status_changes import StatusChange
+    from stackmap.model.io_limit import IoLimit
+    from stackmap.model.target_status import StatusReading, TargetStatus
+
+UNKNOWN = Load()
+
+
+@dataclass(frozen=True)
+class Context:
+    """
+    A topology and the corrected loads on it.
+
+    ``interval``: the whole measurement; empty where only the setup is checked.
+    ``series``: its parts, () if there is only one. ``baseline``: an interval
+    of the same machine when it was healthy. ``corrections``: what was
+    corrected, as "rule: device". ``limits``: I/O limits in force.
+    ``mounted``: mount options by the kernel name of the device.
+    """
+
+    topology: Topology
+    interval: Interval = field(default_factory=lambda: Interval({}))
+    series: tuple[Interval, ...] = ()
+    baseline: Interval | None = None
+    corrections: tuple[str, ...] = ()
+    limits: tuple[IoLimit, ...] = ()
+    mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def loads(self) -> Mapping[str, Load]:
+        """The load of each device."""
+        return self.interval.loads
+
+    def load(self, name: str) -> Load:
+        """Return the load of *name*; all unknown if it has no counters."""
+        return self.loads.get(name, UNKNOWN)
+
+    def typical_load(self, name: str, requests: float) -> Load:
+        """
+        Return the load of *name* in the interval with the median await; of two, that with the shorter.
+
+        One slow or one fast interval does not hide what the others show. Those with fewer than
+        *requests* show nothing.
+        """
+        parts = [
+            load
+            for part in self.series
+            if (load := part.loads.get(name)) is not None
+            and (part.seconds is None or (load.total.ios or 0.0) * part.seconds >= requests)
+        ]
+        known = [(ms, load) for load in parts if (ms := load.total.await_ms) is not None]
+        if not known:
+            return self.load(name)
+        return sorted(known, key=lambda each: each[0])[(len(known) - 1) // 2][1]
+
+    def enough(self, rate: float | None, minimum: float) -> bool:
+        """
+        Whether at least *minimum* events were counted at *rate* per second.
+
+        If a text does not state its interval's length, one per second is
+        enough: published reports rarely cover less than some seconds.
+        """
+        if rate is None:
+            return False
+        seconds = self.interval.seconds
+        return rate * seconds >= minimum if seconds else rate >= 1
+
+    @cached_property
+    def measured(self) -> tuple[Device, ...]:
+        """The devices with counters, top down."""
+        return tuple(device for device in self.topology if device.name in self.loads)
+
+    @cached_property
+    def disks(self) -> tuple[Device, ...]:
+        """
+        The measured disks, and devices that are the only user of a disk without counters.
+
+        Without a topology, volumes and arrays are used only if there are no disks.
+        """
+        lowest = [d for d in self.measured if self._is_lowest(d.name)]
+        return tuple(d for d in lowest if self.is_disk(d)) or tuple(lowest)
+
+    def is_disk(self, device: Device) -> bool:
+        """Whether *device* is known to be a disk or to stand for one; False where that is not known."""
+        below = self.topology.below(device.name)
+        return bool(below) or device.kind not in (Kind.DM, Kind.ARRAY)
+
+    def _is_lowest(self, name: str) -> bool:
+        """Whether nothing below *name* has counters, and all I/O of the disk there is its own."""
+        edges = self.topology.below(name)
+        while edges:
+            name = edges[0].below
+            shared = len(edges) > 1 or len(self.topology.above(name)) > 1
+            if shared or name in self.loads:
+                return False
+            edges = self.topology.below(name)
+        return True
+
+    @property
+    def stacks(self) -> Iterator[StackFigures]:
+        """The figures of each stack with load, and of devices that several stacks share, one at a time."""
+        from stackmap.ledger.amplification import one_by_one
+
+        return one_by_one(self.ledger, self.ledger.busy_tops)
+
+    @cached_property
+    def tops(self) -> frozenset[str]:
+        """The highest devices with counters."""
+        return frozenset(self.ledger.tops)
+
+    @cached_property
+    def parity_arrays(self) -> tuple[tuple[Device, Parity], ...]:
+        """Each array with parity that no other such array uses, and what parity cost it."""
+        from stackmap.ledger.parity import has_parity, parity_of
+
+        return tuple(
+            (raid, cost)
+            for raid in self.measured
+            if has_parity(raid)
+            and not any(
+                has_parity(self.topology[name])
+                for name in self.topology.with_all_above(raid.name)[1:]
+            )
+            and (cost := parity_of(self.ledger, raid)) is not None
+        )
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """All traffic of the interval."""
+        from stackmap.ledger.ledger import Ledger
+
+        return Ledger(self.topology, self.loads, self.interval.seconds)
+
+    @cached_property
+    def peers(self) -> tuple[tuple[Device, tuple[str, ...]], ...]:
+        """
+        Each array with its groups of peers: one device per member, the lowest layer first.
+
+        A group that several arrays share is listed once.
+        """
+        from stackmap.ledger.layers import layers
+
+        groups: dict[tuple[str, ...], Device] = {}
+        for raid in self.topology:
+            members = set(self.below(raid.name, Role.DATA))
+            if raid.layout is None or raid.layout.members < 2 or len(members) < 2:
+                continue
+            for layer in reversed(layers(self.topology, raid.name)[1:]):
+                known = self.loads.keys() >= set(layer.devices)
+                if len(layer.devices) == len(members) and known:
+                    groups.setdefault(layer.devices, raid)
+        return tuple((raid, names) for names, raid in groups.items())
+
+    def peers_of(self, name: str) -> tuple[str, ...]:
+        """Return the peers of *name* in the array that uses it, and itself; only itself without any."""
+        return next((names for _, names in self.peers if name in names), (name,))
+
+    def is_light(self, name: str, rate: float, queue: float) -> bool:
+        """Whether each disk below *name* has less than *rate* per second and *queue* in flight."""
+        below = set(self.topology.with_all_below(name))
+        loads = [self.load(disk.name) for disk in self.disks if disk.name in below]
+        return bool(loads) and all(
+            (load.total.ios or 0.0) < rate and (load.aqu or 0.0) < queue for load in loads
+        )
+
+    @cached_property
+    def readings(self) -> list[StatusReading]:
+        """The readings of dm targets and md's threads, the earliest first."""
+        from stackmap.ledger.status_changes import readings_of
+
+        return readings_of(self.series or (self.interval,))
+
+    @cached_property
+    def changes(self) -> Mapping[str, StatusChange]:
+        """What each dm target counted between its readings."""
+        from stackmap.ledger.status_changes import status_changes
+
+        return status_changes(self.readings)
+
+    def status(self, device: Device) -> TargetStatus:
+        """Return the newest status of *device*."""
+        change = self.changes.get(device.name)
+        return device.status if change is None or not change.last.counts else change.last
+
+    def below(self, name: str, role: Role) -> list[str]:
+        """Return the devices that *name* uses in *role*."""
+        return [edge.below for edge in self.topology.below(name) if edge.role == role]

@@ -1,0 +1,151 @@
+"""
+Is a disk slow by itself, whatever the load? Compared with the most time that a healthy one needs.
+
+Spinning disks: a seek and half a rotation take 12 to 15 ms at 5,400 to 7,200
+rpm, and the slowest zones transfer 100 MB/s. Flash: reads and cached writes
+take 0.1 ms, but a slow SATA drive needs 5 ms during garbage collection and
+still transfers 200 MB/s.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stackmap.model.device import Device
+from stackmap.model.load import Load, ratio
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Found, Limits, Rule, Severity, observe
+
+
+class Medium(NamedTuple):
+    """A kind of storage: the most milliseconds to the first byte, and its slowest transfer rate."""
+
+    name: str
+    access_ms: float
+    bytes_per_ms: float
+
+
+SPINNING = Medium("a spinning disk", 15.0, 100_000.0)
+FLASH = Medium("flash", 5.0, 200_000.0)
+SAME = 1.1  # times: rounding makes equal figures this different
+
+UNKNOWN = Medium("a healthy disk of any type", SPINNING.access_ms, SPINNING.bytes_per_ms)
+
+
+def medium(device: Device) -> Medium:
+    """Return the medium that the kernel reports for *device*; without its report, by its name."""
+    if device.rotational is None:
+        return FLASH if device.name.startswith("nvme") else UNKNOWN
+    return SPINNING if device.rotational else FLASH
+
+
+def expected_ms(device: Device, size: float) -> float:
+    """Return the milliseconds that one request of *size* bytes may need on an idle, healthy device."""
+    kind = medium(device)
+    return kind.access_ms + size / kind.bytes_per_ms
+
+
+def service_ms(load: Load) -> float | None:
+    """Return the service time in milliseconds: busy ÷ IOPS; None if either is unknown."""
+    seconds = ratio(load.busy, load.total.ios)
+    return None if seconds is None else 1000 * seconds
+
+
+def ms_per_request(load: Load) -> float | None:
+    """
+    Return the milliseconds per request without the time in the queue; None if unknown.
+
+    This is the service time, or await ÷ queue depth where that is clearly shorter or busy is
+    unknown. A burst has a long await though its mean queue is short; its service time is short.
+    """
+    queued = ratio(load.total.await_ms, None if load.aqu is None else max(1.0, load.aqu))
+    service = service_ms(load)
+    if queued is None or service is None or service > SAME * queued:
+        return queued
+    return service
+
+
+@Rule(
+    "SM201",
+    Severity.CRITICAL,
+    sentence="{device} is slow, not overloaded: {what} await is {await} at queue depth {queue}. {measure} is "
+    "{needed} per {size} request; {medium} needs at most {usual}.",
+    caveat="Standby, a USB bridge, a bad cable or an IOPS limit of a hypervisor or cloud looks the same. An "
+    "average hides whether all requests were slow or only a few.",
+    advice="Move the data off first. Then check the kernel log and `smartctl -a` (pending, "
+    "reallocated, CRC).",
+    source="B. Gregg, Poor Disk Performance (2021): high await with a short queue",
+    thresholds={"slower": (4.0, "times"), "requests": (10, "count")},
+)
+def sick_disk(context: Context, limits: Limits) -> Found:
+    """Yield disks that need far more time per request than its size and the medium explain."""
+    for device in context.disks:
+        load = context.typical_load(device.name, limits["requests"])
+        needed, size = ms_per_request(load), load.total.size
+        enough = context.enough(context.load(device.name).total.ios, limits["requests"])
+        if needed is None or size is None or not enough or not context.is_disk(device):
+            continue
+        expected = expected_ms(device, size)
+        if needed >= limits["slower"] * expected:
+            figures = {
+                "await": (load.total.await_ms, "ms"),
+                "queue": (load.aqu, "requests"),
+                "needed": (needed, "ms"),
+                "service": (service_ms(load), "ms"),
+                "usual": (expected, "ms"),
+                "size": (size, "bytes"),
+                "rate": (load.total.ios, "requests/s"),
+            }
+            words = {
+                "medium": medium(device).name,
+                "measure": _measure(load, needed),
+                "what": "mean" if load is context.load(device.name) else "median",
+            }
+            yield observe(device.name, figures, words, weight=needed / expected)
+
+
+def _measure(load: Load, needed: float) -> str:
+    return "Service time" if needed == service_ms(load) else "Await ÷ queue depth"
+
+
+@Rule(
+    "SM204",
+    Severity.INFO,
+    sentence="{device} has an await of {await} at queue depth {queue}: high if its {size} "
+    "requests are sequential. {medium} then needs {transfer}; the service time here is {service}.",
+    caveat="Random requests need up to {usual}, so for them this is normal.",
+    advice="Compare with the disk's data sheet or a disk of the same model.",
+    source="B. Gregg, Poor Disk Performance (2021): 5.11 ms where 1 to 2 ms are normal",
+    thresholds={
+        "slower": (2.0, "times"),
+        "size": (65536, "bytes"),
+        "busy": (0.9, "share"),
+        "queue": (4.0, "requests"),
+        "requests": (50, "count"),
+    },
+    superseded_by=("SM201", "SM202", "SM401"),
+    joins_peers=True,
+)
+def slow_transfer(context: Context, limits: Limits) -> Found:
+    """Yield busy disks that need too long for large sequential requests, and too little for random ones."""
+    for device in context.disks:
+        load, kind = context.typical_load(device.name, limits["requests"]), medium(device)
+        service, size = service_ms(load), load.total.size or 0.0
+        busy, queue = load.busy or 0.0, load.aqu
+        if service is None or queue is None or busy < limits["busy"] or size < limits["size"]:
+            continue
+        transfer = size / kind.bytes_per_ms
+        # With a seek before each request, a spinning disk would need longer.
+        sequential = limits["slower"] * transfer <= service < kind.access_ms
+        enough = context.enough(context.load(device.name).total.ios, limits["requests"])
+        if sequential and enough and queue < limits["queue"]:
+            figures = {
+                "await": (load.total.await_ms, "ms"),
+                "queue": (queue, "requests"),
+                "service": (service, "ms"),
+                "transfer": (transfer, "ms"),
+                "usual": (expected_ms(device, size), "ms"),
+                "size": (size, "bytes"),
+            }
+            words = {"medium": f"{kind.name[0].upper()}{kind.name[1:]}"}
+            yield observe(device.name, figures, words, weight=service / transfer)

@@ -1,0 +1,79 @@
+"""What do partial-stripe writes cost, and which other volumes do they slow down?"""
+
+from __future__ import annotations
+
+from stackmap.ledger.layers import layers
+from stackmap.model.device import Role
+from stackmap.rules.context import Context
+from stackmap.rules.rule import SHORT, Found, Limits, Rule, Severity, observe
+from stackmap.rules.saturation import queue_doubt
+
+NO_OTHERS = "none"
+MERGED = 2.0  # members that get this many times as many requests as they serve merge them
+
+
+@Rule(
+    "SM101",
+    Severity.WARNING,
+    sentence="{device} writes partial stripes[: its {rate} cause {member_rate} at its members][, "
+    "which the disks merge to {merged_rate}]. Each byte written costs {cost} disk bytes of data and "
+    "parity ({ideal} with full stripes). Old data and parity are read and parity is written again: "
+    "{extra} more at the disks for {written} written. Other volumes with I/O on the same disks: {other_volumes}.",
+    caveat="Counters show the cost, not the number of partial writes. More stripe cache saves only reads. "
+    "{doubt}",
+    advice="Write larger or sequential requests, or use RAID10 (2 disk bytes per byte written).",
+    source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
+    thresholds={"cost": (1.25, "times"), "bytes": (65536, "bytes/s"), **SHORT},
+)
+def partial_stripe(context: Context, limits: Limits) -> Found:
+    """Yield arrays whose writes cost far more disk bytes than full-stripe writes would."""
+    for raid, parity in context.parity_arrays:
+        name = raid.name
+        cost, ideal = parity.cost_bytes_per_byte, parity.ideal_bytes_per_byte
+        written = context.load(name).write.bytes
+        if cost is None or not ideal or not written:
+            continue
+        if cost < limits["cost"] * ideal or written < limits["bytes"]:
+            continue
+        extra = (cost - ideal) * written
+        doubt, others = queue_doubt(context, name), _others_on_disks(context, name)
+        members = _at_members(context, name)
+        figures = {
+            "rate": (context.load(name).total.ios, "requests/s"),
+            "member_rate": (members, "requests/s"),
+            "merged_rate": (_if_merged(context, name, members, others), "requests/s"),
+            "cost": (cost, "times"),
+            "ideal": (ideal, "times"),
+            "written": (written, "bytes/s"),
+            "extra": (extra, "bytes/s"),
+            "pages": (parity.pages_per_row, "times"),
+            "extra_read": (parity.extra_read_bytes_per_byte, "times"),
+        }
+        words = {"other_volumes": others, "doubt": doubt}
+        severity = Severity.INFO if doubt else None
+        yield observe(name, figures, words, weight=extra, severity=severity)
+
+
+def _at_members(context: Context, name: str) -> float | None:
+    """Return the requests per second that *name* sends to its members; None if unknown."""
+    members = context.below(name, Role.DATA)
+    share = context.ledger.share(name, dict.fromkeys(members)).total
+    context.ledger.forget(name)
+    return share.ios if share.arrivals is None else share.arrivals
+
+
+def _if_merged(context: Context, name: str, members: float | None, others: str) -> float | None:
+    """Return what the disks of *name* serve per second if they merge the requests of *members*; None if not or unknown."""
+    served = context.ledger.flow(layers(context.topology, name)[-1].devices, "total").ios
+    if served is None or members is None or others != NO_OTHERS or members < MERGED * served:
+        return None
+    return served
+
+
+def _others_on_disks(context: Context, name: str) -> str:
+    """Return the other tops with I/O on the disks of *name*, "none", or "unknown" without their figures."""
+    topology = context.topology
+    disks = (each for each in topology.with_all_below(name) if not topology.below(each))
+    tops = {top for disk in disks for top in topology.tops_of(disk)} - set(topology.tops_of(name))
+    titles = ", ".join(sorted(topology[top].title for top in tops if context.load(top).total.bytes))
+    return titles or (NO_OTHERS if tops <= context.loads.keys() else "unknown")

@@ -1,0 +1,283 @@
+"""Is one member of an array slower than its peers, or does it get more load?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stackmap.model.interval import Interval
+from stackmap.model.load import total_of
+from stackmap.rules.context import Context
+from stackmap.rules.peer_group import DIRECTIONS, Outlier, PeerGroup, median, outlier
+from stackmap.rules.rule import (
+    LIGHT,
+    Figure,
+    Found,
+    Limits,
+    Observation,
+    Rule,
+    Severity,
+    observe,
+)
+from stackmap.rules.saturation import overloaded
+
+CAP_PARTS = 3  # parts of an interval that are needed to recognise a cap
+
+
+@Rule(
+    "SM202",
+    Severity.WARNING,
+    sentence="{device} has a {what} await of {took}: {ratio}× its peers in {array} ({peers}: median "
+    "{others}) at a similar request rate ({rate}).",
+    caveat="A different model, firmware, port or use also slows a member; near saturation, so does "
+    "slightly more load. {doubt}",
+    advice="Compare `smartctl -a` and the cable of {disks} with a peer's. Requests to {array} wait "
+    "for {device}. If it stays the slowest, replace {disks}.",
+    source="J. Young, High Disk I/O Usage, Part Two (2019): sdd against sdb, sdc, sde",
+    thresholds={
+        "slower": (1.5, "times"),
+        "await": (5.0, "ms"),
+        "rate_difference": (0.25, "share"),
+        "requests": (50, "count"),
+        "slow_intervals": (0.6, "share"),
+        "chance": (200, "count"),
+        "cap_difference": (0.03, "share"),
+        "saturated": (0.95, "share"),
+        "next_slowest": (1.25, "times"),
+        "quiet_queue": (1.0, "requests"),
+        "quiet_requests": (10, "count"),
+        "lasting": (10, "count"),
+    },
+    superseded_by=("SM201",),
+)
+def slow_member(context: Context, limits: Limits) -> Found:
+    """Yield a member of an array that is clearly slower than its peers."""
+    reported: set[str] = set()
+    for raid, names in context.peers:
+        if reported & set(context.topology.with_all_below(raid.name)):
+            continue  # a slower device below already explains it
+        groups = (PeerGroup(context, raid, names, direction) for direction in DIRECTIONS)
+        observed = next(filter(None, (_slow(group, limits) for group in groups)), None)
+        if observed is not None:
+            reported.add(observed.device)
+            yield observed
+
+
+def _slow(group: PeerGroup, limits: Limits) -> Observation | None:
+    context = group.context
+    slowest = outlier(group.awaits(context.interval))
+    if slowest is None or not slowest.median or not _same_load(group, limits["rate_difference"]):
+        return None
+    if not context.enough(group.flows()[slowest.name].ios, limits["requests"]):
+        return None
+    if slowest.ratio < limits["slower"] or slowest.value < slowest.median + limits["await"]:
+        return None
+    if _all_at_cap(group, limits["cap_difference"]) or _served_more(
+        group, slowest, limits["rate_difference"]
+    ):
+        return None
+    slow, judged = _slow_parts(group, slowest, limits["slower"])
+    if judged and slow / judged < limits["slow_intervals"]:
+        return None
+    queues = _overloaded(group)
+    doubt = _doubt(group, slowest, slow, len(queues), limits)
+    # Of a disk that only queues, the overload is the finding.
+    if doubt and (not judged or slowest.name in queues):
+        return None
+    observed = _slow_observation(group, slowest, slow, judged, doubt)
+    return observed._replace(severity=Severity.INFO if doubt else None)
+
+
+def _doubt(group: PeerGroup, slowest: Outlier, slow: int, queues: int, limits: Limits) -> str:
+    """
+    Return why the queue or chance may explain the await better than a slow disk; "" if they do not.
+
+    *slow*: in how many intervals it was slower, 0 if there is only one. *queues*: overloaded peers.
+    """
+    if queues > 1 or _all_saturated(group, limits["saturated"]):
+        return "This is only a remark, because several peers are saturated."
+    if slow and slowest.value < limits["next_slowest"] * max(slowest.peers.values()):
+        return "This is only a remark, because another peer is nearly as slow."
+    if slow < limits["lasting"] and _fast_without_queue(group, slowest, limits):
+        return "This is only a remark, because it was much slower only with a long queue."
+    if _by_chance(group, slowest, limits):
+        return "This is only a remark, because so few requests may be slower by chance."
+    return ""
+
+
+def _by_chance(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
+    """
+    Whether a mean of so few requests varies as much by chance; False if their number is unknown.
+
+    Twice the await needs ``chance`` requests; the number falls with the square of the difference.
+    """
+    seconds = group.context.interval.seconds
+    if seconds is None:
+        return False
+    requests = (group.flows()[slowest.name].ios or 0.0) * seconds
+    return requests * (slowest.ratio - 1) ** 2 < limits["chance"]
+
+
+def _fast_without_queue(group: PeerGroup, slowest: Outlier, limits: Limits) -> bool:
+    """Whether *slowest* is mostly as fast as its peers in the intervals in which it hardly queues."""
+    quiet = [
+        part
+        for part in group.context.series
+        if (load := part.loads.get(slowest.name)) is not None
+        and load.aqu is not None
+        and load.aqu <= limits["quiet_queue"]
+        and (load.total.ios or 0.0) * (part.seconds or 1.0) >= limits["quiet_requests"]
+    ]
+    slow, judged = _slow_parts(group, slowest, limits["slower"], limits["await"], quiet)
+    return judged > 0 and slow / judged < limits["slow_intervals"]
+
+
+def _slow_observation(
+    group: PeerGroup, slowest: Outlier, slow: int, judged: int, doubt: str
+) -> Observation:
+    figures: dict[str, Figure] = {
+        "took": (slowest.value, "ms"),
+        "others": (slowest.median, "ms"),
+        "ratio": (slowest.ratio, "times"),
+        "rate": (group.flows()[slowest.name].ios, "requests/s"),
+        "queue": (group.context.load(slowest.name).aqu, "requests"),
+        "slow": (slow if judged else None, "count"),
+        "judged": (judged or None, "count"),
+        **{f"await_{name}": (ms, "ms", name) for name, ms in slowest.peers.items()},
+    }
+    topology = group.context.topology
+    leaves = (n for n in topology.with_all_below(slowest.name) if not topology.below(n))
+    words = {
+        "array": group.raid.title,
+        "disks": ", ".join(topology[name].title for name in leaves),
+        "peers": ", ".join(topology[name].title for name in slowest.peers),
+        "what": "mean" if group.direction == "total" else group.direction,
+        "doubt": doubt,
+    }
+    return observe(slowest.name, figures, words, weight=slowest.ratio)
+
+
+def _all_at_cap(group: PeerGroup, tolerance: float) -> bool:
+    """
+    Whether every peer serves the same rate in every part of the interval, always with a queue.
+
+    A cap per disk does this. A slow disk limits its peers to its own rate, but they do not queue.
+    """
+    series, names = group.context.series, group.names
+    loads = [part.loads[name] for part in series for name in names if name in part.loads]
+    rates = [load.total.ios or 0.0 for load in loads]
+    queues = [load.aqu or 0.0 for load in loads]
+    if len(rates) < CAP_PARTS * len(names) or not min(rates):
+        return False
+    return max(rates) <= (1 + tolerance) * min(rates) and min(queues) >= 1
+
+
+def _all_saturated(group: PeerGroup, busy: float) -> bool:
+    """Whether every peer is *busy* nearly all the time and has more than one request in flight."""
+    loads = [group.context.load(name) for name in group.names]
+    return all((load.busy or 0.0) >= busy and (load.aqu or 0.0) > 1 for load in loads)
+
+
+def _served_more(group: PeerGroup, slowest: Outlier, tolerance: float) -> bool:
+    """Whether the disks below *slowest* serve more requests than its peers', as where fewer merge; False if unknown."""
+    topology, load = group.context.topology, group.context.load
+    rates = {
+        name: total_of(
+            load(n).total.ios for n in topology.with_all_below(name) if not topology.below(n)
+        )
+        for name in group.names
+    }
+    own = rates.pop(slowest.name)
+    others = [rate for rate in rates.values() if rate is not None]
+    return own is not None and len(others) == len(rates) and own > (1 + tolerance) * median(others)
+
+
+def _overloaded(group: PeerGroup) -> set[str]:
+    """Return the peers on overloaded disks: a slow disk limits the others, which then do not queue."""
+    found = {each.device for each in overloaded.find(group.context, overloaded.limits)}
+    below = group.context.topology.with_all_below
+    return {name for name in group.names if not found.isdisjoint(below(name))}
+
+
+def _same_load(group: PeerGroup, tolerance: float) -> bool:
+    """Whether the peers get similar request rates; in total, similar reads and similar writes."""
+    loads = [group.context.load(name) for name in group.names]
+    kinds = ("read", "write") if group.direction == "total" else (group.direction,)
+    rates = [[load.flow(kind).ios for load in loads] for kind in kinds]
+    if group.direction == "total" and any(None in each for each in rates):
+        rates = [[load.total.ios for load in loads]]
+    whole = sum(rate or 0.0 for each in rates for rate in each)
+    return whole > 0 and all(_similar(each, tolerance, whole / 10) for each in rates)
+
+
+def _similar(rates: Sequence[float | None], tolerance: float, negligible: float) -> bool:
+    """Whether *rates* are known and similar, or *negligible* in sum."""
+    known = [rate for rate in rates if rate is not None]
+    if len(known) < len(rates):
+        return False
+    return sum(known) < negligible or max(known) <= (1 + tolerance) * min(known)
+
+
+def _slow_parts(
+    group: PeerGroup,
+    slowest: Outlier,
+    ratio: float,
+    least: float = 0.0,
+    parts: Sequence[Interval] | None = None,
+) -> tuple[int, int]:
+    """Return in how many *parts* (None: all) *slowest* was slower by *ratio* and *least* ms, and those judged."""
+    slow = judged = 0
+    for part in group.context.series if parts is None else parts:
+        found = group.awaits(part)
+        own = found.pop(slowest.name)
+        others = [each for each in found.values() if each is not None]
+        if own is not None and len(others) == len(found) and median(others):
+            judged += 1
+            slow += own >= max(ratio * median(others), median(others) + least)
+    return slow, judged
+
+
+@Rule(
+    "SM203",
+    Severity.WARNING,
+    sentence="{array} has uneven load: {device} gets {bytes} of {what}, its median peer {others_bytes}.",
+    caveat="A small hot file or a short measurement does this by chance.",
+    advice="Run `stackmap check`: hot blocks spaced by a multiple of the stripe, or a start inside a "
+    "chunk, load one member.",
+    source="Linux drivers/md/raid5.c, raid5_compute_sector: data and parity rotate",
+    thresholds={"ratio": (2.0, "times"), "requests": (500, "count"), **LIGHT},
+)
+def unequal_load(context: Context, limits: Limits) -> Found:
+    """Yield a member with far more load than its peers where the layout spreads data evenly."""
+    reported: set[str] = set()
+    for raid, names in context.peers:
+        layout, tops = raid.layout, context.topology.tops_of(raid.name)
+        if layout is None or layout.level == "linear" or raid.name in reported:
+            continue
+        if layout.has_parity_members:
+            continue  # these get the parity of all writes
+        if any(context.topology.tops_of(name) != tops for name in names):
+            continue  # other volumes also use these disks
+        # The kernel chooses the copy to read by queue and position: only writes are equal.
+        direction = "write" if layout.copies > 1 else "total"
+        observed = _most_loaded(PeerGroup(context, raid, names, direction), limits)
+        if observed is not None:
+            reported.add(raid.name)
+            yield observed
+
+
+def _most_loaded(group: PeerGroup, limits: Limits) -> Observation | None:
+    flows = group.flows()
+    most = outlier({name: flow.bytes for name, flow in flows.items()})
+    if most is None or not most.value or most.ratio < limits["ratio"]:
+        return None
+    rate = flows[most.name].ios
+    if not group.context.enough(rate, limits["requests"]):
+        return None
+    figures = {
+        "bytes": (most.value, "bytes/s"),
+        "others_bytes": (most.median, "bytes/s"),
+        "rate": (rate, "requests/s"),
+    }
+    what = "reads and writes" if group.direction == "total" else "writes"
+    words = {"array": group.raid.title, "what": what}
+    return observe(most.name, figures, words, weight=most.ratio if most.median else most.value)

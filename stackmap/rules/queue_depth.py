@@ -1,0 +1,193 @@
+"""How many requests are in flight, how many of them help, and are reads and writes coupled?"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from stackmap.ledger.amplification import StackFigures
+from stackmap.model.load import ratio
+from stackmap.rules.context import Context
+from stackmap.rules.disk import expected_ms, medium
+from stackmap.rules.rule import Found, Limits, PerStack, Rule, Severity, observe
+from stackmap.rules.saturation import same_kind
+
+
+@Rule(
+    "SM402",
+    Severity.INFO,
+    sentence="{device} was busy {busy} of the time, which does not prove saturation: await is "
+    "{await} at queue depth {queue} ({rate}), no longer than one request alone may take.",
+    caveat="A single spinning disk serves one request at a time: busy all the time, it is nearly saturated.",
+    advice="Compare its await with that at a low queue depth (`--baseline`). Check whether more "
+    "requests in flight raise throughput.",
+    source="P. Zaitsev (2014); S. Garland, On Being Wrong (2024); Little: in flight = rate × await",
+    thresholds={"busy": (0.9, "share")},
+    superseded_by=("SM201", "SM202", "SM204", "SM401"),
+    joins_peers=True,
+)
+def busy_is_not_full(context: Context, limits: Limits) -> Found:
+    """Yield devices that are busy nearly all the time, with an await that one request may need alone."""
+    found = {d.name for d in context.measured if (context.load(d.name).busy or 0) >= limits["busy"]}
+    for name in sorted(found):
+        load = context.load(name)
+        if found & set(context.topology.with_all_below(name)[1:]) or load.idle:
+            continue
+        wait, size = load.total.await_ms, load.total.size
+        if load.aqu is None or wait is None or size is None:
+            continue
+        if wait > expected_ms(context.topology[name], size):
+            continue
+        figures = {
+            "busy": (min(1.0, load.busy or 0.0), "share"),  # iostat prints more than 100 %
+            "queue": (load.aqu, "requests"),
+            "rate": (load.total.ios, "requests/s"),
+            "await": (wait, "ms"),
+        }
+        yield observe(name, figures, weight=load.aqu)
+
+
+@Rule(
+    "SM405",
+    Severity.INFO,
+    sentence="{device} has {queue} requests in flight and an await of {await}. One {size} request needs "
+    "at most {usual} on {medium}, so requests wait in the queue.",
+    caveat="Writeback fills a queue too, and programs do not wait for it.",
+    advice="Compare with a quiet time (`--baseline`) to judge overload. Run `stackmap blame {device}` to "
+    "find the source.",
+    source="P. Zaitsev, Why %util is meaningless (2014): 66 requests in flight, 109 ms",
+    thresholds={"queue": (4.0, "requests"), "requests": (50, "count")},
+    superseded_by=("SM201", "SM202", "SM401"),
+    joins_peers=True,
+)
+def long_queue(context: Context, limits: Limits) -> Found:
+    """Yield disks where requests wait longer in the queue than one request needs."""
+    for device in context.disks:
+        load = context.load(device.name)
+        wait, size = load.total.await_ms, load.total.size
+        if wait is None or size is None or load.aqu is None or load.aqu < limits["queue"]:
+            continue
+        usual = expected_ms(device, size)
+        if wait > usual and context.enough(load.total.ios, limits["requests"]):
+            figures = {
+                "queue": (load.aqu, "requests"),
+                "await": (wait, "ms"),
+                "usual": (usual, "ms"),
+                "size": (size, "bytes"),
+                "rate": (load.total.ios, "requests/s"),
+            }
+            yield observe(device.name, figures, {"medium": medium(device).name}, weight=load.aqu)
+
+
+@Rule(
+    "SM403",
+    Severity.INFO,
+    sentence="{device} gains no throughput beyond queue depth {knee}: {rate} there, {deepest_rate} "
+    "at queue depth {deepest}. More requests only wait.",
+    caveat="Only intervals with similar requests are compared; where they are on the disk may differ.",
+    advice="Limit the queue depth (threads, iodepth) to about {knee}: same throughput, lower latency.",
+    source="Little's law: at a constant rate, await grows with the queue",
+    thresholds={
+        "intervals": (6, "count"),
+        "spread": (4.0, "times"),
+        "flat_share": (0.9, "share"),
+        "beyond": (2.0, "times"),
+        "least_queue": (0.1, "requests"),
+        "least_rate": (1.0, "requests/s"),
+        "knee": (1.0, "requests"),
+        "queue": (2.0, "requests"),
+        "size_ratio": (2.0, "times"),
+        "mix_difference": (0.2, "share"),
+        "trickle": (0.5, "share"),
+        "busy": (0.9, "share"),
+    },
+    joins_peers=True,
+)
+def knee(context: Context, limits: Limits) -> Found:
+    """Yield disks whose throughput stops growing at some queue depth of one or more."""
+    for name in (disk.name for disk in context.disks):
+        points = _points(context, name, limits)
+        # Below, there is hardly a second request that could wait.
+        if len(points) < limits["intervals"] or points[-1][0] < limits["queue"]:
+            continue
+        if points[-1][0] < limits["spread"] * points[0][0]:
+            continue
+        least = limits["flat_share"] * max(rate for _, rate, _ in points)
+        queue, rate, busy = next(point for point in points if point[1] >= least)
+        deepest, deepest_rate, busiest = points[-1]
+        if min(busy, busiest) < limits["busy"]:
+            continue  # bursts: between them the disk could have served more
+        same_load = deepest_rate >= limits["trickle"] * rate
+        if same_load and queue >= limits["knee"] and deepest >= limits["beyond"] * queue:
+            figures = {
+                "knee": (queue, "requests"),
+                "rate": (rate, "requests/s"),
+                "deepest": (deepest, "requests"),
+                "deepest_rate": (deepest_rate, "requests/s"),
+            }
+            yield observe(name, figures, weight=deepest / queue)
+
+
+def _points(context: Context, name: str, limits: Limits) -> list[tuple[float, float, float]]:
+    """
+    Return queue depth, rate and busy of *name* in each interval with a load like that of the deepest queue.
+
+    Where busy is unknown it is 1.
+    """
+    loads = [
+        (load.aqu, load.total.ios, load)
+        for part in context.series
+        if (load := part.loads.get(name)) is not None
+        and load.aqu is not None
+        and load.total.ios is not None
+        and load.aqu >= limits["least_queue"]
+        and load.total.ios >= limits["least_rate"]
+    ]
+    if not loads:
+        return []
+    deepest = max(loads, key=lambda each: each[0])[2]
+    alike = (each for each in loads if same_kind(each[2], deepest, limits))
+    return sorted((aqu, rate, 1.0 if load.busy is None else load.busy) for aqu, rate, load in alike)
+
+
+@Rule(
+    "SM404",
+    Severity.INFO,
+    sentence="Reads of {device} wait for its writes: the mix limits them to {reads}, not the device. "
+    "All {intervals} intervals have {mix} writes per read, within {spread}. Read await is "
+    "{read_await}, write await {write_await}.",
+    caveat="A steady load from many programs can have a constant mix too.",
+    advice="In a benchmark, set separate read and write rates (fio `rate_iops`, not `rwmixread`).",
+    source="Mixups with rwmixread (2023): 57 k reads/s in a fixed mix, 515 k without",
+    thresholds={
+        "intervals": (5, "count"),
+        "spread": (0.02, "share"),
+        "slower": (2.0, "times"),
+        "queue": (0.9, "requests"),
+    },
+)
+@PerStack
+def coupled(context: Context, stack: StackFigures, limits: Limits) -> Found:
+    """Yield volumes with a constant mix of reads and writes, where writes are slower than reads."""
+    name = stack.top.name
+    loads = [part.loads[name] for part in context.series if name in part.loads]
+    mixes = [mix for load in loads if (mix := ratio(load.write.ios, load.read.ios))]
+    load = context.load(name)
+    read, write = load.read.await_ms, load.write.await_ms
+    if len(mixes) < max(len(loads), limits["intervals"]) or not read or not write:
+        return
+    # With no request in flight, nothing waits: the load has its own pace.
+    queue = ((load.read.ios or 0.0) * read + (load.write.ios or 0.0) * write) / 1000
+    if queue < limits["queue"]:
+        return
+    mean = sum(mixes) / len(mixes)
+    spread = sqrt(sum((mix - mean) ** 2 for mix in mixes) / len(mixes)) / mean
+    if spread <= limits["spread"] and write >= limits["slower"] * read:
+        figures = {
+            "mix": (mean, "times"),
+            "spread": (spread, "share"),
+            "intervals": (len(mixes), "count"),
+            "read_await": (read, "ms"),
+            "write_await": (write, "ms"),
+            "reads": (load.read.ios, "requests/s"),
+        }
+        yield observe(name, figures)

@@ -1,0 +1,139 @@
+"""Are requests split on the way to the disks, and do the pieces merge again?"""
+
+from __future__ import annotations
+
+from stackmap.ledger.amplification import StackFigures
+from stackmap.ledger.layers import layers
+from stackmap.model.device import Device
+from stackmap.model.load import Flow
+from stackmap.model.raid import RAID_LEVELS
+from stackmap.rules.context import Context
+from stackmap.rules.rule import (
+    Figure,
+    Found,
+    Limits,
+    Observation,
+    PerStack,
+    Rule,
+    Severity,
+    observe,
+)
+
+
+@Rule(
+    "SM102",
+    Severity.WARNING,
+    sentence="{device} splits requests into {chunk} chunks ({rate}), so one request occupies several "
+    "of its {members} members. The disks serve {disk_rate} of {disk_size}.",
+    caveat="Requests that already have the size of a chunk look the same.",
+    advice="Copy the data to chunks of 64 KiB or more (`lvcreate --stripesize`, `mdadm --chunk`).",
+    source="stackmap-kernel(7), Merging and splitting; Linux drivers/md/dm.c, raid0.c, raid10.c",
+    thresholds={"chunk": (32768, "bytes"), "full": (0.98, "share"), "requests": (500, "count")},
+)
+def small_chunk(context: Context, limits: Limits) -> Found:
+    """Yield arrays that split requests into pieces of a small chunk."""
+    for device in context.measured:
+        observed = _split(context, device, limits)
+        if observed is not None:
+            yield observed
+
+
+def _split(context: Context, device: Device, limits: Limits) -> Observation | None:
+    layout, load = device.layout, context.load(device.name).total
+    if layout is None or not layout.chunk or not RAID_LEVELS[layout.level].stripes:
+        return None
+    if layout.chunk > limits["chunk"] or load.size is None or layout.members < 2:
+        return None
+    # dm and md count the pieces, which all have the chunk's size if every request is split; RAID4/5/6
+    # of md count the original, larger request: stackmap-kernel(7), Merging and splitting.
+    if load.size < limits["full"] * layout.chunk:
+        return None
+    if not context.enough(load.ios, limits["requests"]):
+        return None
+    disks = context.ledger.flow(layers(context.topology, device.name)[-1].devices, "total")
+    figures: dict[str, Figure] = {
+        "chunk": (float(layout.chunk), "bytes"),
+        "size": (load.size, "bytes"),
+        "rate": (load.ios, "requests/s"),
+        "disk_rate": (disks.ios, "requests/s"),
+        "disk_size": (disks.size, "bytes"),
+    }
+    return observe(device.name, figures, {"members": str(layout.members)}, weight=load.ios or 0.0)
+
+
+@Rule(
+    "SM103",
+    Severity.WARNING,
+    sentence="Large requests to {device} reach its disks as small ones: {size} above, {disk_size} at "
+    "the disks. The pieces hardly merge ({merged} into one).",
+    caveat="Random requests cannot merge; this matters for sequential load only.",
+    advice="Check the chunk, max_sectors_kb and the I/O scheduler. With `none`, requests merge only "
+    "while a program still submits.",
+    source="Linux admin-guide/iostats.rst, fields 2 and 6",
+    thresholds={
+        "large": (65536, "bytes"),
+        "small": (16384, "bytes"),
+        "merged": (1.5, "times"),
+        "requests": (200, "count"),
+    },
+)
+@PerStack
+def not_merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
+    """Yield tops whose large requests reach the disks as small ones."""
+    if not _is_loaded(context, stack, limits["requests"]):
+        return
+    disks, top = stack.layers[-1], context.load(stack.top.name).total
+    size, merged = disks.own["total"].size, disks.coalescing.get("total")
+    if top.size is None or size is None or merged is None:
+        return
+    if top.size >= limits["large"] and size <= limits["small"] and merged < limits["merged"]:
+        yield _sizes(top, stack, merged, weight=top.ios or 0.0)
+
+
+@Rule(
+    "SM104",
+    Severity.GOOD,
+    sentence="The disks of {device} merge {merged} requests into one of {disk_size}. They serve "
+    "{disk_rate}, other load included; {device} itself gets {rate} of {size}.",
+    caveat="The disks' figures include all load on them.",
+    advice="Nothing to do: request counts at {device} overstate the work of the disks.",
+    source="J. Young, High Disk I/O Usage, Part Two (2019): 18,842 writes become 449",
+    thresholds={"merged": (2.0, "times"), "share": (0.5, "share"), "requests": (100, "count")},
+)
+@PerStack
+def merged(context: Context, stack: StackFigures, limits: Limits) -> Found:
+    """Yield tops whose requests merge on the way, so that the disks get fewer and larger ones."""
+    if not _is_loaded(context, stack, limits["requests"]):
+        return
+    disks, top = stack.layers[-1], context.load(stack.top.name).total
+    ratio, below = disks.coalescing.get("total"), disks.own["total"]
+    # md splits requests to RAID5 into pages, which merge again: the disks gain nothing by that.
+    much = limits["merged"]
+    fewer = (top.ios or 0.0) >= much * (below.ios or 0.0) and (below.size or 0.0) > (
+        top.size or 0.0
+    )
+    if ratio is None or ratio < much or not fewer:
+        return
+    # What the disks merge must be mostly this top's.
+    moved = disks.share.total.bytes
+    if moved is not None and moved >= limits["share"] * (below.bytes or 0.0):
+        yield _sizes(top, stack, ratio, weight=ratio)
+
+
+def _is_loaded(context: Context, stack: StackFigures, requests: float) -> bool:
+    """Whether *stack* has at least *requests* at the top, and several layers."""
+    return (
+        context.enough(context.load(stack.top.name).total.ios, requests) and len(stack.layers) > 1
+    )
+
+
+def _sizes(top: Flow, stack: StackFigures, ratio: float, weight: float) -> Observation:
+    below = stack.layers[-1].own["total"]
+    figures: dict[str, Figure] = {
+        "size": (top.size, "bytes"),
+        "rate": (top.ios, "requests/s"),
+        "disk_size": (below.size, "bytes"),
+        "merged": (ratio, "times"),
+        "disk_rate": (below.ios, "requests/s"),
+    }
+    return observe(stack.top.name, figures, weight=weight)

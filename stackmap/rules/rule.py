@@ -1,0 +1,190 @@
+"""
+A rule, what it observes on a device, and the finding that results.
+
+The sentences of a rule are templates. Every number in them is evidence, so a
+finding cannot state a number that was neither measured nor calculated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from stackmap.ledger.amplification import StackFigures
+    from stackmap.rules.context import Context
+
+# A value and its unit; the third is the device it belongs to, where that is not the observed one.
+Figure = tuple[float | None, str] | tuple[float | None, str, str]
+Limits = Mapping[str, float]  # the thresholds of a rule
+# Thresholds of rules about a cost. Below this queue depth on every disk, no request waits for parity,
+# so its cost is a remark; the other costs are remarks below both thresholds.
+SHORT = {"light_queue": (1.0, "requests")}
+LIGHT = {"light_rate": (50.0, "requests/s"), **SHORT}
+
+
+class Severity(StrEnum):
+    """How much a finding matters, the worst first; ``good`` means that it works as it should."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+    GOOD = "good"
+
+
+class Evidence(NamedTuple):
+    """
+    A number that supports a finding, its unit and its device.
+
+    Units: "ms", "bytes", "bytes/s", "requests/s", "requests", "share" (0…1),
+    "times" (a ratio), "count".
+    """
+
+    value: float
+    unit: str
+    device: str
+
+
+class Observation(NamedTuple):
+    """
+    What a rule observed on a device.
+
+    ``evidence`` and ``words`` (texts) fill the rule's templates, by name.
+    ``weight`` orders the observations of one rule, the worst highest.
+    ``severity`` replaces the rule's, unless None.
+    """
+
+    device: str
+    evidence: Mapping[str, Evidence]
+    words: Mapping[str, str]
+    weight: float
+    severity: Severity | None
+
+
+Found = Iterator[Observation]  # what the condition of a rule yields
+
+
+def observe(
+    device: str,
+    figures: Mapping[str, Figure] | None = None,
+    words: Mapping[str, str] | None = None,
+    *,
+    weight: float = 0.0,
+    severity: Severity | None = None,
+) -> Observation:
+    """Return an observation on *device*; unknown *figures* (None) are left out."""
+    evidence = {
+        name: Evidence(value, unit, *(owner or (device,)))
+        for name, (value, unit, *owner) in (figures or {}).items()
+        if value is not None
+    }
+    return Observation(device, evidence, words or {}, weight, severity)
+
+
+class PerStack:
+    """A condition that judges one stack at a time, as *judge* does; called without a stack, it judges all."""
+
+    __name__: str
+
+    def __init__(self, judge: Callable[[Context, StackFigures, Limits], Found]) -> None:
+        self.judge = judge
+        update_wrapper(self, judge)
+
+    def __call__(self, context: Context, limits: Limits) -> Found:
+        """Yield what is observed on all stacks."""
+        for stack in context.stacks:
+            yield from self.judge(context, stack, limits)
+
+
+def _never(_: Context, __: Limits) -> Found:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rule:
+    """
+    A condition on a device and what to report when it holds.
+
+    A rule decorates the function that looks for its condition, or the ``PerStack`` of it, and has its name
+    unless ``name`` is given. ``sentence``, ``caveat`` (what may speak against it) and ``advice`` are
+    templates. Rules of ``check`` (``needs_load`` false) say instead what is
+    ``expected`` and the ``reason``; ``good_sentence`` replaces ``sentence``
+    where all is well. Rules of ``explain`` that judge a state (``is_state``)
+    need no interval, and ``check`` reports them too. ``thresholds``: value and unit by name. ``source``: where
+    the rule comes from. ``superseded_by``: ids of rules that explain the same
+    device better. ``joins_peers``: one finding is enough for all peers of an array.
+    """
+
+    id: str
+    severity: Severity
+    sentence: str
+    advice: str
+    source: str
+    caveat: str = ""
+    expected: str = ""
+    reason: str = ""
+    good_sentence: str = ""
+    thresholds: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    needs_load: bool = True
+    is_state: bool = False
+    superseded_by: tuple[str, ...] = ()
+    joins_peers: bool = False
+    find: Callable[[Context, Limits], Found] = _never
+    name: str = ""
+
+    def __call__(self, find: Callable[[Context, Limits], Found]) -> Rule:
+        """Return this rule with *find* as its condition."""
+        return replace(self, find=find, name=self.name or find.__name__.replace("_", "-"))
+
+    @property
+    def detects(self) -> str:
+        """What the rule looks for, in a line: the docstring of its condition."""
+        words = " ".join((self.find.__doc__ or "").split("\n\n")[0].split())
+        return words.removeprefix("Yield ")
+
+    @property
+    def limits(self) -> Limits:
+        """The values of the thresholds."""
+        return {name: value for name, (value, _) in self.thresholds.items()}
+
+
+check = partial(Rule, needs_load=False)
+
+
+class Finding(NamedTuple):
+    """A rule and what it observed on one device; ``peers``: other devices with the same finding, the worst first."""
+
+    rule: Rule
+    observed: Observation
+    peers: tuple[str, ...] = ()
+
+    def joined_by(self, other: Finding, title: str) -> Finding:
+        """Return this finding extended to the device of *other*, whose title is *title*."""
+        also = ", ".join(filter(None, (self.observed.words.get("also"), title)))
+        words = {**self.observed.words, "also": also}
+        peers = (*self.peers, other.device)
+        return self._replace(observed=self.observed._replace(words=words), peers=peers)
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return self.observed.severity or self.rule.severity
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether it needs action: critical or warning."""
+        return self.severity in (Severity.CRITICAL, Severity.WARNING)
+
+    @property
+    def device(self) -> str:
+        """The kernel name of the device."""
+        return self.observed.device
+
+    @property
+    def sentence(self) -> str:
+        """The template that states it."""
+        good = self.severity is Severity.GOOD
+        return (good and self.rule.good_sentence) or self.rule.sentence

@@ -1,0 +1,125 @@
+"""Do the settings of queues and caches fit the load? Each finding is something to try, not a fault."""
+
+from __future__ import annotations
+
+from stackmap.model.device import Kind
+from stackmap.model.units import KIB
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Found, Limits, Rule, Severity, observe
+
+
+@Rule(
+    "SM601",
+    Severity.INFO,
+    sentence="{device} has a stripe cache of {rows} rows (md's default or fewer) and reads {extra_read} "
+    "bytes per byte written.",
+    caveat="Scattered writes never find their row in any cache. rmw_level is {rmw}.",
+    advice="Try `echo 4096 > /sys/block/{kernel_name}/md/stripe_cache_size` (4 KiB per row and member).",
+    source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, stripe_cache_size",
+    thresholds={"rows": (256, "count"), "read": (0.2, "times")},
+)
+def stripe_cache(context: Context, limits: Limits) -> Found:
+    """Yield md arrays with the default stripe cache or a smaller one that read old data for their writes."""
+    for raid, parity in context.parity_arrays:
+        if raid.kind is not Kind.ARRAY:
+            continue
+        rows, extra = raid.fact_number("stripe cache"), parity.extra_read_bytes_per_byte
+        if rows is not None and rows <= limits["rows"] and (extra or 0.0) >= limits["read"]:
+            yield observe(
+                raid.name,
+                {"rows": (float(rows), "count"), "extra_read": (extra, "times")},
+                {"rmw": raid.facts.get("rmw level", "unknown"), "kernel_name": raid.name},
+            )
+
+
+@Rule(
+    "SM602",
+    Severity.INFO,
+    sentence="Spinning disk {device} has {queue} requests in flight and no I/O scheduler.",
+    caveat="A RAID controller or the host of a virtual machine may sort them.",
+    advice="Try mq-deadline (queue/scheduler).",
+    source="Linux block documentation: schedulers sort and merge for disks that seek",
+    thresholds={"queue": (4.0, "requests")},
+    joins_peers=True,
+)
+def no_scheduler(context: Context, limits: Limits) -> Found:
+    """Yield spinning disks that queue requests without an I/O scheduler."""
+    for device in context.disks:
+        queue, text = context.load(device.name).aqu, device.queue.get("scheduler", "")
+        chosen = text.partition("[")[2].partition("]")[0] or text  # "[none] mq-deadline", or "none"
+        if device.rotational and chosen == "none" and (queue or 0.0) >= limits["queue"]:
+            yield observe(device.name, {"queue": (queue, "requests")})
+
+
+@Rule(
+    "SM603",
+    Severity.INFO,
+    sentence="The queue of {device} is nearly full: on average {queue} of {holds} requests are in "
+    "flight. More wait outside it, where no counter shows them.",
+    caveat="On a saturated device, a longer queue adds latency, not throughput.",
+    advice="If the device is not overloaded, try a larger queue/nr_requests.",
+    source="Linux ABI/stable/sysfs-block, nr_requests; block/blk-mq.c: await starts in the queue",
+    thresholds={"share": (0.9, "share")},
+    joins_peers=True,
+)
+def queue_full(context: Context, limits: Limits) -> Found:
+    """Yield disks with nearly as many requests in flight as their queue holds."""
+    for device in context.disks:
+        capacity, depth = device.queue_number("nr_requests"), context.load(device.name).aqu
+        if capacity and (depth or 0.0) >= limits["share"] * capacity:
+            yield observe(
+                device.name, {"queue": (depth, "requests"), "holds": (float(capacity), "requests")}
+            )
+
+
+@Rule(
+    "SM604",
+    Severity.INFO,
+    sentence="Reads of {device} are {size}, like its read-ahead of {ahead}. A stripe is {stripe}, so "
+    "they do not use all disks.",
+    caveat="Programs that request exactly this size look the same.",
+    advice="Try a read-ahead of at least two stripes (`blockdev --setra`, queue/read_ahead_kb).",
+    source="Linux ABI/stable/sysfs-block, read_ahead_kb",
+    thresholds={"size_difference": (0.05, "share"), "requests": (100, "count")},
+)
+def read_ahead(context: Context, limits: Limits) -> Found:
+    """Yield volumes whose reads have the size of a read-ahead that is smaller than a stripe."""
+    for device in context.measured:
+        ahead = (device.queue_number("read_ahead_kb") or 0) * KIB
+        stripe, read = device.layout and device.layout.stripe, context.load(device.name).read
+        if not ahead or not stripe or read.size is None or ahead >= stripe:
+            continue
+        same_size = abs(read.size / ahead - 1) <= limits["size_difference"]
+        if same_size and context.enough(read.ios, limits["requests"]):
+            yield observe(
+                device.name,
+                {
+                    "size": (read.size, "bytes"),
+                    "ahead": (float(ahead), "bytes"),
+                    "stripe": (float(stripe), "bytes"),
+                },
+            )
+
+
+@Rule(
+    "SM605",
+    Severity.INFO,
+    sentence="The write cache of {device} is off (write through), so writes wait for the medium: "
+    "{writes}, await {took}.",
+    caveat="It may be off on purpose: a cache loses its contents at power failure.",
+    advice="Turn it on (`hdparm -W1`) if it is battery-backed or all layers above flush correctly.",
+    source="Linux block/writeback_cache_control.rst",
+    thresholds={"await": (5.0, "ms"), "requests": (100, "count")},
+    joins_peers=True,
+)
+def write_through(context: Context, limits: Limits) -> Found:
+    """Yield spinning disks that write a lot with their write cache off."""
+    for device in context.disks:
+        write = context.load(device.name).write
+        if not device.rotational or device.queue.get("write_cache") != "write through":
+            continue
+        slow = (write.await_ms or 0.0) >= limits["await"]
+        if slow and context.enough(write.ios, limits["requests"]):
+            yield observe(
+                device.name, {"took": (write.await_ms, "ms"), "writes": (write.ios, "requests/s")}
+            )

@@ -1,0 +1,192 @@
+"""Is a device broken or its metadata read-only, or does background work distort the figures?"""
+
+from __future__ import annotations
+
+from math import inf
+
+from stackmap.ledger.device_state import WORK, work_of
+from stackmap.model.device import NEVER_SYNCED, Device, Role
+from stackmap.model.load import Load, plus, sum_flows
+from stackmap.model.topology import Topology
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Found, Limits, Rule, Severity, observe
+
+# Words in a state that mean that data or its redundancy is at risk.
+BROKEN = (
+    "degraded", "failed", "faulty", "missing", "invalid", "overflow", "corrupted",
+    "out of data space", "needs check", "merge failed", "offline", "suspended",
+)  # fmt: skip
+
+
+@Rule(
+    "SM301",
+    Severity.CRITICAL,
+    sentence="{device} is {state}; {cause}.",
+    caveat="stackmap read the state once, at the start.",
+    advice="Repair it first: see `lvs -a -o +devices,health_status` or `mdadm --detail`. A degraded "
+    "RAID4/5/6 reads all other members in place of the missing one.",
+    source="Linux admin-guide/device-mapper/dm-raid.rst (health), admin-guide/md.rst (degraded)",
+    is_state=True,
+)
+def broken(context: Context, _: Limits) -> Found:
+    """Yield broken devices with the faulty devices below; where two layers are broken, the upper one."""
+    topology = context.topology
+    for device in topology:
+        above = [topology[edge.above] for edge in topology.above(device.name)]
+        state = _broken_state(context, device)
+        if state and not any(_broken_state(context, each) for each in above):
+            yield observe(
+                device.name, words={"state": state, "cause": _cause(topology, device, above)}
+            )
+
+
+def _broken_state(context: Context, device: Device) -> str:
+    """Return the state of *device* if its data or redundancy is at risk, otherwise ""."""
+    state = device.state or ""
+    if any(word in state for word in BROKEN):
+        return state
+    journaled = device.facts.get("consistency") == "journal"
+    return (
+        "without its journal" if journaled and not context.below(device.name, Role.JOURNAL) else ""
+    )
+
+
+def _cause(topology: Topology, device: Device, above: list[Device]) -> str:
+    """Return which members are not active, or which array *device* is a member of."""
+    edges = topology.below(device.name)
+    below = (topology[edge.below] for edge in edges if edge.role is not Role.SPARE)
+    inactive = [
+        f"{d.title} ({d.state})" for d in below if d.state not in (None, "active", "journal")
+    ]
+    if inactive:
+        return "members that are not active: " + ", ".join(inactive)
+    owners = ", ".join(each.title for each in above if each.layout is not None)
+    if owners:
+        return f"it is a member of {owners}"
+    return (
+        "a member is missing"
+        if "degraded" in (device.state or "")
+        else "no device below it has failed"
+    )
+
+
+@Rule(
+    "SM302",
+    Severity.WARNING,
+    sentence="{device} does background work ({state}): {does}. Figures below it include this work.",
+    caveat="The counters do not separate it from the load.",
+    advice="Measure again after it, or slow it down (`lvchange --maxrecoveryrate`, md/sync_speed_max).",
+    source="stackmap-kernel(7), RAID write paths; Linux admin-guide/md.rst, sync_action",
+    is_state=True,
+)
+def background_work(context: Context, _: Limits) -> Found:
+    """Yield devices whose state says that they copy, check or rebuild."""
+    for device in context.topology:
+        work = work_of(device)
+        if work:
+            yield observe(device.name, words={"state": device.state or "", "does": WORK[work]})
+
+
+@Rule(
+    "SM303",
+    Severity.WARNING,
+    sentence="Something reads the members of {device} at {unasked} beyond its own load: probably a "
+    "sync or check. Its members are read at {members}, {device} itself at {asked}.",
+    caveat="A program may read the members directly; run `stackmap blame` on them.",
+    advice="Do not judge the layout yet: check `stackmap tree` and measure again afterwards.",
+    source="stackmap-kernel(7), RAID write paths; J. Young, High Disk I/O Usage, Part Two (2019)",
+    thresholds={
+        "share": (0.05, "share"),
+        "bytes": (102400, "bytes/s"),
+        "requests": (10, "count"),
+    },
+    superseded_by=("SM301", "SM302"),
+    name="unasked-reads",
+)
+def unexplained_reads(context: Context, limits: Limits) -> Found:
+    """Yield arrays whose members are read more than their own reads and writes explain."""
+    for raid in context.topology:
+        members, load = _own_members(context, raid), context.load(raid.name)
+        if not members:
+            continue
+        total = sum_flows(context.load(name).total for name in members).bytes
+        read = sum_flows(context.load(name).read for name in members).bytes
+        written = sum_flows(context.load(name).write for name in members).bytes
+        explained = _explained(raid, load, written)
+        if read is None or explained is None or not total:
+            continue
+        excess = read - explained
+        # Requests that complete while the counters are read are in one line and not yet in the other.
+        few = limits["requests"] * (load.read.size or 0.0) / (context.interval.seconds or inf)
+        if excess >= max(limits["share"] * total, limits["bytes"], few):
+            figures = {
+                "members": (read, "bytes/s"),
+                "asked": (load.read.bytes, "bytes/s"),
+                "explained": (explained, "bytes/s"),
+                "unasked": (excess, "bytes/s"),
+            }
+            yield observe(raid.name, figures, weight=excess)
+
+
+def _own_members(context: Context, raid: Device) -> list[str]:
+    """Return the data members of *raid*; [] if one has no counters or serves another device too."""
+    if raid.layout is None or raid.name not in context.loads:
+        return []
+    members = context.below(raid.name, Role.DATA)
+    own = all(len(context.topology.above(name)) == 1 for name in members)
+    return members if own and context.loads.keys() >= set(members) else []
+
+
+def _explained(raid: Device, load: Load, below: float | None) -> float | None:
+    """Return the most bytes per second that the members, *below* bytes written, read for the load on *raid*."""
+    read, written = load.read.bytes, load.write.bytes
+    if raid.layout is None or not raid.layout.parity:
+        return read
+    most = None if written is None else written * (1 + raid.layout.parity)
+    if below is not None and most is not None and below > most:
+        # Writes smaller than a page: each row updated reads at most its data pages.
+        return plus(read, raid.layout.data * below / (1 + raid.layout.parity))
+    # A write of one page reads at most all other data pages: stackmap-kernel(7), RAID write paths.
+    caused = None if written is None else max(1, raid.layout.data - 1) * written
+    return plus(read, caused)
+
+
+@Rule(
+    "SM304",
+    Severity.WARNING,
+    sentence="{device} was created with --nosync: its parity may be wrong. Read-modify-write, which "
+    "this array uses, preserves wrong parity. If a disk fails, the array may return wrong data.",
+    caveat="Parity is correct if the disks held only zeros, and in rows that were written whole.",
+    advice="Keep a verified backup. While the array is not in use, run `lvchange --resync`, then "
+    "`lvchange --syncaction check`.",
+    source="stackmap-kernel(7), RAID write paths; Linux drivers/md/dm-raid.c, nosync",
+    thresholds={"data_over_parity": (3, "count")},
+    is_state=True,
+)
+def never_synced(context: Context, limits: Limits) -> Found:
+    """Yield arrays whose parity was never calculated and that small writes do not correct."""
+    for device in context.topology:
+        layout = device.layout
+        if layout is None or not layout.parity:
+            continue
+        # md writes read-modify-write only if that reads fewer members: data > parity + 2.
+        if layout.data - layout.parity < limits["data_over_parity"]:
+            continue
+        if NEVER_SYNCED in device.facts:
+            yield observe(device.name, {"data": (layout.data, "count")})
+
+
+@Rule(
+    "SM314",
+    Severity.CRITICAL,
+    sentence="The metadata of {device} is read-only: its {target} accepts no new blocks.",
+    caveat="A target that was activated read-only on purpose looks the same.",
+    advice="See `dmesg` for the cause: an I/O error, or full metadata. Then run `lvconvert --repair`.",
+    source="Linux admin-guide/device-mapper/thin-provisioning.rst and cache.rst, metadata mode",
+    is_state=True,
+)
+def metadata_read_only(context: Context, _: Limits) -> Found:
+    """Yield thin pools and caches that the kernel switched to read-only."""
+    for device in context.topology:
+        if device.target in ("thin-pool", "cache") and context.status(device).state == "read-only":
+            yield observe(device.name, words={"target": device.target})

@@ -1,0 +1,180 @@
+"""The table of all rules, and what they find on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from math import inf
+
+from stackmap.model.topology import NO_TOPOLOGY
+from stackmap.rules import (
+    alignment,
+    cache,
+    copy_on_write,
+    counters,
+    disk,
+    fullness,
+    metadata_io,
+    parity,
+    peers,
+    queue_depth,
+    raid_thread,
+    request_limit,
+    request_sizes,
+    saturation,
+    settings,
+    state,
+    throttle,
+    write_cost,
+)
+from stackmap.rules.checks import ORDER, SETUP
+from stackmap.rules.context import Context
+from stackmap.rules.rule import SHORT, Finding, Observation, PerStack, Rule, Severity
+
+# Causes before their effects: findings of one severity are reported in this order.
+RULES: tuple[Rule, ...] = (
+    state.broken,
+    state.metadata_read_only,
+    fullness.thin_pool_data,
+    fullness.thin_pool_metadata,
+    fullness.snapshot_space,
+    state.background_work,
+    state.unexplained_reads,
+    disk.sick_disk,
+    throttle.throttled,
+    peers.slow_member,
+    alignment.misaligned,
+    cache.cache_passthrough,
+    cache.cache_misses,
+    cache.cache_copies,
+    copy_on_write.snapshot_copies,
+    copy_on_write.thin_first_touch,
+    write_cost.metadata_cost,
+    metadata_io.metadata_writes,
+    metadata_io.flush_bound,
+    request_sizes.small_chunk,
+    raid_thread.md_bound,
+    request_limit.request_limit,
+    parity.partial_stripe,
+    write_cost.write_cost,
+    request_sizes.not_merged,
+    peers.unequal_load,
+    saturation.overloaded,
+    queue_depth.long_queue,
+    disk.slow_transfer,
+    queue_depth.busy_is_not_full,
+    queue_depth.knee,
+    queue_depth.coupled,
+    state.never_synced,
+    settings.stripe_cache,
+    settings.no_scheduler,
+    settings.queue_full,
+    settings.read_ahead,
+    settings.write_through,
+    cache.cache_dirty,
+    cache.cache_hits,
+    counters.stuck_counter,
+    counters.counters_corrected,
+    request_sizes.merged,
+    *SETUP,
+)
+
+
+def findings(context: Context, part: Container[str] | None = None) -> list[Finding]:
+    """Return what the rules that judge a load find on the devices in *part* (None: all), the worst first."""
+    judging = Judging(context, part)
+    for _ in judging.steps():
+        pass
+    return judging.findings()
+
+
+class Judging:
+    """
+    The rules that judge a load, in ``steps``: a caller may pause after each, and go on later.
+
+    After the last step, ``findings`` has what they found on the devices in *part* (None: all).
+    """
+
+    def __init__(self, context: Context, part: Container[str] | None = None) -> None:
+        # A text's totals since boot are no rates, and its averages since boot no present load.
+        no_load = context.interval.since_boot and context.interval.seconds is None
+        rules = (
+            r for r in RULES if r.needs_load and (r.is_state or not (no_load and r.thresholds))
+        )
+        self._context, self._part = context, part
+        self._heaviest: dict[Rule, dict[str, Observation]] = {rule: {} for rule in rules}
+
+    def steps(self) -> Iterator[None]:
+        """Judge by one rule, or one stack by all rules that judge stacks, at each step."""
+        per_stack: list[tuple[Rule, PerStack]] = []
+        for rule in self._heaviest:
+            if isinstance(rule.find, PerStack):
+                per_stack.append((rule, rule.find))
+            else:
+                self._add(rule, rule.find(self._context, rule.limits))
+                yield
+        for stack in self._context.stacks if per_stack else ():
+            for rule, find in per_stack:
+                self._add(rule, find.judge(self._context, stack, rule.limits))
+            yield
+
+    def _add(self, rule: Rule, found: Iterable[Observation]) -> None:
+        """Keep the heaviest observation per device."""
+        heaviest = self._heaviest[rule]
+        for each in found:
+            if each.device not in heaviest or each.weight > heaviest[each.device].weight:
+                heaviest[each.device] = each
+
+    def findings(self) -> list[Finding]:
+        """Return what was found, the worst first."""
+        context = self._context
+        found = [
+            Finding(rule, _lighter(rule, context, each))
+            for rule, heaviest in self._heaviest.items()
+            for each in sorted(heaviest.values(), key=lambda each: -each.weight)
+        ]
+        return _reported(context, found, self._part)
+
+
+def _reported(context: Context, found: list[Finding], part: Container[str] | None) -> list[Finding]:
+    """Return those of *found* on the devices in *part* that no other explains better, the worst first."""
+    reported = {(each.rule.id, each.device) for each in found}
+    # The load that overloads one disk also fills the queues of its peers.
+    overload = saturation.overloaded.id
+    overloaded = [device for rule, device in reported if rule == overload]
+    reported |= {(overload, peer) for name in overloaded for peer in context.peers_of(name)}
+    kept = [
+        each
+        for each in found
+        if (part is None or each.device in part)
+        and not any((rule, each.device) in reported for rule in each.rule.superseded_by)
+    ]
+    # Sorting is stable: within a severity, the order of RULES stays.
+    return sorted(_joined(context, kept), key=lambda each: ORDER[each.severity])
+
+
+def _joined(context: Context, found: Iterable[Finding]) -> list[Finding]:
+    """
+    Return *found* with one finding per rule for peers that have the same cause: the heaviest.
+
+    Without a topology, one remark is for all disks.
+    """
+    joined: dict[object, Finding] = {}
+    unknown = NO_TOPOLOGY in context.topology.unknown
+    for each in found:
+        names = context.peers_of(each.device) if each.rule.joins_peers else (each.device,)
+        if unknown and each.rule.joins_peers and not each.is_grave:
+            names = ()
+        key = (each.rule.id, each.severity, names)
+        first = joined.setdefault(key, each)
+        if first is not each:
+            joined[key] = first.joined_by(each, context.topology[each.device].title)
+    return list(joined.values())
+
+
+def _lighter(rule: Rule, context: Context, observed: Observation) -> Observation:
+    """Return *observed*, as a remark if *rule* warns of a cost and the load of the disks is light."""
+    limits, severity = rule.limits, observed.severity or rule.severity
+    if severity is not Severity.WARNING or not limits.keys() >= SHORT.keys():
+        return observed
+    light = context.is_light(observed.device, limits.get("light_rate", inf), limits["light_queue"])
+    return observed._replace(severity=Severity.INFO) if light else observed

@@ -1,0 +1,169 @@
+"""Which questions a measurement leaves open: nothing found is no all-clear where nothing was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from stackmap.model.device import Device
+from stackmap.model.load import Load
+from stackmap.model.topology import NO_TOPOLOGY
+from stackmap.rules.context import Context
+from stackmap.rules.disk import sick_disk
+from stackmap.rules.peers import slow_member
+from stackmap.rules.rule import Finding, Limits, Observation, observe
+from stackmap.rules.saturation import lasting_load, overloaded, quiet_and_loaded
+
+
+class Question(NamedTuple):
+    """A question that may stay open: why, and what would answer it; templates like those of a rule."""
+
+    subject: str
+    reason: str
+    advice: str
+
+
+LOAD = Question("the load", "{why}.", "Measure while the load runs: `stackmap explain 10 6`.")
+DISKS = Question(
+    "slow disks",
+    "{why} {devices}.",
+    "Use `iostat -x` with all disks, or run `stackmap explain` on the host.",
+)
+OVERLOAD = Question(
+    "overload",
+    "{device} has {queue} requests in flight{when} with an await of {await}; its await at a low "
+    "queue depth is unknown{others}.",
+    "Give figures of a quiet time: `stackmap explain --baseline FILE`.",
+)
+LAYOUT = Question(
+    "layout",
+    "without a topology, devices are judged by the names in the text. Array members, partial stripes "
+    "and the disks below volumes are unknown.",
+    "Run `stackmap record DIR` on that host and add `--from DIR`.",
+)
+
+
+class Unjudged(NamedTuple):
+    """An open question; ``observed`` fills its templates."""
+
+    question: Question
+    observed: Observation
+
+
+IDLE = "no device had I/O in the interval"
+NO_INTERVAL = "no interval was measured: need two samples to compute a rate"
+NO_COUNTERS = "no device has figures"
+BLIND = "the input has no await or no queue depth of"
+NO_DISK = "no topology tells which of these are disks:"
+SINCE_BOOT = "averages since boot hide the present load"
+TOO_FEW = (
+    "no disk had {least:g} requests, or one per second where the length of the interval is unknown"
+)
+
+
+def unjudged(context: Context, found: Iterable[Finding], part: Iterable[str]) -> list[Unjudged]:
+    """Return the open questions about the devices in *part*, of which *found* was found."""
+    explained: set[str] = set()
+    for each in found:
+        if each.rule.id == overloaded.id:
+            explained.update(context.peers_of(each.device))
+        elif each.rule.id in (sick_disk.id, slow_member.id):
+            explained.add(each.device)
+    known = frozenset(part)
+    open_questions = [*_load(context, known)] or [
+        *_disks(context, known),
+        *_overload(context, known - explained),
+    ]
+    return [*open_questions, *_layout(context)]
+
+
+def is_judged(context: Context, device: Device) -> bool:
+    """Whether *device* is a disk with enough requests to find it slow; unknown rates are enough."""
+    rate = context.load(device.name).total.ios
+    enough = rate is None or context.enough(rate, sick_disk.limits["requests"])
+    return context.is_disk(device) and enough and not context.load(device.name).idle
+
+
+def _load(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
+    """Yield why there is no load to judge."""
+    loads = [load for name, load in context.loads.items() if name in part]
+    least = sick_disk.limits["requests"]
+    if not context.loads and context.interval.seconds is None:
+        why = NO_INTERVAL
+    elif not loads:
+        why = NO_COUNTERS
+    elif context.interval.since_boot:
+        why = SINCE_BOOT
+    elif all(load.idle for load in loads):
+        why = IDLE
+    elif all(load.total.ios is not None for load in loads) and not any(
+        context.enough(load.total.ios, least) for load in loads
+    ):
+        why = TOO_FEW.format(least=least)
+    else:
+        return
+    yield Unjudged(LOAD, observe("", words={"why": why}))
+
+
+def _disks(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
+    """Yield the disks below a load whose await or queue depth is unknown; all names if no disk is known."""
+    topology = context.topology
+    judged = {
+        device.name
+        for device in context.disks
+        if None not in (context.load(device.name).total.await_ms, context.load(device.name).aqu)
+    }
+    judged.update(topology.with_all_below(*judged))
+    loaded = {name for name, load in context.loads.items() if name in part and not load.idle}
+    used = {*topology.with_all_below(*loaded)} - judged
+    blind = [
+        device.title
+        for device in topology
+        if device.name in used
+        and not topology.below(device.name)
+        and context.is_disk(device)
+        and not context.load(device.name).idle
+    ]
+    why = BLIND
+    if not blind and not any(context.is_disk(topology[name]) for name in loaded):
+        why, blind = NO_DISK, [device.title for device in topology if device.name in loaded]
+    if blind:
+        yield Unjudged(DISKS, observe("", words={"why": why, "devices": ", ".join(blind)}))
+
+
+def _overload(context: Context, part: frozenset[str]) -> Iterator[Unjudged]:
+    """Yield the disks with a long queue that lasts, for which no load at a low queue depth is known."""
+    limits = overloaded.limits
+    queued = [
+        (load.aqu, load.total.await_ms, device)
+        for device in context.disks
+        if device.name in part
+        and (load := _longest_queue(context, device.name, limits)).aqu is not None
+        and load.aqu >= limits["high_queue"]
+        and (load.busy is None or load.busy >= limits["busy"])
+        # A shorter await cannot have risen enough.
+        and (load.total.await_ms or 0.0) >= limits["await"]
+        and quiet_and_loaded(context, device.name) is None
+    ]
+    if not queued:
+        return
+    (queue, wait, worst), *rest = sorted(queued, key=lambda each: -each[0])
+    others = ", ".join(device.title for *_, device in rest)
+    figures = {"queue": (queue, "requests"), "await": (wait, "ms")}
+    lasts = (context.load(worst.name).aqu or 0.0) >= limits["high_queue"]
+    words = {
+        "others": f" (also: {others})" if others else "",
+        "when": "" if lasts else " in some intervals",
+    }
+    yield Unjudged(OVERLOAD, observe(worst.name, figures, words))
+
+
+def _longest_queue(context: Context, name: str, limits: Limits) -> Load:
+    """Return the load of *name* if its queue is long on average, otherwise that of the intervals with the longest."""
+    mean = context.load(name)
+    return mean if (mean.aqu or 0.0) >= limits["high_queue"] else lasting_load(context, name)
+
+
+def _layout(context: Context) -> Iterator[Unjudged]:
+    if NO_TOPOLOGY in context.topology.unknown:
+        yield Unjudged(LAYOUT, observe(""))

@@ -1,0 +1,119 @@
+"""
+Intervals from a text of device statistics, in any format.
+
+A text may mix formats (an article with tables of sar and iostat, JSON in a
+ticket), so each line that one reader cannot use is offered to the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from stackmap.errors import InputError
+from stackmap.model.interval import Interval
+from stackmap.text import diskstats_copies, missing_header, sadf, sysstat_json, table_reader
+from stackmap.text.text_lines import Lines
+
+# Each format: whether it begins in a line, and its reader.
+FORMATS: tuple[tuple[Callable[[str], object], Callable[[Lines], Iterator[Interval]]], ...] = (
+    (sysstat_json.BEGINNING.search, sysstat_json.read),
+    (sadf.CSV_HEADING.match, sadf.read_csv),
+    (sadf.begins_tabs, sadf.read_tabs),
+    (sadf.XML_BEGINNING.search, sadf.read_xml),
+    (diskstats_copies.STAMP.match, diskstats_copies.read_timed),
+    (diskstats_copies.DEVICE.match, diskstats_copies.read_untimed),
+)
+
+MAX_UNUSED_LINES = 500_000  # in a row
+
+# Texts without usable statistics, each with the reason or what to do.
+OTHER_FORMATS = (
+    (
+        re.compile(r"extended device statistics|\bkr/s\s+kw/s|\bKB/t\b|% tm_act"),
+        "iostat of another system than Linux: only sysstat's tables are supported",
+    ),
+    (
+        re.compile(r"Requested activities not available in file"),
+        "sar has no disks in this file: `sadc -S DISK` collects them",
+    ),
+    (
+        re.compile(r"^Filesystem:?\s+rBlk_nor/s|^Filesystem\S*\s.*rkB_nor/s"),
+        "iostat's table of NFS mounts: no devices in it",
+    ),
+)
+
+
+def intervals(
+    chunks: Iterable[bytes], name: str, warn: Callable[[str], None] | None = None
+) -> Iterator[Interval]:
+    """
+    Yield the intervals of the text *name*, each as soon as it is complete.
+
+    *warn* takes a line if a compressed text is cut short. ``InputError`` at the end
+    if it had no device.
+    """
+    told = warn and (lambda what: warn(f"{name}: {what}"))
+    try:
+        yield from _intervals(Lines(chunks, told))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _intervals(lines: Lines) -> Iterator[Interval]:
+    strays = UnusedLines(lines)
+    while (line := next(iter(lines), None)) is not None:
+        lines.push_back(line)
+        read = next((reader for begins, reader in FORMATS if begins(line)), None)
+        for interval in read(lines) if read else table_reader.read(lines, strays.take):
+            strays.found = strays.found or bool(interval.loads)
+            strays.in_a_row = lines.unused = 0
+            yield interval
+    if not strays.found:
+        inferred = missing_header.intervals(strays.rows)
+        yield from inferred
+        if not inferred:
+            raise InputError(strays.reason())
+
+
+class UnusedLines:
+    """The lines that no reader used, to explain at the end why a text has no statistics."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._stranger = ""
+        self.found = False  # a device's figures: then there is nothing to explain
+        self.in_a_row = 0  # since the last interval
+        self.rows: list[str] = []
+
+    def take(self, line: str) -> bool:
+        """Take a line; return True if it begins another format than a table."""
+        self.in_a_row += 1
+        if self.in_a_row > MAX_UNUSED_LINES:
+            raise InputError(f"refused: {MAX_UNUSED_LINES} lines in a row are no device statistics")
+        if not self.found:
+            self._look_at(line)
+        return any(begins(line) for begins, _ in FORMATS)
+
+    def _look_at(self, line: str) -> None:
+        if len(self.rows) < missing_header.ROWS and missing_header.is_row(line):
+            self.rows.append(line)
+        if not self._stranger:
+            for pattern, meaning in OTHER_FORMATS:
+                if pattern.search(line):
+                    self._stranger = f"line {self._lines.number}: {meaning}"
+
+    def reason(self) -> str:
+        """Return why nothing was found, and what to do."""
+        if self._stranger:
+            return self._stranger
+        if not self._lines.number:
+            return "empty; give iostat -x or sar -d output"
+        if self.rows:
+            return (
+                "device rows without a heading fit no known columns; give the text with its heading"
+            )
+        return (
+            f"no device statistics in its {self._lines.number} lines:"
+            " give the output of iostat -x, sar -d, sadf -j, or copies of /proc/diskstats"
+        )

@@ -1,0 +1,177 @@
+"""
+Headings of device tables: iostat's and sar's, of any version and with any options.
+
+A heading names the columns and the place of the device's name: first, last, or (cut
+off by a terminal) not at all, which means first. Words may come before it: sar's
+time, the quote marks of a mail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple
+
+from stackmap.model.load import Load
+from stackmap.model.table_headings import (
+    IOSTAT_DEVICE,
+    MAX_HEADING_WORDS,
+    MAX_PREFIX_WORDS,
+    QUOTE_MARKS,
+    SAR_DEVICE,
+)
+from stackmap.text.columns import COLUMNS
+from stackmap.text.numbers import is_fraction, parse_numbers, parse_plain_numbers
+from stackmap.text.table_layout import TableLayout
+
+# The tables of one report of `iostat --pretty -x` after the first begin with these.
+CONTINUATION_COLUMNS = frozenset({"w/s", "d/s", "f/s", "aqu-sz"})
+
+MAX_DEVICES = 40_000  # of a report, twice those of the largest hosts
+
+
+class Row(NamedTuple):
+    """
+    One device's line.
+
+    ``before``: the words before its name and figures, such as sar's time.
+    ``words``: the figures as printed. ``is_plain``: they are ordinary numbers.
+    """
+
+    before: tuple[str, ...]
+    name: str
+    values: Sequence[float | None]
+    words: Sequence[str]
+    is_plain: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # a key by identity
+class Heading:
+    """
+    The format of the rows below it.
+
+    ``sar``: each row has its time. ``name_last``: the name is the last word.
+    ``prefix_words``: number of words before the table. ``rest``: words after the
+    heading on the same line, where line ends were lost.
+    """
+
+    layout: TableLayout
+    sar: bool = False
+    name_last: bool = False
+    named: bool = True
+    prefix_words: int = 0
+    rest: tuple[str, ...] = ()
+
+    @property
+    def begins_report(self) -> bool:
+        """Whether a report begins with it, whatever precedes it."""
+        return not (self.sar or self.continues or self.rest)
+
+    @property
+    def continues(self) -> bool:
+        """Whether it is a later table of the current report."""
+        return self.name_last and not self.sar and self.layout.names[0] in CONTINUATION_COLUMNS
+
+    def row(self, words: Sequence[str]) -> Row | None:
+        """Return the row in *words*, None if they are not one."""
+        before = len(words) - self.layout.width - 1
+        if before < 0 or before > MAX_PREFIX_WORDS:
+            return None
+        if self.name_last:
+            name, shown = words[-1], words[before:-1]
+        else:
+            name, shown = words[before], words[before + 1 :]
+        row: Sequence[float | None] | None = parse_plain_numbers(shown)
+        usual = row is not None
+        if row is None:
+            row = parse_numbers(shown, self.layout.columns)
+        if row is None or not may_name(name) or not self._may_precede(words[:before]):
+            return None
+        return Row(tuple(words[:before]), name, row, shown, usual)
+
+    def load(self, row: Row) -> Load:
+        """Return the load in *row*."""
+        return self.layout.load(row.values) if any(row.values) else self.layout.idle_load
+
+    def _may_precede(self, before: Sequence[str]) -> bool:
+        """Whether as many words precede the row as the heading, or only quote marks do."""
+        return self.sar or len(before) in {0, self.prefix_words} or QUOTE_MARKS.issuperset(before)
+
+
+def without_quotes(words: list[str]) -> list[str]:
+    """Return the words after leading quote and comment marks."""
+    first = 0
+    while first < len(words) and words[first] in QUOTE_MARKS:
+        first += 1
+    return words[first:]
+
+
+def heading(words: Sequence[str]) -> Heading | None:
+    """Return the heading in *words*, None without one."""
+    for index, word in enumerate(words[:MAX_HEADING_WORDS]):
+        if word in IOSTAT_DEVICE or word == SAR_DEVICE:
+            found = _named(words, index)
+            if found is not None:
+                return found
+    if 3 <= len(words) <= MAX_HEADING_WORDS and all(word in COLUMNS for word in words):
+        return Heading(TableLayout(words), named=False)
+    return None
+
+
+def join_wrapped(upper: Heading, lower: Sequence[str]) -> Heading | None:
+    """Return the heading of two wrapped lines; None if *lower* is not the second one."""
+    last = bool(lower) and lower[-1] in IOSTAT_DEVICE | {SAR_DEVICE} and not upper.named
+    names = lower[:-1] if last else lower
+    if upper.rest or not names or len(upper.layout.names) + len(names) > MAX_HEADING_WORDS:
+        return None
+    if not all(name in COLUMNS for name in names):
+        return None
+    return Heading(
+        TableLayout((*upper.layout.names, *names)),
+        sar=upper.sar,
+        name_last=last or upper.name_last,
+        named=last or upper.named,
+        prefix_words=upper.prefix_words,
+    )
+
+
+def _named(words: Sequence[str], index: int) -> Heading | None:
+    """Return the heading with the word for the device at *index*."""
+    sar = words[index] == SAR_DEVICE
+    following = words[index + 1 : index + MAX_HEADING_WORDS]
+    # A time or a number is no column.
+    after = tuple(takewhile(lambda word: not word[0].isdigit() and ":" not in word, following))
+    if _are_columns(after, sar):
+        return Heading(
+            TableLayout(after),
+            sar=sar,
+            prefix_words=min(index, MAX_PREFIX_WORDS),
+            rest=tuple(words[index + 1 + len(after) :]),
+        )
+    before = index
+    while before and words[before - 1] in COLUMNS:
+        before -= 1
+    names = words[before:index]
+    if _are_columns(names, sar) and len(names) > 1:
+        return Heading(
+            TableLayout(names),
+            sar=sar,
+            name_last=True,
+            prefix_words=before,
+            rest=tuple(words[index + 1 :]),
+        )
+    return None
+
+
+@lru_cache(maxsize=10_000)
+def may_name(word: str) -> bool:
+    """Whether *word* can be a device: "809 MiB/s" below a table belongs to another text."""
+    fence = not word.strip("`~*=-_|") or word in QUOTE_MARKS
+    return not (fence or is_fraction(word) or word.endswith("/s") or word.startswith("%"))
+
+
+def _are_columns(names: Sequence[str], sar: bool) -> bool:
+    known = sum(name in COLUMNS for name in names)
+    return 2 * known > len(names) and (not sar or "tps" in names)

@@ -1,0 +1,196 @@
+"""
+sysstat's JSON: ``iostat -o JSON`` and ``sadf -j``, complete, damaged, or still growing.
+
+It is searched for the objects of devices instead of parsed as a document. So a
+report is complete when its braces close, and commas, brackets and escapes that
+sysstat gets wrong (or an interrupt cut off) damage nothing else. Repairs become notes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from stackmap.model.interval import Interval
+from stackmap.model.machine import UNKNOWN_MACHINE
+from stackmap.text.line_types import instant, utc
+from stackmap.text.report_builder import TextReport
+from stackmap.text.table_layout import TableLayout, layout_of_keys
+from stackmap.text.text_lines import MAX_LINE, Lines
+from stackmap.text.unit_correction import MISLABELLED, PERHAPS_SECTORS, Row, find_unit
+
+BEGINNING = re.compile(
+    r'"(?:disk_device|disk-device)"|"(?:sysstat|statistics|avg-cpu)"\s*:|"disk"\s*:\s*\['
+)
+PIECES = re.compile(
+    r'"statistics"\s*:\s*\[\s*(?P<statistics>,?)'
+    r'|"timestamp"\s*:\s*(?P<stamp>"[^"{}]*"|\{[^{}]*\})'
+    r"|(?P<object>\{[^{}]*\})"
+    r"|(?P<end>\})"
+    r'|"(?P<key>nodename|release)"\s*:\s*"(?P<said>[^"{}]{0,200})"'
+)
+DEVICE = re.compile(r'"disk[_-]device"\s*:')
+PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|(-?\d+(?:[.,]\d+)?))(?=\s*(?:[,}\s]|$))')
+NAMES = ("disk_device", "disk-device")
+HOST = {"nodename": "host", "release": "kernel"}
+
+REPAIRED = "repaired: "
+LEADING_COMMA = REPAIRED + "a comma before the first report"
+NO_COMMA = REPAIRED + "a comma was missing between devices"
+NOT_JSON = REPAIRED + "names or numbers were not JSON's"
+TRUNCATED = "cut off: the last device lacks figures"
+
+Device = dict[str, str | float]
+
+
+def read(lines: Lines) -> Iterator[Interval]:
+    """Yield the reports, up to a line that is not JSON."""
+    reader = JsonReader()
+    for line in lines:
+        if reader.is_past(line):
+            lines.push_back(line)
+            break
+        yield from reader.take(line)
+    yield from reader.end()
+
+
+class JsonReader:
+    """The state between lines: text of an incomplete object, and the current report."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._size = 0
+        self._depth = 0
+        self._machine = UNKNOWN_MACHINE
+        self._report = TextReport()
+        self._devices: list[Device] = []
+        self._first = False
+        self._unit: int | None = None  # bytes per unit of sizes, if the keys are wrong
+
+    def is_past(self, line: str) -> bool:
+        """Whether the document has ended and *line* is something else."""
+        return (
+            self._depth <= 0 and not any(c in line for c in '"{}[]') and line.strip(" \t\r,") != ""
+        )
+
+    def take(self, line: str) -> Iterator[Interval]:
+        """Take a line; yield the report that it ends."""
+        self._depth += line.count("{") - line.count("}")
+        self._text.append(line)
+        self._size += len(line)
+        if "}" in line:
+            yield from self._parse("\n".join(self._text))
+        elif self._size > MAX_LINE:
+            self._hold("")
+
+    def end(self) -> Iterator[Interval]:
+        """Take the end; a truncated device keeps the figures it has."""
+        rest = "\n".join(self._text)
+        start = rest.rfind("{")
+        if start >= 0 and DEVICE.search(rest, start):
+            self._take_device(_pairs(rest[start:]), TRUNCATED)
+        yield from self._close()
+
+    def _parse(self, text: str) -> Iterator[Interval]:
+        past = 0
+        for piece in PIECES.finditer(text):
+            gap, past = text[past : piece.start()], piece.end()
+            if piece["key"]:
+                self._machine = self._machine._replace(**{HOST[piece["key"]]: piece["said"]})
+            if piece["object"] and DEVICE.search(piece["object"]):
+                self._take_device(*_loaded(piece["object"]))
+                if self._devices[1:] and not gap.strip():
+                    self._report.note([NO_COMMA])
+            elif piece["statistics"] is not None:
+                self._first = not piece["statistics"]  # -y causes a superfluous comma
+                if not self._first:
+                    self._report.note([LEADING_COMMA])
+            elif piece["stamp"]:  # before the devices, or after them if keys were sorted
+                self._stamp(piece["stamp"])
+            elif piece["end"]:
+                yield from self._close()
+        self._hold(text[past:])
+
+    def _hold(self, text: str) -> None:
+        self._text, self._size = [text], len(text)
+
+    def _take_device(self, device: Device, note: str = "") -> None:
+        if any(isinstance(device.get(name), str) for name in NAMES):
+            self._devices.append(device)
+        if note:
+            self._report.note([note])
+
+    def _stamp(self, text: str) -> None:
+        """Take a time: iostat's is a text in its locale, sadf's an object."""
+        report = self._report
+        if text.startswith('"'):
+            report.stamp = text.strip('"').replace("\\/", "/")
+            report.time = instant(report.stamp)
+            return
+        said = _pairs(text)
+        report.stamp = " ".join(str(said[key]) for key in ("date", "time", "tz") if key in said)
+        if said.get("utc") == 1 or said.get("tz") == "UTC":
+            report.time = utc(f"{said.get('date')} {said.get('time')}")
+        seconds = said.get("interval")
+        report.seconds = seconds if isinstance(seconds, float) and seconds > 0 else None
+
+    def _close(self) -> Iterator[Interval]:
+        """Yield the report, if it has devices."""
+        report, devices = self._report, self._devices
+        if not devices:
+            return
+        self._report, self._devices = TextReport(), []
+        report.machine = self._machine
+        report.since_boot, self._first = self._first and NAMES[0] in devices[0], False
+        rows = [(_name(device), _layout(device), _row(device)) for device in devices]
+        self._check_unit(report, [(layout, row) for _, layout, row in rows])
+        for name, layout, row in rows:
+            said = layout if self._unit is None else layout.in_unit(self._unit)
+            report.add_checked(name, said.load(row))
+            report.note(layout.notes)
+        yield report.interval()
+
+    def _check_unit(self, report: TextReport, rows: list[tuple[TableLayout, Row]]) -> None:
+        """Find the unit of sizes; it is the same in the whole text, but an idle report does not show it."""
+        found = find_unit(rows)
+        if found is not None:
+            said, meant = found
+            self._unit = None if said == meant else meant
+        if self._unit is not None:
+            report.note([MISLABELLED[self._unit]])
+        elif any("dscd/s" in name for name in rows[0][0].names):
+            report.note([PERHAPS_SECTORS])
+
+
+def _layout(device: Device) -> TableLayout:
+    return layout_of_keys(tuple(key for key in device if key not in NAMES))
+
+
+def _name(device: Device) -> str:
+    return next(str(device[key]) for key in NAMES if key in device)
+
+
+def _row(device: Device) -> Row:
+    return [
+        value if isinstance(value, float) else None
+        for key, value in device.items()
+        if key not in NAMES
+    ]
+
+
+def _loaded(text: str) -> tuple[Device, str]:
+    """Return the object, and what had to be repaired."""
+    try:
+        found = json.loads(text, parse_int=float)
+    except (ValueError, RecursionError):
+        return _pairs(text), NOT_JSON
+    return found, ""
+
+
+def _pairs(text: str) -> Device:
+    """Return the complete keys and values of a damaged object."""
+    found: Device = {}
+    for key, word, number in PAIR.findall(text):
+        found[key] = float(number.replace(",", ".")) if number else word
+    return found

@@ -1,0 +1,292 @@
+"""A RAID5 volume and what became of it as RAID10: figures worked out by hand."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from stackmap.features.compare.compare import compare
+from stackmap.features.compare.document import document
+from stackmap.features.compare.json import compare_json
+from stackmap.features.compare.load_matching import classes
+from stackmap.features.compare.recording import MAX_BATCHES, RecordingBuilder
+from stackmap.features.compare.sentences import conclusions
+from stackmap.model.interval import Interval
+from stackmap.model.machine import Machine
+from stackmap.model.topology import Topology
+from stackmap.render.terminal import render_text
+from tests.drawn import DISKS, did, moved, raid_volume, topology
+
+RAID5 = topology(raid_volume("vm", "raid5", 8, label="vg/vm", size=700 << 20))
+RAID10 = topology(raid_volume("new", "raid10", 17, label="vg/vm", size=700 << 20))
+PAGE = 4096
+
+
+def loads(top, writes, reads_below, writes_below, wait, size=PAGE):
+    """*writes* a second of *size*; each member and disk has its quarter of what is below."""
+    below = moved(
+        did(reads_below / 4, size, wait=reads_below * 2),
+        did(writes_below / 4, size, wait=writes_below),
+    )
+    nothing = moved()
+    return {
+        top: moved(None, did(writes, size, wait=writes * wait), aqu=writes * wait / 1000),
+        **{f"{top}_rimage_{place}": below for place in range(4)},
+        **{f"{top}_rmeta_{place}": nothing for place in range(4)},
+        **dict.fromkeys(DISKS, below),
+    }
+
+
+def raid5(writes, wait=40.0):
+    """Each write reads two pages and writes two (read-modify-write)."""
+    return loads("vm", writes, 2 * writes, 2 * writes, wait)
+
+
+def raid10(writes, wait=10.0):
+    return loads("new", writes, 0, 2 * writes, wait)
+
+
+def recorded(where, top, made, rates, wait=None):
+    taking = RecordingBuilder("there", where, (top,))
+    for second, rate in enumerate(rates, 1):
+        given = made(rate) if wait is None else made(rate, wait)
+        taking.add(where, Interval(given, 1000.0 + second, 1.0))
+    return taking.result()
+
+
+def rates(count=40, mean=100.0, seed=5):
+    random = Random(seed)
+    return [mean * random.uniform(0.8, 1.25) for _ in range(count)]
+
+
+BEFORE = recorded(RAID5, "vm", raid5, rates())
+AFTER = recorded(RAID10, "new", raid10, rates(seed=7))
+
+
+def figure_comparison(before=BEFORE, after=AFTER):
+    (stack,) = compare(before, after, [("vm", "new")]).stacks
+    return stack
+
+
+@pytest.mark.parametrize(
+    ("key", "layer", "direction", "before", "after"),
+    [
+        ("write_cost", "disks", "write", 4.0, 2.0),
+        ("completed", "disks", "total", 4.0, 2.0),
+        ("bytes", "disks", "total", 4.0, 2.0),
+        ("requests", "members", "write", 2.0, 2.0),
+        ("await", "top", "write", 40.0, 10.0),
+    ],
+)
+def test_figures_are_ratios_of_sums(key, layer, direction, before, after):
+    """Four for a write, two of them read, become two; ten milliseconds of forty."""
+    each = figure_comparison().find(key, layer, direction)
+
+    assert each.before.value == pytest.approx(before)
+    assert each.after.value == pytest.approx(after)
+    assert each.change.ratio == pytest.approx(after / before)
+
+
+def test_what_changed_is_significant_and_what_did_not_is_not():
+    """The cost of a write halved; two writes at the members for one are two as before."""
+    stack = figure_comparison()
+
+    assert stack.find("write_cost", "disks", "write").significant
+    assert stack.find("await", "top", "write").significant
+    assert not stack.find("requests", "members", "write").significant
+    first, second, *_ = conclusions(stack)
+    assert first.startswith("Disk bytes per byte written: 4.00 → 2.00 (-50.0 %; 95 % interval -5")
+    assert second.startswith("Disk requests per request: 4.00 → 2.00 (-50.0 %;")
+    assert first.endswith("; significant).")
+    assert second.endswith("; significant).")
+
+
+def test_reads_that_went_are_gone():
+    """No read at the top, two at the members for each write, and then none: no ratio to a read."""
+    stack = figure_comparison()
+
+    assert stack.find("requests", "members", "read") is None
+    assert stack.find("write_cost", "disks", "write").change.ratio == pytest.approx(0.5)
+
+
+def test_waits_of_other_loads_are_not_compared():
+    """A hundred writes a second and four hundred; what a write costs holds for both."""
+    stack = figure_comparison(after=recorded(RAID10, "new", raid10, rates(mean=400)))
+    wait = stack.find("await", "top", "write")
+
+    assert wait.change is None
+    assert "the loads differ" in wait.reason
+    assert (wait.before.value, wait.after.value) == pytest.approx((40.0, 10.0))
+    assert stack.find("write_cost", "disks", "write").change.ratio == pytest.approx(0.5)
+
+
+def test_who_sets_the_pace():
+    """Four in flight before and after, and four times the writes done: the load waits for the volume."""
+    before = recorded(RAID5, "vm", raid5, rates(), wait=40.0)
+    after = recorded(RAID10, "new", raid10, rates(mean=400), wait=10.0)
+
+    assert any("requests/s ×4.00" in each for each in conclusions(figure_comparison(before, after)))
+    assert not any("limits the rate" in each for each in conclusions(figure_comparison()))
+
+
+def test_waits_are_weighted_alike():
+    """
+    The wait is 10 ms at 100 a second and 30 at 200, before and after; only the hours differ.
+
+    Means over each recording would be 26.7 and 13.3 ms, of the same device at the same load.
+    """
+
+    def taken(where, top, busy):
+        taking = RecordingBuilder("there", where, (top,))
+        for second in range(40):
+            rate, wait = (200.0, 30.0) if second % 4 < busy else (100.0, 10.0)
+            made = raid5(rate, wait) if top == "vm" else raid10(rate, wait)
+            taking.add(where, Interval(made, 1000.0 + second, 1.0))
+        return taking.result()
+
+    stack = figure_comparison(taken(RAID5, "vm", 3), taken(RAID10, "new", 1))
+
+    assert stack.find("await", "top", "write").change.ratio == pytest.approx(1.0)
+    assert stack.shared == pytest.approx(0.5)
+
+
+def test_waits_of_other_sizes_are_not_compared():
+    def larger(rate):
+        return loads("new", rate, 0, 2 * rate, 10.0, size=2 * PAGE)
+
+    stack = figure_comparison(after=recorded(RAID10, "new", larger, rates()))
+
+    assert "was 4.0 KiB before and 8.0 KiB after" in stack.find("await", "top", "write").reason
+    assert any("4.0 KiB" in each for each in stack.warnings)
+
+
+def test_a_steady_load_is_in_one_class():
+    """99.9 and 100.1 a second are one load, wherever a round number lies."""
+    found = classes([99.9] * 10, [100.1] * 10)
+
+    assert found.shared == 1.0
+    assert classes([100.0] * 10, [300.0] * 10).shared == 0.0
+    assert classes([0.0, None, 5.0], [5.0]).before == (None, None, 1)
+
+
+def working(where, state):
+    devices = [
+        device._replace(state=state) if device.layout else device
+        for device in where.devices.values()
+    ]
+    return Topology(devices, where.edges, machine=where.machine)
+
+
+def test_a_rebuild_is_left_out_where_it_ends():
+    """Ten intervals of a resync beside forty without: only those forty are compared, with a note."""
+    syncing = working(RAID5, "resync 12.5 %")
+    taking = RecordingBuilder("there", RAID5, ("vm",))
+    for second, rate in enumerate(rates(50)):
+        made = loads("vm", rate, 900, 900, 40) if second < 10 else raid5(rate)
+        taking.add(syncing if second < 10 else RAID5, Interval(made, 1000.0 + second, 1.0))
+    stack = figure_comparison(before=taking.result())
+
+    assert stack.find("write_cost", "disks", "write").before.value == pytest.approx(4.0)
+    assert any("10 intervals are left out" in each for each in stack.warnings)
+
+
+def test_a_rebuild_all_the_time_is_no_measure():
+    """Nothing below the volume is compared, and a note says why."""
+    syncing = working(RAID5, "resync 12.5 %")
+    stack = figure_comparison(before=recorded(syncing, "vm", raid5, rates()))
+
+    each = stack.find("write_cost", "disks", "write")
+    assert each.before is None
+    assert each.change is None
+    assert any(
+        "during all intervals" in warning and "resync" in warning for warning in stack.warnings
+    )
+
+
+def test_another_stack_is_left_out():
+    """A recording that goes on over the migration is of its first layout."""
+    taking = RecordingBuilder("there", RAID5, ("vm",))
+    for second, rate in enumerate(rates(20)):
+        moved_on = second >= 15
+        taking.add(
+            RAID10 if moved_on else RAID5,
+            Interval(raid10(rate) if moved_on else raid5(rate), 1000.0 + second, 1.0),
+        )
+    found = taking.result()
+
+    assert (found.count, found.changed) == (15, 5)
+
+
+def test_other_machines_and_sizes_are_told():
+    elsewhere = Topology(
+        [d._replace(size=d.size * 2) if d.size else d for d in RAID10.devices.values()],
+        RAID10.edges,
+        machine=Machine("other", "6.12.1"),
+    )
+    here = Topology(RAID5.devices.values(), RAID5.edges, machine=Machine("this", "6.1.0"))
+    stack = figure_comparison(
+        recorded(here, "vm", raid5, rates()), recorded(elsewhere, "new", raid10, rates())
+    )
+    words = " ".join(stack.warnings)
+
+    assert "host other, not this; kernel 6.12.1, not 6.1.0" in words
+    assert "2.00 times the size" in words
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "words"),
+    [("256", "1025", True), ("256", "256", False), (None, "1025", False), ("256", None, False)],
+)
+def test_what_is_set_otherwise_is_told(was, now, words):
+    """A stripe cache that a reshape left larger spares reads, whatever the layout is; so of all that both have."""
+
+    def having(where, name, cache):
+        facts = {} if cache is None else {"stripe cache": cache}
+        devices = [d._replace(facts=facts) if d.name == name else d for d in where.devices.values()]
+        return Topology(devices, where.edges, machine=where.machine)
+
+    before = recorded(having(RAID5, "vm", was), "vm", raid5, rates())
+    after = recorded(having(RAID10, "new", now), "new", raid10, rates())
+    said = "stripe cache of vg/vm is 1025, before 256" in " ".join(
+        figure_comparison(before, after).warnings
+    )
+
+    assert said == words
+
+
+def test_few_intervals_have_no_range():
+    stack = figure_comparison(
+        recorded(RAID5, "vm", raid5, rates(5)), recorded(RAID10, "new", raid10, rates(5))
+    )
+    cost = stack.find("write_cost", "disks", "write")
+
+    assert cost.change.ratio == pytest.approx(0.5)
+    assert (cost.change.low, cost.change.chance, cost.significant) == (None, None, False)
+    assert any(
+        "too few intervals to test significance" in each and "5 before" in each
+        for each in stack.warnings
+    )
+
+
+def test_a_week_is_some_hundred_batches():
+    """Sums over all of them are those of all intervals, however many a batch has."""
+    found = recorded(RAID5, "vm", raid5, rates(4 * MAX_BATCHES))
+
+    assert MAX_BATCHES / 2 <= len(found.batches) < MAX_BATCHES
+    assert found.count == 4 * MAX_BATCHES
+    assert sum(b.loads["vm"].write.ios * b.seconds for b in found.batches) == pytest.approx(
+        sum(rates(4 * MAX_BATCHES))
+    )
+
+
+def test_text_and_json_say_the_same():
+    found = compare(BEFORE, AFTER, [("vm", "new")])
+    text, words = render_text(document(found)), compare_json(found)
+
+    (stack,) = words["stacks"]
+    cost = next(e for e in stack["ratios"] if e["figure"] == "write_cost")
+    assert cost["change"]["significant"]
+    assert cost["before"]["low"] <= 4.0 <= cost["before"]["high"]
+    assert "vg/vm (vm → new)  raid5 3+1 → raid10 2×2" in text
+    assert "-50.0 %" in text

@@ -1,0 +1,32 @@
+"""Ranges of few intervals are those of Student's t, by its printed tables."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from stackmap.features.compare.bootstrap import Spread
+from stackmap.features.compare.estimate import Estimate, change
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(5, 2.571), (7, 2.365), (11, 2.201), (13, 2.160)])
+def test_an_estimate_reaches_t_errors_each_way(freedom, t):
+    """The two-sided 95 % points; 1.96 is only that of infinitely many."""
+    found = Estimate(17.0, Spread(0.1, freedom, 1))
+
+    assert math.log(found.high / 17) / 0.1 == pytest.approx(t, rel=0.01)
+    assert math.log(17 / found.low) / 0.1 == pytest.approx(t, rel=0.01)
+
+
+def test_a_change_has_welchs_degrees_of_freedom():
+    """
+    Errors of 0.03 with 3 degrees of freedom and 0.04 with 7 are 0.05 together.
+
+    Welch, in hundredths: 25² ÷ (9² / 3 + 16² / 7) = 625 ÷ 63.57 = 9.83, and t there is 2.233.
+    """
+    found = change(Estimate(11.0, Spread(0.03, 3, 1)), Estimate(13.0, Spread(0.04, 7, 1)))
+
+    assert found.ratio == pytest.approx(13 / 11)
+    assert math.log(found.high / found.ratio) / 0.05 == pytest.approx(2.233, rel=0.005)
+    assert math.log(found.ratio / found.low) / 0.05 == pytest.approx(2.233, rel=0.005)

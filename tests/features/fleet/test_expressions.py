@@ -1,0 +1,162 @@
+"""The queries of ``fleet``, evaluated by promtool: a host with a problem is named, and no other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from stackmap.features.fleet.expressions import PARTS, Expressions
+from stackmap.features.fleet.volumes import SORTS
+from tests.features.fleet.servers import program
+
+NOW = 3600  # seconds since promtool's epoch
+ALL = Expressions(seconds=3600)
+LEVEL = 'kind="volume",level="raid5"'
+
+
+def host(name, *, start=0, end=80, clock=0, age=30, more=""):
+    """Return the series of a host from *start* to *end* minutes; *clock*: by how much it is ahead of the server's."""
+    labels = f'job="n",instance="{name}"{more}'
+    blank = f"_x{start} " if start else ""
+    return {
+        f"node_boot_time_seconds{{{labels}}}": f"7x{end}",
+        f"node_time_seconds{{{labels}}}": f"{clock}+60x{end}",
+        f"stackmap_topology_timestamp_seconds{{{labels}}}": f"{clock - age}+60x{end}",
+        f"instance_level:stackmap_volumes:count{{{labels},{LEVEL}}}": f"{blank}2x{end - start}",
+    }
+
+
+def volume(name, top, figure, level="raid5"):
+    """Return the series of a volume; each figure is *figure* times one of its own."""
+    of = f'job="n",instance="{name}",top="{top}",name="vg/{top}"'
+    values = {
+        f'instance_top_layer:stackmap_read_bytes:rate5m{{{of},layer="volume"}}': 1,
+        f'instance_top_layer:stackmap_written_bytes:rate5m{{{of},layer="volume"}}': 2,
+        f'instance_top_layer:stackmap_reads:rate5m{{{of},layer="volume"}}': 3,
+        f'instance_top_layer:stackmap_writes:rate5m{{{of},layer="volume"}}': 4,
+        f"instance_top:stackmap_parity_cost_bytes:rate5m{{{of}}}": 7,
+        f"instance_top:stackmap_disk_bytes:rate5m{{{of}}}": 9,
+        f"instance_top:stackmap_disk_requests:rate5m{{{of}}}": 10,
+        f"instance_top:stackmap_wasted_bytes:rate5m{{{of}}}": 5,
+        f"instance_top:stackmap_wasted_requests:rate5m{{{of}}}": 6,
+        f'instance_top_device:stackmap_slowest_member:ratio_rate5m{{{of},device="dm-1"}}': 1,
+    }
+    return {
+        **{series: f"{value * figure}x80" for series, value in values.items()},
+        f'stackmap_stack_info{{{of},kind="volume",level="{level}"}}': "1x80",
+        f"stackmap_stack_members{{{of}}}": "4x80",
+    }
+
+
+def evaluated(tmp_path, series, *expressions, at=NOW):
+    """Return the series of each of *expressions*, as promtool prints them for a failed test: labels and value."""
+    tests = [
+        {"expr": each, "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": -1}]}
+        for each in expressions
+    ]
+    case = {
+        "interval": "1m",
+        "input_series": [{"series": key, "values": values} for key, values in series.items()],
+        "promql_expr_test": tests,
+    }
+    file = tmp_path / "case.yml"
+    file.write_text(json.dumps({"evaluation_interval": "1m", "tests": [case]}))
+    done = subprocess.run(
+        [program("promtool"), "test", "rules", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    found = [line.strip()[4:].strip() for line in said.splitlines() if line.strip()[:4] == "got:"]
+    assert len(found) == len(expressions), said
+    return found
+
+
+def named(tmp_path, series, what):
+    """Return the hosts in the answer to the doubt that has *what* in its text."""
+    names = {key.partition('instance="')[2].partition('"')[0] for key in series}
+    (expression,) = [each for each, text in ALL.doubts if what in text]
+    (found,) = evaluated(tmp_path, series, expression)
+    return {name for name in names if f'instance="{name}"' in found}
+
+
+DOUBTS = {
+    "clock": ({**host("ahead", clock=300), **host("behind", clock=-3000)}, {"ahead", "behind"}),
+    "older than": (host("stale", age=1000), {"stale"}),
+    "several series": ({**host("b", more=',replica="1"'), **host("b", more=',replica="2"')}, {"b"}),
+    "without topology": ({'node_boot_time_seconds{job="n",instance="bare"}': "7x80"}, {"bare"}),
+    "a part of the window": (host("new", start=40), {"new"}),
+    "have none": (host("gone", end=30), {"gone"}),
+    "target labels": (
+        {'stackmap_layer_weight{job="n",instance="c",role="db",exported_role="data"}': "1x80"},
+        {"c"},
+    ),
+    "leaves out": (
+        {
+            'instance_top_layer:stackmap_devices_without_counters:count{job="n",instance="d",top="md0"}': "1x80"
+        },
+        {"d"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DOUBTS)
+def test_a_doubtful_host_is_named_and_no_other(what, tmp_path):
+    """A host without a problem is beside it and is not named."""
+    series, expected = DOUBTS[what]
+    assert len([each for each, _ in ALL.doubts]) == len(DOUBTS)
+
+    assert named(tmp_path, {**series, **host("fine")}, what) == expected
+
+
+def test_a_wrong_clock_does_not_make_a_topology_old(tmp_path):
+    """Its age is by the host's clock where the exporter tells it, and by the server's elsewhere."""
+    assert named(tmp_path, host("behind", clock=-3000), "older than") == set()
+    blind = {k: v for k, v in host("blind", age=1000).items() if "node_time" not in k}
+    assert named(tmp_path, blind, "older than") == {"blind"}
+
+
+def test_a_textfile_from_the_future_is_a_wrong_clock(tmp_path):
+    """Without node_exporter's time, only a clock that is ahead can be told from an old file."""
+    for clock, expected in ((300, {"h"}), (-300, set())):
+        blind = {k: v for k, v in host("h", clock=clock).items() if "node_time" not in k}
+        assert named(tmp_path, blind, "clock") == expected
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_figure_is_one_value_per_volume(part, tmp_path):
+    series = {**volume("a", "dm-8", 1), **volume("b", "dm-8", 2), **volume("b", "dm-9", 3, "raid6")}
+    both, one = evaluated(
+        tmp_path, series, ALL.part(part), ALL._replace(host="b", top="dm-9").part(part)
+    )
+    unknown = part in ("ideal", "degraded", "sync")  # not in these series
+
+    assert both.count("instance=") == (0 if unknown else 3)
+    assert one.count("instance=") == (0 if unknown else 1)
+    assert unknown or 'top="dm-9"' in one
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_the_worst_come_from_the_level(sort, tmp_path):
+    """A volume of another level with higher figures takes no place in the table."""
+    series = {**volume("a", "dm-8", 1), **volume("b", "dm-8", 2), **volume("b", "dm-9", 3, "raid6")}
+    (found,) = evaluated(tmp_path, series, ALL._replace(level="raid5").worst(sort, 2))
+
+    assert 'top="dm-9"' not in found
+    assert found.count("instance=") == 2
+
+
+def test_the_savings_are_of_the_volumes_that_gain(tmp_path):
+    """7 - 2 x 2 bytes per figure; a volume that RAID10 makes worse is not subtracted."""
+    series = {**volume("a", "dm-8", 1), **volume("b", "dm-8", 2), **volume("b", "dm-9", 3, "raid6")}
+    worse = next(key for key in series if "parity_cost" in key and 'instance="a"' in key)
+    saves, gaining = evaluated(
+        tmp_path, series | {worse: "1x80"}, *map(ALL.by_level, ("raid10_saves", "gaining"))
+    )
+
+    assert 'level="raid5"} 6E+00' in saves
+    assert 'level="raid6"} 9E+00' in saves
+    assert 'level="raid5"} 1E+00' in gaining

@@ -1,0 +1,378 @@
+"""A server that fails or is hostile leads to one clear line, never to a traceback or a silent gap."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import threading
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import main, stackmap
+from stackmap.features.fleet.volumes import SORTS
+from tests.features.fleet.stub import ask, failure, serving, small_fleet, vector
+
+
+def test_a_server_that_is_down():
+    assert "refused" in failure("http://127.0.0.1:9")
+
+
+def test_a_server_that_is_slow():
+    def slow(_):
+        time.sleep(1.6)
+        return 200, vector()
+
+    with serving(slow) as (url, _):
+        assert failure(url, "--timeout", "1").startswith(f"{url}: no answer in 1 s")
+
+
+@pytest.mark.parametrize("start", ["Content-Length: 99999\r\n\r\n", "\r\n", "X-Long: "])
+def test_a_server_that_trickles(start):
+    """One byte at a time, in the body or the header, does not extend the time limit."""
+    done = threading.Event()
+
+    def trickle():
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(f"HTTP/1.1 200 OK\r\n{start}".encode())
+            while not done.wait(0.3):
+                connection.sendall(b"a")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        begun = time.monotonic()
+        said = failure(f"http://127.0.0.1:{listener.getsockname()[1]}", "--timeout", "1")
+        seconds = time.monotonic() - begun
+        done.set()
+        thread.join()
+
+    assert "no answer in 1 s" in said
+    assert seconds < 10
+
+
+LATE = {"status": "error", "errorType": "timeout", "error": "query timed out"}
+LARGE = {"status": "error", "errorType": "execution", "error": "too many samples"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (503, LATE, "HTTP 503: query timed out"),
+        (422, LARGE, "HTTP 422: too many samples"),
+        (502, "<html>", "HTTP 502 without JSON"),
+        (200, "", "HTTP 200 without JSON"),
+    ],
+)
+@pytest.mark.parametrize("what", ["max by .*disk_requests", "node_boot_time"])
+def test_a_query_that_fails_makes_it_partial(what, status, body, said):
+    """One figure of the volumes, or one doubt about hosts; all others are shown."""
+    with serving(lambda q: (status, body) if re.match(f".*{what}", q) else small_fleet(q)) as (
+        url,
+        _,
+    ):
+        result = ask(url, "-J")
+    report = json.loads(result.stdout)
+    (volume,) = report["volumes"]
+
+    assert result.exit_code == 64
+    assert [said in each for each in report["partial"]] == [True]
+    assert volume["write_bytes"] == 2e6
+    assert (volume["raid10_saves_requests"] is None) == ("disk" in what)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_redirect_that_drops_the_query_is_named(status):
+    """Browsers and HTTP libraries follow these with a GET, without the query."""
+    with (
+        serving(small_fleet) as (there, _),
+        serving(lambda _: (status, f"{there}/prom/api/v1/query")) as (url, _),
+    ):
+        said = failure(url)
+
+    assert said == f"{url}: the server redirects to {there}/prom; give that as --url"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_wrong_credentials(status):
+    with serving(lambda _: (status, "no")) as (url, _):
+        assert f"HTTP {status}: wrong or missing credentials" in failure(url)
+
+
+def test_another_server():
+    with serving(lambda _: (404, "<html>")) as (url, _):
+        assert "is this the address of the API?" in failure(url)
+
+
+def test_an_answer_that_is_too_large(monkeypatch):
+    """It is read no further than its limit."""
+    monkeypatch.setattr("stackmap.features.fleet.http.MOST", 2000)
+    with serving(lambda _: (200, vector(*[({"instance": "h1"}, 1)] * 1000))) as (url, asked):
+        assert "answer is too large" in failure(url)
+    assert len(asked) == 1
+
+
+def test_the_server_says_why():
+    with serving(lambda _: (422, {"status": "error", "error": "too many samples\x1b[2J"})) as (
+        url,
+        _,
+    ):
+        assert "HTTP 422: too many samples" in failure(url)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[]",
+        "{}",
+        '{"status":"success"}',
+        '{"status":"success","data":{"resultType":"vector","result":[7]}}',
+        '{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":["x"]}]}}',
+        '{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{}]}]}}',
+        f'{{"status":"success","data":{{"resultType":"vector","result":[{{"metric":{{}},"value":[1,1{"0" * 400}]}}]}}}}',
+        "[" * 200_000,
+    ],
+)
+def test_an_answer_of_another_form(body):
+    with serving(lambda _: (200, body)) as (url, _):
+        assert failure(url)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "1e308", 10**25])
+def test_what_is_no_figure_is_unknown(value):
+    """No sum or product of it is printed, and JSON has no Infinity."""
+
+    def answer(query):
+        status, body = small_fleet(query)
+        if "written_bytes" in query and query.startswith("max"):
+            body["data"]["result"][0]["value"][1] = value
+        return status, body
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J")
+    (volume,) = json.loads(result.stdout, parse_constant=pytest.fail)["volumes"]
+
+    assert volume["write_bytes"] is None
+    assert volume["cost_bytes_per_byte"] is None
+    assert volume["read_bytes"] == 2e6
+
+
+def test_unknown_waste_is_no_dash_per_second():
+    """During a resync of the only array nothing is known of it."""
+    with serving(lambda q: (200, vector()) if "wasted" in q else small_fleet(q)) as (url, _):
+        table, page = ask(url), ask(url, "--report", "-", "-m")
+
+    assert "1 volume on 1 host; their waste at the disks is unknown" in table.stdout
+    assert "-/s" not in table.stdout + page.stdout
+
+
+@pytest.mark.parametrize("said", [7, "a store did not answer", {"a": 1}])
+def test_warnings_of_another_form_are_said(said):
+    with serving(lambda query: (200, {**small_fleet(query)[1], "warnings": said})) as (url, _):
+        result = ask(url, "-J")
+
+    assert result.exit_code == 64
+    assert f"the server warns: {said}" in json.loads(result.stdout)["partial"]
+
+
+def test_no_rules_and_no_hosts():
+    with serving(lambda q: (200, vector(({}, 1)) if "stack_info" in q else vector())) as (url, _):
+        assert "load stackmap.rules.yml" in failure(url)
+    with serving(lambda _: (200, vector())) as (url, _):
+        assert "no volume with a topology" in failure(url)
+
+
+def test_one_host_that_is_unknown_or_ambiguous():
+    with serving(lambda _: (200, vector())) as (url, _):
+        assert "no host 'h9' with a topology" in failure(url, "h9")
+    both = [({"job": j, "instance": "h1"}, 1) for j in ("a", "b")]
+    with serving(lambda _: (200, vector(*both))) as (url, _):
+        assert "h1 of job a, h1 of job b; choose one with --job" in failure(url, "h1")
+
+
+def test_a_whole_answer():
+    with serving(small_fleet) as (url, _):
+        result = ask(url, "-J")
+    report = json.loads(result.stdout)
+    (volume,) = report["volumes"]
+
+    assert result.exit_code == 0
+    assert report["partial"] == []
+    assert volume["host"] == "h1"
+    assert volume["level"] == "raid5"
+    assert volume["slowest_member"] == {"device": "dm-5", "ratio": 4.0}
+
+
+def test_the_same_names_twice_are_said():
+    """Two clusters with the same job and instance are counted once, and the result is partial."""
+
+    def answer(query):
+        if "> 1" in query:
+            return 200, vector(({"job": "n", "instance": "h1"}, 1))
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J")
+    (said,) = json.loads(result.stdout)["partial"]
+
+    assert result.exit_code == 64
+    assert said.startswith("1 host that several series have")
+    assert json.loads(result.stdout)["volumes_total"] == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--limit", "1"]])
+def test_volumes_that_are_counted_and_not_shown_make_it_partial(words):
+    """A recorded count outlives the series of a host that went away."""
+
+    def answer(query):
+        gone = query.startswith("max by (job, instance, top, name, kind, level)")
+        return (200, vector()) if gone else small_fleet(query, volumes=2)
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J", *words)
+    report = json.loads(result.stdout)
+
+    assert result.exit_code == 64
+    assert report["volumes"] == []
+    lacking = "1 of 1" if words else "2 of 2"
+    assert [each.startswith(f"not shown: {lacking} volumes") for each in report["partial"]] == [
+        True
+    ]
+
+
+def test_a_window_that_still_fills_is_a_note():
+    """The figures of a new host, and of a fleet without hourly means yet, are those of the data there is."""
+
+    def answer(query):
+        if "offset" in query and query.startswith("group by (job, instance) (instance_level"):
+            is_new = "unless" in query and " offset 604800s)" in query.partition("unless")[2]
+            return 200, vector(*[({"job": "n", "instance": "h1"}, 1)] * is_new)
+        if "avg1h" in query:
+            return 200, vector()
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        table, report = ask(url, "--window", "7d"), ask(url, "--window", "7d", "-J")
+    found = json.loads(report.stdout)
+
+    assert table.exit_code == report.exit_code == 0
+    assert found["partial"] == []
+    assert len(found["notes"]) == 2
+    assert found["notes"][1] == "1 host with data for a part of the window only (h1)"
+    assert f"note: {found['notes'][1]}" in " ".join(table.stdout.split())
+    assert found["volumes"][0]["write_bytes"] == 2e6
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_the_worst_are_the_worst_of_the_level(sort):
+    """Otherwise volumes of other levels would take their places in the table."""
+    with serving(lambda query: small_fleet(query, volumes=2)) as (url, asked):
+        assert ask(url, "--level", "raid5", "--limit", "1", "--sort", sort).exit_code == 0
+    (worst,) = [query for query, _ in asked if query.startswith("topk")]
+
+    assert 'level="raid5"' in worst
+
+
+def test_warnings_and_timeouts_make_it_partial():
+    """Figures without an answer are unknown, never 0; all others are shown. The status is 64."""
+
+    def answer(query):
+        if "disk_requests" in query and query.startswith("max"):
+            time.sleep(1.6)
+        status, body = small_fleet(query)
+        return status, {**body, "warnings": ["a store did not answer"]}
+
+    with serving(answer) as (url, _):
+        result = ask(url, "-J", "--timeout", "1")
+    report = json.loads(result.stdout)
+
+    assert result.exit_code == 64
+    assert any("a store did not answer" in line for line in report["partial"])
+    assert any(line.startswith("disk_requests of 1 host: ") for line in report["partial"])
+    assert report["volumes"][0]["raid10_saves_requests"] is None
+    assert report["volumes"][0]["write_bytes"] == 2e6
+
+
+HOSTILE = [
+    "\x1b[31mred",
+    "a|b`c`",
+    'quo"te',
+    "back\\slash",
+    "line\nbreak",
+    "\u202eright to left",
+    "<script>",
+    "𝒰" * 40,
+    "\udcff",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_label_values(name, tmp_path, monkeypatch):
+    """They control no terminal, break no line, and change no query."""
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow table may fold its headings
+
+    def answer(query):
+        status, body = small_fleet(query)
+        text = (
+            json.dumps(body).replace('"vg/lv"', json.dumps(name)).replace('"h1"', json.dumps(name))
+        )
+        return status, json.loads(text)
+
+    with serving(answer) as (url, asked):
+        table, markdown = ask(url), ask(url, "-m")
+        page = ask(url, "--report", str(tmp_path / "page.html"))
+        report = json.loads(ask(url, "-J").stdout)
+    pages = [query for query, _ in asked if "instance=~" in query]
+
+    assert table.exit_code == markdown.exit_code == page.exit_code == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "\x1b" not in text
+    assert "<script></" not in text  # a cell; the page's own scripts have content
+    assert "\x1b" not in table.stdout + markdown.stdout
+    assert "\u202e" not in table.stdout
+    assert len(table.stdout.splitlines()) <= 8
+    assert report["volumes"][0]["host"] == name
+    assert pages
+    assert all(query.count("\n") == 0 for query in pages)
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://u:hunter/2@host", "http://host?token=x"])
+def test_an_address_that_is_none(url):
+    """A slash in the password makes the address invalid; the message does not show the password."""
+    said = failure(url)
+
+    assert "--url must be" in said
+    assert "hunter" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("page.txt", "use the ending"), ("there.html", "exists")]
+)
+def test_a_page_that_cannot_be_written_costs_no_query(name, said, tmp_path):
+    (tmp_path / "there.html").write_text("mine")
+    with serving(small_fleet) as (url, asked):
+        result = ask(url, "--report", str(tmp_path / name))
+
+    assert result.exit_code
+    assert said in f"{result.output}{result.exception}"
+    assert asked == []
+    assert (tmp_path / "there.html").read_text() == "mine"
+
+
+def test_usage(monkeypatch):
+    """One line each, status 2."""
+    monkeypatch.delenv("STACKMAP_PROMETHEUS_URL", raising=False)
+    for words in (
+        ["fleet"],
+        ["fleet", "--url", "http://x", "--window", "10s"],
+        ["fleet", "--url", "http://x", "-o", "nosuch"],
+        ["fleet", "h1", "--url", "http://x", "--host", "a*"],
+    ):
+        result = CliRunner().invoke(stackmap, words)
+        assert result.exit_code == 2, result.output
+    assert main

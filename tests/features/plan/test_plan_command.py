@@ -1,0 +1,136 @@
+"""``stackmap plan``: a plan on a recorded machine, and what it says where there is none."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.errors import PlanRefused
+from tests.paths import ROOT
+
+SAMPLES = ROOT / "sample_topologies"
+VGHDD = str(SAMPLES / "vghdd")
+REFUSED = 3
+
+
+def said(*words, sample=VGHDD):
+    return CliRunner().invoke(stackmap, ["--from", sample, "plan", *words])
+
+
+def refused(*words, sample=VGHDD):
+    """Why, and with which status."""
+    error = said(*words, sample=sample).exception
+    assert isinstance(error, PlanRefused)
+    return str(error), error.exit_code
+
+
+def test_a_plan_for_the_article():
+    """A RAID10 beside the RAID5 on the same four disks, each of which has room for it."""
+    result = said("vm-disk1", "--to", "raid10", "-J")
+    plan = json.loads(result.stdout)
+    way = plan["ways"][0]
+    command = way["steps"][0]["command"]
+
+    assert 0 == result.exit_code
+    assert ("stackmap.plan/1", "copy", False, True) == (
+        plan["schema"], way["way"], way["online"], way["redundant"]
+    )  # fmt: skip
+    assert ["/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"] == sorted(command[-4:])
+    assert "150" == command[command.index("--extents") + 1]
+    # Both LVs were made with --nosync, and lvconvert would refuse in the middle of the way.
+    assert "--nosync" in next(w for w in plan["ways"] if w["way"] == "convert")["refused"]
+
+
+def test_a_line_is_its_words():
+    """The command line for a shell has the words that -J lists."""
+    steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
+    text = [line.strip() for line in said("vm-disk1", "--to", "raid10").stdout.splitlines()]
+
+    assert [step["command"] for step in steps] == [shlex.split(step["line"]) for step in steps]
+    undo = [command for step in steps for command in step["undo_commands"]]
+    lines = [line for step in steps if step["undo"] for line in step["undo"].split(" && ")]
+    assert undo == [shlex.split(line) for line in lines]
+    assert Counter(step["line"] for step in steps) + Counter(lines) <= Counter(text)
+
+
+def test_each_step_says_what_it_does():
+    """In the text each command stands alone on its line, below what it does."""
+    lines = said("vm-disk1", "--to", "raid10").stdout.splitlines()
+    text = [line.strip() for line in lines]
+    steps = json.loads(said("vm-disk1", "--to", "raid10", "-J").stdout)["ways"][0]["steps"]
+
+    place = 0
+    for number, step in enumerate(steps, 1):
+        place = text.index(step["line"], place + 1)
+        assert any(line.startswith(f"{number}. ") for line in text[place - 3 : place])
+    commands = {step["line"] for step in steps} | {
+        shlex.join(command) for step in steps for command in step["undo_commands"]
+    }
+    assert max(len(line) for line in lines if line.strip() not in commands) <= 80
+
+
+def test_the_present_layout_is_nothing_to_do():
+    result = said("vm-disk1", "--to", "raid5")
+
+    assert (0, "Nothing to do: vghdd/vm-disk1 (dm-8) is already raid5 3+1, 64 KiB.\n") == (
+        result.exit_code, result.stdout
+    )  # fmt: skip
+    assert json.loads(said("vm-disk1", "--to", "raid5", "-J").stdout)["nothing_to_do"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["vm-disk1", "--to", "raid6"], "PVs on separate disks"),
+        (["vm-disk1", "--to", "raid10:members=6"], "PVs on separate disks"),
+        (["vm-disk1", "--to", "raid10", "--way", "grow"], "method grow does not apply to"),
+        (["vghdd", "--to", "raid10"], "not 2"),
+        (["sda", "--to", "raid10"], "neither an LV"),
+        (["vm-disk1", "--to", "raid10", "--onto", "sda"], "free extents each"),
+    ],
+)
+def test_what_is_refused_says_why(words, why):
+    message, status = refused(*words)
+
+    assert why in message
+    assert REFUSED == status
+
+
+def test_each_reason_has_its_line():
+    """With one method asked for there is one reason, in the line of the error."""
+    several = said("vm-disk1", "--to", "raid6").exception.lines
+    one = said("vm-disk1", "--to", "raid10", "--way", "mirror").exception.lines
+
+    assert several[0] == "vghdd/vm-disk1 (dm-8) to raid6: no method fits"
+    assert [line.partition(":")[0] for line in several[1:]] == ["mirror", "convert", "copy"]
+    assert len(one) == 1
+    assert "raid10: mirror: supports only" in one[0]
+
+
+def test_without_lvms_report_it_is_refused():
+    """A machine that was recorded as a user sees it tells no free space."""
+    message, _ = refused("ubuntu-vg/root", "--to", "raid1", sample=str(SAMPLES / "laptop-luks-lvm"))
+
+    assert "free space" in message or "state" in message
+
+
+@pytest.mark.parametrize("layout", ["", "raid7", "raid10:members=0", "raid5:chunk=3k"])
+def test_a_layout_that_cannot_be_is_wrong_usage(layout):
+    error = said("vm-disk1", "--to", layout).exception
+
+    assert 2 == error.exit_code
+
+
+def test_a_capture_of_ours_holds_what_a_plan_needs(tmp_path):
+    """What was recorded again plans the same, word for word."""
+    again = str(tmp_path / "again")
+    recorded = CliRunner().invoke(stackmap, ["--from", VGHDD, "record", again, "1", "1"])
+
+    assert 0 == recorded.exit_code, recorded.output
+    words = ("vm-disk1", "--to", "raid10", "-J")
+    assert said(*words).stdout == said(*words, sample=again).stdout

@@ -1,0 +1,268 @@
+"""Plans for md arrays: the words of each change and of the way back, what is waited for, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from stackmap.errors import PlanRefused
+from stackmap.features.plan.md_array import waiting
+from stackmap.features.plan.plan_context import Mount
+from stackmap.features.plan.strategies import STRATEGIES
+from stackmap.model.device import Use
+from stackmap.model.raid import layout
+from stackmap.model.topology import Topology
+from tests.features.plan.plans import CHUNK, MIB, md_context
+
+KIB = 1024
+
+
+def grow(level, members, wanted, onto="", component=64 * MIB, **given):
+    """The plan of mdadm's own way, with the disks of these letters added."""
+    named = tuple(f"sd{letter}" for letter in onto)
+    context = md_context(level, members, wanted, onto=named, **given)
+    return STRATEGIES["grow"].plan(replace(context, component_sizes={"md0": component}))
+
+
+def reshapes(found):
+    """The steps that change the array's shape."""
+    return [
+        s for s in found.steps if s.command[:2] == ("mdadm", "--grow") and "bitmap" not in s.line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "onto", "back"),
+    [
+        ("raid5", 3, "raid6", "d", "--level=5 --raid-devices=3 --backup-file=/var/tmp/md0-raid5-3.mdadm"),
+        ("raid6", 4, "raid5", "", "--level=6 --raid-devices=4 --backup-file=/var/tmp/md0-raid6-4.mdadm"),
+        ("raid5", 3, "raid5:chunk=128k", "", "--chunk=64 --backup-file=/var/tmp/md0-raid5-3.mdadm"),
+        ("raid0", 2, "raid10", "cd", "--level=0"),
+        ("raid1", 2, "raid5", "c", "--level=1"),
+    ],
+)  # fmt: skip
+def test_the_way_back_is_a_command(level, members, wanted, onto, back):
+    """What mdadm makes it unmakes where no disk was dropped, and that is said in full."""
+    first = reshapes(grow(level, members, wanted, onto))[0]
+
+    assert (f"mdadm --grow /dev/md0 {back}",) == first.undo_lines
+    assert first.undo_remark == "first wait until it is in sync"
+
+
+def test_a_copy_that_was_added_is_taken_off_first():
+    (step,) = reshapes(grow("raid1", 2, "raid1:copies=3", "c"))
+
+    assert (
+        "mdadm /dev/md0 --fail /dev/sdc --remove /dev/sdc",
+        "mdadm --grow /dev/md0 --raid-devices=2",
+    ) == step.undo_lines
+    assert "step before added" in step.undo_remark
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "onto"),
+    [("raid5", 3, "raid5:members=4", "d"), ("raid10", 4, "raid10:members=6", "ef"), ("raid5", 3, "raid0", "")],
+)  # fmt: skip
+def test_where_there_is_no_way_back_that_is_said(level, members, wanted, onto):
+    last = reshapes(grow(level, members, wanted, onto))[-1]
+
+    assert () == last.undo
+    assert last.undo_remark.startswith("not possible")
+
+
+@pytest.mark.parametrize(("level", "members"), [("raid5", 3), ("raid10", 4)])
+def test_redundancy_that_is_given_up_is_said_to_be(level, members):
+    """Asked for or not: no disk may die from there on."""
+    assert "NO REDUNDANCY" in reshapes(grow(level, members, "raid0"))[-1].risks
+
+
+@pytest.mark.parametrize(("wanted", "onto"), [("raid0", ""), ("raid10", "de")])
+def test_a_reshape_to_raid0_is_a_step_of_its_own(wanted, onto):
+    """mdadm that would have to change the level after it may wait for ever, and the level stays as it is."""
+    first, proof, second, *_ = grow("raid5", 3, wanted, onto).steps
+
+    assert ("--layout=parity-last", "--backup-file") == (first.command[3], first.command[4][:13])
+    assert "Layout : parity-last" in proof.line
+    assert ("mdadm", "--grow", "/dev/md0", "--level=0") == second.command
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "onto"),
+    [
+        ("raid5", 3, "raid10", "de"),
+        ("raid10", 4, "raid5", "e"),
+        ("raid0", 2, "raid5", "c"),
+        ("raid0", 2, "raid10", "cd"),
+    ],
+)
+def test_what_was_a_raid0_has_a_bitmap_in_the_end(level, members, wanted, onto):
+    """No raid0 has one, so what passed through it has lost its own."""
+    assert (
+        "mdadm --grow /dev/md0 --bitmap=internal"
+        == grow(level, members, wanted, onto).steps[-2].line
+    )
+
+
+def test_mdadm_chooses_the_chunk_of_a_raid1():
+    """A chunk of 64 KiB is the default: the command has no --chunk."""
+    found = grow("raid1", 2, "raid5", "c")
+
+    assert 64 * KIB == found.result.chunk
+    assert not any("--chunk" in step.line for step in found.steps)
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "wanted", "component", "why"),
+    [
+        ("raid1", 2, "raid5", 64 * MIB + 16 * KIB, "64 KiB do not divide"),
+        ("raid5", 3, "raid5:chunk=128k", 64 * MIB + 64 * KIB, "do not divide the 67174400 bytes"),
+        ("raid5", 3, "raid5:chunk=128k", None, "do not divide the size that md uses"),
+        ("raid10", 3, "raid0", 64 * MIB, "not whole pairs"),
+        ("raid6", 4, "raid10", 64 * MIB, "no tested path"),
+    ],
+)
+def test_what_md_refuses_is_not_planned(level, members, wanted, component, why):
+    with pytest.raises(PlanRefused, match=why):
+        grow(level, members, wanted, "ef", component)
+
+
+def test_a_raid0_in_zones_is_not_converted():
+    """md has a raid0 of unequal members in zones of fewer and fewer of them."""
+    context = md_context("raid0", 2, "raid10", onto=("sdc", "sdd"))
+    devices = [d._replace(size=d.size + MIB) if d.name == "sdb" else d
+               for d in context.topology.devices.values()]  # fmt: skip
+
+    assert STRATEGIES["grow"].plan(context)
+    with pytest.raises(PlanRefused, match="different sizes"):
+        STRATEGIES["grow"].plan(
+            replace(context, topology=Topology(devices, context.topology.edges))
+        )
+
+
+@pytest.mark.parametrize(("level", "members", "wanted", "fits"),
+                         [("raid5", 3, "raid6", True), ("raid10", 4, "raid5", False)])  # fmt: skip
+def test_a_disk_is_large_enough_for_what_will_be(level, members, wanted, fits):
+    """A member may be more than md uses of it; what was a raid10 uses all of it as a raid0."""
+    context = md_context(level, members, wanted, onto=("sdg",))
+    devices = [d._replace(size=256 * MIB) if d.name == "sdg" else d
+               for d in context.topology.devices.values()]  # fmt: skip
+    context = replace(context, topology=Topology(devices, context.topology.edges))
+
+    if fits:
+        assert STRATEGIES["grow"].plan(context)
+    else:
+        with pytest.raises(PlanRefused, match="too small"):
+            STRATEGIES["grow"].plan(context)
+
+
+def test_what_is_written_on_a_disk_is_left_alone():
+    """mdadm asks nobody; where udev tells nothing, the reader has to look."""
+    context = md_context("raid5", 3, "raid6", onto=("sdd",), contents={"sdd": "ext4"})
+    with pytest.raises(PlanRefused, match="sdd contains ext4"):
+        STRATEGIES["grow"].plan(context)
+
+    for told, says in (("", False), (None, True)):
+        plan = STRATEGIES["grow"].plan(replace(context, contents={"sdd": told}))
+        assert says == any("contents of /dev/sdd" in text for text in plan.unchecked)
+
+
+def test_who_was_never_stopped_in_a_lab_is_said():
+    """Mounts of ext4 and XFS and swap were; another file system, like a VM, is left to the reader."""
+    mounts = {"/srv": Mount("xfs", "rw"), "/win": Mount("vfat", "rw")}
+    domain = Use("vm", "web", "/run/libvirt/qemu/web.xml")
+    for use, says in (
+        (Use("mount", "/srv", ""), False),
+        (Use("swap", "[SWAP]", ""), False),
+        (Use("mount", "/win", ""), True),
+        (domain, True),
+    ):
+        context = md_context("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"),
+                           uses=(use,), mounts=mounts)  # fmt: skip
+        unchecked = STRATEGIES["array-copy"].plan(context).unchecked
+        assert says == any(f"stopping and restarting {use.name} (" in text for text in unchecked)
+
+
+def test_a_sync_after_a_reshape_is_let_run():
+    """mdadm leaves it a limit at which it would stop for ever; a new array has none."""
+    waits = [s.line for s in grow("raid5", 3, "raid10", "de").steps if s.command[0] == "sh"]
+
+    assert 3 == len(waits)
+    assert all('echo max > "$md/sync_max"' in line and line.count("free;") == 2 for line in waits)
+    assert "sync_max" not in waiting("/dev/md0", layout("raid1", 2)).line
+
+
+DETAIL = """/dev/md0:
+        Raid Level : {level}
+      Raid Devices : {members}
+             State : {state} 
+        Chunk Size : {chunk}K
+"""  # noqa: W291 - as mdadm prints it
+
+
+MDADM = """#!/bin/sh
+cd {folder}
+cat "$(ls look* | head -1)"
+[ "$(ls look* | wc -l)" = 1 ] || rm "$(ls look* | head -1)"
+"""
+
+
+@pytest.fixture
+def waited(tmp_path, monkeypatch):
+    """What a wait ends with when mdadm says one thing after the other, the last again and again."""
+
+    def run(wanted, *looks):
+        for number, look in enumerate(looks):
+            (tmp_path / f"look{number}").write_text(look)
+        for name, text in (("mdadm", MDADM.format(folder=tmp_path)), ("sleep", "#!/bin/sh\n")):
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        return subprocess.run(waiting("/dev/md0", wanted).command, check=False).returncode
+
+    return run
+
+
+def detail(level, members, *, chunk=64, state="clean", busy=""):
+    status = f" {busy} Status : 3% complete\n" if busy else ""
+    return DETAIL.format(level=level, members=members, chunk=chunk, state=state) + status
+
+
+def test_a_wait_outlasts_what_follows_a_reshape(waited):
+    """mdadm is quiet for a moment between a reshape and the sync after it."""
+    quiet = detail("raid6", 4, state="clean, degraded")
+    rebuilt = detail("raid6", 4, state="clean, degraded, recovering", busy="Rebuild")
+    looks = detail("raid6", 4, busy="Reshape"), quiet, rebuilt
+
+    assert 0 == waited(layout("raid6", 4, CHUNK), *looks, detail("raid6", 4))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        detail("raid5", 4),
+        detail("raid6", 3),
+        detail("raid6", 4, chunk=128),
+        detail("raid6", 4, state="clean, degraded"),
+        "",
+    ],
+)
+def test_a_wait_fails_where_it_is_not_what_was_asked_for(waited, last):
+    """Another level, too few members, another chunk, a member short, or no answer."""
+    assert 0 != waited(layout("raid6", 4, CHUNK), last)
+
+
+def test_an_array_that_just_fits_is_copied():
+    """
+    mdadm reserves up to a tenth of 1 GiB and 1 MiB: 965,319,066 of 1,073,741,824 bytes are left.
+
+    Half of four disks is twice that; one byte more has no room.
+    """
+    room = 2 * 965_319_066
+    context = md_context("raid5", 3, "raid10:members=4", onto=("sde", "sdf", "sdg", "sdh"))
+    fits, misses = (context.target._replace(size=size) for size in (room, room + 1))
+
+    assert STRATEGIES["array-copy"].plan(replace(context, target=fits))
+    with pytest.raises(PlanRefused, match=f"these disks holds {room}"):
+        STRATEGIES["array-copy"].plan(replace(context, target=misses))

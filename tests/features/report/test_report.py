@@ -1,0 +1,73 @@
+"""The content of a report: what it keeps of a long measurement, and what two intervals show."""
+
+from __future__ import annotations
+
+from stackmap.features.report.figures import Measuring
+from stackmap.features.report.page import page_of
+from stackmap.model.device import Role
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow
+from stackmap.model.topology import Edge, Topology
+from stackmap.render.markdown import render_markdown
+from tests.drawn import did, disk, moved, passing
+
+SIZE = 4096
+TWO = Topology(
+    [disk("sda"), passing("one"), passing("other")],
+    [Edge("one", "sda", Role.DATA), Edge("other", "sda", Role.DATA)],
+)
+
+
+def sizes(named=()):
+    """The size classes after one interval of 7 seconds, with 11 and 13 writes per second."""
+    measuring = Measuring(TWO, named)
+    loads = {"one": moved(None, did(11, SIZE)), "other": moved(None, did(13, SIZE))}
+    measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7.0))
+    return [measuring.sizes.of(name, "write") for name in ("one", "other")]
+
+
+def test_sizes_are_kept_of_all_tops_or_of_those_named():
+    """7 seconds of 11 writes are 77, of 13 are 91; a report on one volume keeps only its own."""
+    assert sizes() == [{SIZE: 77.0}, {SIZE: 91.0}]
+    assert sizes(("one",)) == [{SIZE: 77.0}, {}]
+
+
+def test_two_intervals_are_enough_to_see_overload():
+    """23 reads per second take 2 ms alone, and 59 take 29 ms with 17 requests in flight: 14.5 times."""
+    tree = Topology([disk("sda")], [])
+    measuring = Measuring(tree)
+    quiet = moved(Flow(23.0, 0.0, 23.0 * SIZE, 46.0), aqu=0.046)
+    loaded = moved(Flow(59.0, 0.0, 59.0 * SIZE, 59 * 29.0), aqu=17.0)
+    for second, load in enumerate((quiet, loaded)):
+        measuring.add(Interval({"sda": load}, 1000.0 + second, 1.0))
+
+    assert [(each.rule.id, each.device) for each in measuring.report().findings] == [
+        ("SM401", "sda")
+    ]
+
+
+def test_the_busiest_stack_comes_first():
+    """13 writes per second come before 11, whatever the names; no rule finds anything."""
+    measuring = Measuring(TWO)
+    loads = {"one": moved(None, did(11, SIZE)), "other": moved(None, did(13, SIZE))}
+    measuring.add(Interval(loads | {"sda": moved(None, did(24, SIZE))}, 1000.0, 7.0))
+    report = measuring.report()
+
+    assert not report.findings
+    assert [stack.top.name for stack in report.stacks] == ["other", "one"]
+
+
+def test_what_could_not_be_judged_is_kept():
+    """66 requests in flight, 109 ms, and nothing to compare them with."""
+    measuring = Measuring(Topology([disk("sda")], []))
+    load = moved(Flow(602.0, 0.0, 602.0 * SIZE, 602 * 109.0), aqu=66.0)
+    measuring.add(Interval({"sda": load}, 1000.0, 1.0))
+    report = measuring.report()
+    (question,) = report.open_questions
+
+    assert question.question.subject == "overload"
+    page = render_markdown(page_of(report, (), ()))
+    assert page.count("Could not judge: overload.") == 2  # what to do, and the summary
+    assert (
+        "**Overload not judged:** sda has 66.0 requests in flight with an await of 109 ms" in page
+    )

@@ -1,0 +1,183 @@
+"""The screen of ``top`` is text that a test can read: its figures, its width, its colours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from stackmap.cli import stackmap
+from stackmap.features.top.screen_cells import sparkline
+from stackmap.model.device import Use
+from stackmap.render.text import width
+from tests.features.top.watched import SAMPLES, press, rows_as_iostat, watch
+from tests.paths import ROOT
+
+README = ROOT / "README.md"
+SCREENS = ROOT / "tests" / "features" / "top" / "screens"
+VGHDD = SAMPLES / "vghdd"
+CAPTURES = ROOT.parent / "shared/captures"
+RECORDED = [path for path in sorted([*SAMPLES.iterdir(), *CAPTURES.glob("*/**/record*")])
+            if (path / "frames").is_dir() or (path / "log").is_dir()]  # fmt: skip
+
+# The keys that lead to each screen, and its size.
+SCREENSHOTS = {
+    "volumes": ([], (80, 24)),
+    "volumes-writes-by-cost": (["w", "s", "s", "s", "s"], (80, 24)),
+    "volumes-folded": (["down", " ", "y"], (80, 24)),
+    "volumes-filtered": (["/", *"r10", "enter"], (80, 24)),
+    "volumes-60x15": (["down", "down"], (60, 15)),
+    "volumes-wide": ([], (140, 30)),
+    "disks": (["2"], (100, 24)),
+    "services": (["3"], (80, 24)),
+    "findings": (["4"], (80, 24)),
+    "findings-explained": (["4", "e"], (80, 24)),
+    "events": (["5"], (80, 24)),
+    "layers": (["down", "enter"], (80, 30)),
+    "help": (["?"], (80, 40)),
+    "prompt": (["/", *"vm"], (80, 15)),
+}
+
+
+@pytest.mark.parametrize("name", SCREENSHOTS)
+def test_screen_is_as_agreed(name, request):
+    """A person has read each screen; ``--update-expected`` writes what is shown now."""
+    keys, size = SCREENSHOTS[name]
+    watcher, display = watch(VGHDD, size=size)
+    for key in keys:
+        watcher.press(key)
+    path = SCREENS / f"{name}.txt"
+    if request.config.getoption("--update-expected"):
+        path.write_text(display.text)
+
+    assert display.text == path.read_text()
+
+
+def test_readme_shows_the_screen():
+    """README.md has the rows of a sample as top shows them."""
+    shown = "\n".join((SCREENS / "volumes.txt").read_text().splitlines()[:9])
+
+    assert f"```\n{shown}\n```" in README.read_text()
+
+
+def test_every_screen_belongs_to_a_test():
+    assert {path.stem for path in SCREENS.iterdir()} == set(SCREENSHOTS)
+
+
+@pytest.mark.parametrize("direction", "rwb")
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+def test_figures_equal_those_of_iostat(path, direction):
+    """Each row of a stack has the figures of ``iostat -l -J`` for that interval, rounded as a table does."""
+    part = {"r": "read", "w": "write", "b": "total"}[direction]
+    watcher, display = watch(path, size=(200, 100))
+    press(watcher, direction)
+    told = CliRunner().invoke(
+        stackmap, ["--from", str(path), "iostat", "-l", "-J", "--report", "last"]
+    )
+    stacks = json.loads(told.output)["stacks"]
+    checked = rows_as_iostat(display.text, stacks, part)
+    assert checked or all(not s["layers"][0]["total"]["iops"] for s in stacks)
+
+
+KEYS = ("down", "e", "q", "enter", "q", "?", "pgdn", "end", "q", "/", "x", "esc", "W", "esc")
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (132, 43), (400, 100), (20, 4), (1, 1)])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_no_line_is_wider_and_no_screen_higher(size, ascii_only):
+    """Whatever the size, with every pane and prompt open."""
+    watcher, display = watch(VGHDD, size=size, ascii_only=ascii_only)
+    for key in (key for view in "12345" for key in (view, *KEYS)):
+        watcher.press(key)
+        assert len(display.lines) <= size[1]
+        text = display.text
+        assert max(map(width, text.splitlines()), default=0) <= size[0]
+        assert not ascii_only or text.isascii()
+
+
+@pytest.mark.parametrize("typed", ["/var/tmp/" + "x" * 60 + "/end", "名" * 30 + "end"])
+@pytest.mark.parametrize("size", [(60, 15), (80, 24)])
+def test_the_end_of_a_long_text_in_a_prompt_is_seen(typed, size):
+    """Also where the next letter goes."""
+    watcher, display = watch(VGHDD, size=size)
+    press(watcher, "W", *["backspace"] * 80, *typed)
+    *_, text, cursor = display.lines[-1]
+
+    assert text.text.endswith("end")
+    assert cursor == (" ", "reverse")
+    assert width(display.text.splitlines()[-1]) < size[0]
+
+
+def test_names_are_cut_in_the_middle():
+    """Both ends of a long name tell it from others."""
+    _, display = watch(VGHDD, size=(80, 15))
+    assert "- vghdd/…isk1-r10 " in display.text
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_names_cannot_control_the_terminal(ascii_only):
+    """A name, a mount point and a host name are what others chose: controls are escaped wherever shown."""
+    evil = "a\x1b[2J\u202eb\x9b31m\nc"
+    watcher, display = watch(VGHDD, size=(140, 30), ascii_only=ascii_only)
+    topology = watcher.moment.topology
+    device = topology["dm-8"]
+
+    uses = (Use("mount", f"/{evil}", "test"),)
+    topology.devices["dm-8"] = device._replace(label=f"vg/{evil}", uses=uses)
+    watcher.moment.scope.users = [("dm-8", uses[0])]
+    watcher.moment.scope.topology.machine = replace_host(topology.machine, evil)
+    for key in (
+        "1",
+        "y",
+        "3",
+        "down",
+        "y",
+        "e",
+        "q",
+        "1",
+        "down",
+        "enter",
+        "q",
+        "2",
+        "4",
+        "5",
+        "z",
+    ):
+        watcher.press(key)
+        text = display.text
+        assert all(letter.isprintable() for letter in text.replace("\n", "")), repr(text)
+        assert len(text.splitlines()) <= 30
+    watcher.say(evil)
+    assert "\\x1b[2J" in display.text
+
+
+def replace_host(machine, host):
+    return (
+        machine._replace(host=host) if hasattr(machine, "_replace") else replace(machine, host=host)
+    )
+
+
+def test_colours_are_those_of_findings_alone():
+    """Nothing has a colour before a finding lasts; then only what its rules judge, on its devices."""
+    _, first = watch(VGHDD, size=(120, 40), count=1)
+    assert tones(first) == set()
+    watcher, last = watch(VGHDD, size=(120, 40))
+    watcher.press("2")
+    assert watcher.moment.findings
+    coloured = [line for line in last.lines if any(s.tone in ("warning", "critical") for s in line)]
+    assert [line[0].text.split()[0] for line in coloured] == ["WARNING", "sda"]
+
+
+def tones(display):
+    return {s.tone for line in display.lines for s in line} & {"warning", "critical"}
+
+
+def test_a_sparkline_keeps_what_is_highest():
+    """Fewer columns than values: a peak is not averaged away; unknown is blank, all zero is a floor."""
+    assert sparkline((0, 0, 9, 0), 2) == "▁█"
+    assert sparkline((None, None, 1, 1), 4) == "  ██"
+    assert sparkline((0, 0, 0), 3) == "▁▁▁"
+    assert sparkline((0, 4), 2, ascii_only=True) == "_@"
+    assert sparkline((), 3) == "   "

@@ -1,0 +1,70 @@
+"""The texts of probes and triggers: what the kernel's parser accepts is limited."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.errors import SourceMissing
+from stackmap.features.trace import probes as trace_probes
+from stackmap.features.trace.probes import (
+    latency_triggers,
+    require,
+    row_probe,
+    row_triggers,
+    size_trigger,
+    submit_probe,
+)
+
+BIO = dict(zip(trace_probes.BIO, (8, 16, 56, 28, 40, 32, 36, 4), strict=True))
+RAID = dict(zip(trace_probes.RAID456, (40, 40, 16, 28), strict=True))
+DM = dict(zip((*trace_probes.DM_RAID, *trace_probes.DM_MOD), (88, 0, 0, 0, 184), strict=True))
+
+
+def test_the_fields_of_a_bio():
+    line = submit_probe(BIO).line
+    assert line.startswith(
+        "p:stackmap/submit submit_bio_noacct bio=$arg1:x64 dev=+36(+8($arg1)):u32"
+    )
+    assert "size=+40($arg1):u32" in line
+
+
+def test_the_way_from_a_row_to_the_number_of_its_volume():
+    """As read by hand for Debian's 6.1: stripe_head to the gendisk of the LV."""
+    line = row_probe({**BIO, **RAID, **DM}).line
+    assert "dm=+4(+184(+0(+0(-88(+40(+40($arg1))))))):s32" in line
+    assert "unit=+16(+40(+40($arg1))):u32" in line
+    assert all(len(word.partition("=")[2]) <= 63 for word in line.split())
+
+
+def test_native_md_needs_no_offsets_of_dm():
+    assert "dm=" not in row_probe({**BIO, **RAID}).line
+    texts = [trigger.text for trigger in row_triggers(0x10, has_dm=False)]
+    assert not any("dm," in text for text in texts)
+
+
+def test_every_latency_is_in_exactly_one_histogram_with_buckets_of_5_percent():
+    ranges = [t.text for t in latency_triggers((), None) if "lat.buckets" in t.text]
+    edges = []
+    for text in ranges:
+        width = int(text.split("buckets=")[1].split(":")[0])
+        low = int(text.split("lat >= ")[1].split(" ")[0])
+        edges.append(low)
+        assert width <= 0.051 * max(low, 1000)
+    assert edges == sorted(set(edges))
+    assert edges[0] == 0
+    assert "lat <" not in ranges[-1]
+
+
+@pytest.mark.parametrize("count", [1, 48, 49])
+def test_a_filter_of_devices_fits_a_page(count):
+    numbers = tuple(range(4_000_000_000, 4_000_000_000 + count))
+    for trigger in (size_trigger(trace_probes.QUEUE_EVENT, numbers), *latency_triggers(numbers, 7)):
+        assert len(trigger.text) < 4096
+        assert ("dev ==" in trigger.text) == (
+            count <= trace_probes.MAX_FILTERED and "synthetic" not in trigger.event
+        )
+
+
+def test_a_missing_member_is_named():
+    with pytest.raises(SourceMissing, match=r"bio\.bi_bdev"):
+        require({}, trace_probes.BIO)

@@ -1,0 +1,103 @@
+"""Rows of parity arrays, from what md decided and wrote: loads whose rows are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stackmap.features.trace.distribution import Distribution, Range
+from stackmap.features.trace.row_updates import is_sound, row_updates
+from stackmap.model.device import Device, Kind, Role
+from stackmap.model.raid import PAGE, layout
+from stackmap.model.topology import Edge, Topology
+from stackmap.model.trace import Trace
+
+
+def array(level, members, role=Role.DATA, state="active"):
+    disks = [Device(f"sd{n}", Kind.DISK, f"8:{n}") for n in range(members)]
+    shape = layout(level, members, 65536)
+    raid = Device("md0", Kind.ARRAY, "9:0", layout=shape, state=state)
+    return Topology([raid, *disks], [Edge("md0", disk.name, role) for disk in disks])
+
+
+def trace(members, rows, pages, sizes):
+    """A trace of *rows*, of *pages* written in all, and of requests by size."""
+    each = {f"8:{n}": pages * PAGE // members for n in range(members)}
+    arrived = {(size, size + 1): count for size, count in sizes.items()}
+    return Trace(
+        10.0,
+        sizes={("9:0", "write"): arrived},
+        rows={"9:0": rows},
+        member_bytes=each,
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "members", "rows", "pages", "sizes", "expected"),
+    [
+        # single pages, reconstructed; then read-modify-written on a wide array
+        ("raid5", 4, {(1, True): 256}, 512, {4096: 256}, (0, 256, 0, 0.0)),
+        ("raid5", 6, {(1, False): 258}, 516, {4096: 258}, (0, 0, 258, 0.0)),
+        # 40 stripes of 16 rows: one decision per stripe stands for its batch
+        ("raid5", 4, {(3, True): 40}, 40 * 16 * 4, {196608: 40}, (640, 0, 0, 1.0)),
+        # half a stripe at each end
+        ("raid5", 4, {(1, True): 320, (2, True): 320}, 1600, {196608: 20}, (0, 640, 0, 0.0)),
+        ("raid6", 6, {(4, True): 3, (1, False): 60}, 160 * 6 + 180, {262144: 10, 4096: 60},
+         (160, 0, 60, 640 / 700)),
+    ],
+)  # fmt: skip
+def test_rows_of_known_loads(level, members, rows, pages, sizes, expected):
+    topology = array(level, members)
+    found = row_updates(topology, topology["md0"], trace(members, rows, pages, sizes))
+    assert (found.full, found.reconstruct, found.read_modify) == expected[:3]
+    assert found.full_share == pytest.approx(expected[3])
+    assert found.self_check == pytest.approx(1.0)
+    assert is_sound(found)
+
+
+def test_writes_smaller_than_a_page_have_no_self_check():
+    topology = array("raid5", 4)
+    found = row_updates(topology, topology["md0"], trace(4, {(1, True): 64}, 128, {512: 64}))
+    assert (found.full, found.self_check) == (0, None)
+    assert "4 KiB" in found.doubt
+    assert not is_sound(found)
+
+
+def test_lost_rows_show_in_the_self_check():
+    topology = array("raid5", 4)
+    found = row_updates(topology, topology["md0"], trace(4, {(1, True): 128}, 512, {4096: 256}))
+    assert found.self_check is not None
+    assert not is_sound(found)
+
+
+@pytest.mark.parametrize(
+    ("topology", "change", "reason"),
+    [
+        (array("raid5", 4, state="resync 10 %"), {}, "resync"),
+        (array("raid5", 4, role=Role.JOURNAL), {}, "journal"),
+        (array("raid5", 4), {"rows": None}, "not traced"),
+        (array("raid5", 4), {"sizes": {}, "member_bytes": {}}, "nothing was written"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(topology, change, reason):
+    traced = replace(trace(4, {(1, True): 256}, 512, {4096: 256}), **change)
+    found = row_updates(topology, topology["md0"], traced)
+    assert reason in found.reason
+    assert found.full is found.full_share is found.self_check is None
+
+
+def test_percentiles():
+    found = Distribution({(100, 105): 98, (200, 210): 1, (400, 420): 1})
+    assert found.percentile(0.5) == Range(100, 105)
+    assert found.percentile(0.99) == Range(200, 210)
+    assert found.percentile(0.999) == found.max == Range(400, 420)
+    assert Distribution({}).percentile(0.5) is None
+    assert (Distribution({}).max, Distribution({}).total) == (None, 0)
+    assert not Range(1, 100).exact
+
+
+def test_merged_distributions_add_up():
+    found = Distribution.merged([{(1, 2): 3}, {(1, 2): 1, (4, 5): 2}, {}])
+    assert (found.count, found.total) == (6, 4 * 1 + 2 * 4)
+    assert found.by_powers() == {0: 4, 2: 2}

@@ -1,0 +1,41 @@
+"""How the writes of a volume are spread, by what the lab counted under loads that are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.features.whatif.measured import Measured
+from stackmap.features.whatif.pattern import pattern_of
+from stackmap.features.whatif.quantities import Stream
+from stackmap.features.whatif.volume_context import volume_context
+from tests.drawn import raid_volume, topology
+
+PAGE = 4096
+
+
+def three_sizes(depth: float) -> Measured:
+    """20 random writes of 4 KiB per second, 8 of 16 KiB and 2 of 256 KiB on RAID5 3+1, as counted on 6.1."""
+    return Measured(
+        read=Stream(0.0, 0.0),
+        write=Stream(31.83, 731355.0),
+        members_read=Stream(214.0, 214.0 * PAGE),
+        members_write=Stream(309.6, 309.6 * PAGE),
+        depth=depth,
+        queue=depth,
+        seconds=12.1,
+    )
+
+
+@pytest.mark.parametrize(("depth", "places"), [(1.5, 31.8), (8.0, 6.7)])
+def test_rows_with_several_pages_are_runs_only_if_enough_writes_are_in_flight(depth, places):
+    """
+    Each run would be of 5 writes, and at most 2 were in flight: the large writes filled the rows.
+
+    As runs, they set a third of the bits on RAID10 that the kernel set there: 5.5 disk
+    requests per write were counted, and 3.0 projected.
+    """
+    volume = volume_context(topology(raid_volume("r", "raid5", 1)), "r")
+
+    pattern = pattern_of(three_sizes(depth), volume)
+
+    assert pattern.likely.random == pytest.approx(places, rel=0.05)

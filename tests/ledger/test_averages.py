@@ -1,0 +1,94 @@
+"""Several intervals as one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stackmap.ledger import averages
+from stackmap.ledger.averages import average
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
+
+
+def reading(ios: float) -> Load:
+    return Load(read=Flow(ios=ios))
+
+
+def averaged(*intervals: Interval) -> Interval:
+    (found,) = average(intervals)
+    return found
+
+
+def test_an_interval_weighs_its_seconds():
+    """2/s for 3 s and 7/s for 2 s are 4/s over the 5."""
+    found = averaged(
+        Interval({"sda": reading(2)}, seconds=3), Interval({"sda": reading(7)}, seconds=2)
+    )
+
+    assert (found.loads["sda"].read.ios, found.seconds) == (4, 5)
+
+
+def test_a_device_that_one_interval_lacks_is_unknown():
+    """Its rate over the whole span cannot be told."""
+    found = averaged(
+        Interval({"sda": reading(2), "sdb": reading(3)}, seconds=1),
+        Interval({"sda": reading(4)}, seconds=1),
+    )
+
+    assert set(found.loads) == {"sda"}
+
+
+def test_a_device_that_a_report_of_a_text_lacks_was_idle():
+    """iostat -z leaves out idle devices: 7/s in one of two reports are 3.5/s, with a note."""
+    found = averaged(
+        Interval({"sda": reading(2), "sdb": reading(7)}), Interval({"sda": reading(4)})
+    )
+
+    assert (found.loads["sda"].read.ios, found.loads["sdb"].read.ios) == (3, 3.5)
+    assert any("idle" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_texts_own_averages_are_no_intervals(place):
+    """Wherever sar's rows of averages stand, they are not averaged in, nor told of."""
+    intervals = [Interval({"sda": reading(3)}), Interval({"sda": reading(5)})]
+    intervals.insert(
+        place, Interval({"sda": reading(97)}, stamp="Average:", summary=True, notes=("sar's",))
+    )
+
+    found = averaged(*intervals)
+
+    assert (found.loads["sda"].read.ios, found.stamp) == (4, "average of 2 intervals")
+    assert (found.summary, found.notes) == (False, ())
+
+
+def test_where_there_is_nothing_else_the_last_summary_counts():
+    """sar -x gives minimum and maximum first: no mean of the three means anything."""
+    extremes = [
+        Interval({"sda": reading(n)}, stamp=w, summary=True)
+        for w, n in (("Minimum:", 2), ("Maximum:", 11))
+    ]
+    own = Interval({"sda": reading(5)}, stamp="Average:", summary=True)
+
+    assert averaged(*extremes, own) == own
+
+
+def test_a_second_run_in_a_text_keeps_the_first():
+    """The first report of each run is since boot: all others are averaged, of both runs."""
+    boot = Interval({"sda": reading(97)}, since_boot=True, notes=("since boot",))
+    runs = [boot, Interval({"sda": reading(2)}), boot, Interval({"sda": reading(4)})]
+
+    found = averaged(*runs)
+
+    assert (found.loads["sda"].read.ios, found.since_boot, found.notes) == (3, False, ())
+
+
+@given(st.lists(st.sampled_from([2.0, 3.0, 5.0, 7.0]), min_size=1), st.sampled_from([1, 3, 20_000]))
+def test_what_is_the_same_is_counted(rates, most):
+    """The same loads again and again give the average that equal ones give, however few are held."""
+    same = {rate: {"sda": reading(rate)} for rate in rates}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(averages, "MAX_HELD", most)
+        found = averaged(*(Interval(same[rate]) for rate in rates))
+
+    assert found.loads["sda"].read.ios == pytest.approx(sum(rates) / len(rates))

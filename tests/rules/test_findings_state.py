@@ -1,0 +1,103 @@
+"""A state needs no interval: ``explain`` and ``check`` both report it."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackmap.model.device import NEVER_SYNCED, Device, Kind, Role
+from stackmap.model.raid import layout
+from stackmap.model.topology import Edge, Topology
+from stackmap.rules.checks import checks
+from stackmap.rules.context import Context
+from stackmap.rules.rule import Severity
+from stackmap.rules.table import findings
+from tests.drawn import disk
+
+DISKS = ("sda", "sdb", "sdc")
+
+
+def array(state="active", roles=(), states=(), **facts):
+    """md0 over three disks that are members with *roles* and *states*."""
+    md = Device(
+        "md0", Kind.ARRAY, "9:0", layout=layout("raid5", 3, 65536), state=state, facts=facts
+    )
+    roles = roles or [Role.DATA] * len(DISKS)
+    states = states or ["active"] * len(DISKS)
+    disks = [disk(name, state=its) for name, its in zip(DISKS, states, strict=True)]
+    edges = [Edge("md0", name, role) for name, role in zip(DISKS, roles, strict=True)]
+    return Topology([*disks, md], edges)
+
+
+def reported(topology):
+    """Return what both commands say: id, device, severity, and the words of the sentence."""
+    context = Context(topology)
+    explained, checked = [
+        [(f.rule.id, f.device, f.severity, dict(f.observed.words)) for f in found if f.is_grave]
+        for found in (findings(context), checks(context))
+    ]
+    assert explained == checked
+    return explained
+
+
+@pytest.mark.parametrize("state", ["degraded", "degraded, check 5.0 %", "failed", "invalid"])
+def test_a_broken_device_is_critical(state):
+    """Its state is in the sentence, with the member that failed."""
+    failed = array(state, [Role.DATA, Role.DATA, Role.FAILED], ["active", "active", "faulty"])
+    ((rule, device, severity, words),) = [each for each in reported(failed) if each[0] == "SM301"]
+
+    assert (rule, device, severity) == ("SM301", "md0", Severity.CRITICAL)
+    assert words == {"state": state, "cause": "members that are not active: sdc (faulty)"}
+
+
+def test_a_failed_member_that_a_spare_replaced():
+    """The array has its redundancy; the failed disk is still a member, and reported itself."""
+    roles, states = [Role.DATA, Role.DATA, Role.FAILED], ["active", "active", "faulty"]
+    ((_, device, _, words),) = reported(array("active", roles, states))
+
+    assert (device, words["cause"]) == ("sdc", "it is a member of md0")
+
+
+def test_a_spare_is_not_a_failed_member():
+    """A degraded array with a spare that does not replace anything yet."""
+    found = reported(
+        array("degraded", [Role.DATA, Role.DATA, Role.SPARE], ["active", "active", "spare"])
+    )
+
+    assert [words["cause"] for *_, words in found] == ["a member is missing"]
+
+
+@pytest.mark.parametrize(
+    ("role", "state", "expected"),
+    [(Role.JOURNAL, "journal", []), (Role.FAILED, "faulty", ["SM301"])],
+)
+def test_an_array_without_its_journal(role, state, expected):
+    """A journal that failed is no journal."""
+    found = reported(
+        array(
+            "active",
+            [Role.DATA, Role.DATA, role],
+            ["active", "active", state],
+            consistency="journal",
+        )
+    )
+
+    assert [rule for rule, *_ in found] == expected
+
+
+@pytest.mark.parametrize("work", ["recover 45.0 %", "resync 1.0 %", "reshape 3.0 %"])
+def test_work_is_a_warning(work):
+    """A rebuild is visible without a measurement."""
+    ((rule, device, severity, _),) = reported(array(work))
+
+    assert (rule, device, severity) == ("SM302", "md0", Severity.WARNING)
+
+
+def test_an_array_that_was_never_synced():
+    """RAID5 with four data disks keeps wrong parity."""
+    md = Device(
+        "md0", Kind.ARRAY, "9:0", layout=layout("raid5", 5, 65536), state="active",
+        facts={NEVER_SYNCED: "--nosync"},
+    )  # fmt: skip
+
+    assert [rule for rule, *_ in reported(Topology([md], []))] == ["SM304"]
+    assert not reported(Topology([md._replace(facts={})], []))

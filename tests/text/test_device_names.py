@@ -1,0 +1,89 @@
+"""Which device a name in a text means."""
+
+import pytest
+
+from stackmap.model.device import Device, Kind
+from stackmap.model.interval import Interval
+from stackmap.model.load import IDLE
+from stackmap.model.machine import Machine, of_another
+from stackmap.model.topology import Topology
+from stackmap.text.device_names import Names, aliases, kernel_name
+
+ROOT = Device("dm-2", Kind.VOLUME, "253:2", label="vg-a/café", dm_name="vg--a-café", uuid="LVM-abc")
+DISK = Device("sda", Kind.DISK, "8:0", model="Best Disk", serial="S7", wwn="0x5000c500a1b2c3d4")
+ARRAY = Device("md127", Kind.ARRAY, "9:127", facts={"alias": "home"})
+STACK = Topology([ROOT, DISK, ARRAY])
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        ("dm-2", "dm-2"),
+        ("/dev/sda", "sda"),
+        ("dev253-2", "dm-2"),
+        ("dev8-0", "sda"),
+        ("vg--a-café", "dm-2"),
+        (r"vg--a-caf\xc3\xa9", "dm-2"),
+        ("/dev/mapper/vg--a-café", "dm-2"),
+        ("vg-a/café", "dm-2"),
+        ("dm-uuid-LVM-abc", "dm-2"),
+        ("wwn-0x5000c500a1b2c3d4", "sda"),
+        ("0x5000c500a1b2c3d4", "sda"),
+        ("/dev/disk/by-id/ata-Best_Disk_S7", "sda"),
+        ("md/home", "md127"),
+        ("dev253-3", None),
+        ("dm-3", None),
+        ("ALL", None),
+        ("", None),
+    ],
+)
+def test_names(printed, name):
+    """All forms of sysstat's options; an unknown name, such as a group of devices, has no device."""
+    assert name == kernel_name(printed, aliases(STACK))
+
+
+def test_a_kernel_name_is_never_anothers():
+    """Someone named a volume sda, and gave a disk the serial number of a volume's name."""
+    volume = Device("dm-3", Kind.VOLUME, "253:3", label="sda", dm_name="S7")
+
+    known = aliases(Topology([DISK, volume]))
+
+    assert ("sda", "dm-3") == (known["sda"], known["S7"])
+
+
+def test_what_two_devices_bear_means_neither():
+    """The paths of a multipath disk have its WWN."""
+    paths = [
+        Device(name, Kind.DISK, number, wwn="0x5")
+        for name, number in (("sda", "8:0"), ("sdb", "8:16"))
+    ]
+
+    assert kernel_name("wwn-0x5", aliases(Topology(paths))) is None
+
+
+def test_strangers_are_counted():
+    """Row by row, also of reports that share their loads; figures stay under the printed name."""
+    names = Names(STACK)
+    report = Interval({"vg--a-café": IDLE, "vdx": IDLE})
+
+    first, second = names.resolved(report), names.resolved(report)
+
+    assert set(first.loads) == {"dm-2", "vdx"}
+    assert first.loads is second.loads
+    assert (names.strangers, names.known) == ({"vdx": 2}, 2)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        (Machine(), ""),
+        (Machine("lab.example.org", "6.1.0"), ""),
+        (Machine("", "6.1.0"), ""),
+        (Machine("other", "6.1.0"), "host other, not lab"),
+        (Machine("lab", "6.12.3"), "kernel 6.12.3, not 6.1.0"),
+        (Machine("other", "6.12.3"), "host other, not lab; kernel 6.12.3, not 6.1.0"),
+    ],
+)
+def test_what_gives_another_machine_away(theirs, told):
+    """A host is the same with and without its domain; missing facts prove nothing."""
+    assert told == of_another(Machine("lab", "6.1.0", "boot"), theirs)

@@ -1,0 +1,108 @@
+"""Any text of statistics: which format it is, and what it says."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from stackmap.errors import InputError
+from stackmap.model.interval import Interval
+from stackmap.model.load import Flow, Load
+from stackmap.model.machine import Machine
+from stackmap.text import intervals
+
+# Every figure is another prime, so none can pass for another.
+IOSTAT_X = b"""\
+Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util
+dm-89             2.00     3.00    5.00    7.00    11.00    13.00    17.00    19.00   23.00   29.00   31.00  37.00  41.00
+"""
+
+SAR_D = b"""\
+07:10:01          DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util
+07:10:11    dev253-89      2.00      3.00      5.00      7.00     11.00     13.00     17.00     19.00
+"""
+
+
+def read(text: bytes) -> list[Interval]:
+    return list(intervals([text], "text"))
+
+
+def test_iostat_extended():
+    """Rates, KiB to bytes, percent to share; the wait of all requests is their count times await."""
+    load = Load(
+        read=Flow(ios=5, merges=2, bytes=11 * 1024, wait=5 * 29),
+        write=Flow(ios=7, merges=3, bytes=13 * 1024, wait=7 * 31),
+        aqu=19,
+        busy=0.41,
+    )
+    assert read(IOSTAT_X) == [Interval({"dm-89": load})]
+
+
+def test_sar():
+    """Only reads and writes together have requests and a wait; sizes are in sectors, and say so."""
+    load = Load(
+        read=Flow(bytes=3 * 512),
+        write=Flow(bytes=5 * 512),
+        whole=Flow(ios=2, wait=2 * 13),
+        aqu=11,
+        busy=0.19,
+    )
+    assert read(SAR_D) == [
+        Interval(
+            {"dev253-89": load},
+            stamp="07:10:11",
+            notes=("the input has sizes in 512-byte sectors; here they are in KiB",),
+        )
+    ]
+
+
+def test_packed():
+    """A text that was packed with gzip is the same text."""
+    assert read(gzip.compress(IOSTAT_X)) == read(IOSTAT_X)
+
+
+def test_chunks_do_not_matter():
+    """Read a byte at a time, as from a slow pipe, a text is the same."""
+    bytewise = [IOSTAT_X[n : n + 1] for n in range(len(IOSTAT_X))]
+    assert list(intervals(bytewise, "pipe")) == read(IOSTAT_X)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "log.txt: empty"),
+        (b"hello\nworld\n", "log.txt: no device statistics in its 2 lines: give the output of"),
+        (
+            b"                    extended device statistics\n    r/s    w/s   kr/s   kw/s\n",
+            "log.txt: line 1: iostat of another system than Linux",
+        ),
+        (
+            b"device     r/s   w/s     kr/s     kw/s\nada0 1 2 3 4\n",
+            "log.txt: line 1: iostat of an",
+        ),
+        (b"Requested activities not available in file sa29\n", "log.txt: line 1: sar has no disks"),
+    ],
+)
+def test_nothing_in_it(text, reason):
+    """A text without devices is refused in one line: what, where, and what to do."""
+    with pytest.raises(InputError) as refusal:
+        list(intervals([text], "log.txt"))
+    assert str(refusal.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"Linux 6.1.0 (lab) \t11/21/26 \t_x86_64_\t(4 CPU)\n\n" + IOSTAT_X,
+        b"Linux 6.1.0 (lab) \t11/21/26 \t_x86_64_\t(4 CPU)\n\n" + SAR_D,
+        (
+            b'{"sysstat": {"hosts": [{"nodename": "lab", "sysname": "Linux", "release": "6.1.0",\n'
+            b'"statistics": [{"disk": [{"disk_device": "sda", "r/s": 2.00}]}]}]}}\n'
+        ),
+    ],
+    ids=["iostat", "sar", "JSON"],
+)
+def test_the_machine_is_told(text):
+    """A text names its machine before its first report."""
+    assert [Machine(host="lab", kernel="6.1.0")] == [report.machine for report in read(text)]
