@@ -21,7 +21,7 @@ from stackmap.ledger.division import divides
 from stackmap.ledger.layers import carriers
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.sent import is_idle
-from stackmap.model.load import ratio, total_of
+from stackmap.model.load import Flow, ratio, total_of
 from stackmap.model.passthrough import passes_on
 from stackmap.model.topology import Edge, Topology
 
@@ -149,11 +149,17 @@ def targets(ledger: Ledger, top: str) -> list[Target]:
             name,
             part,
             ratio(part.arrivals, everything),
-            ratio(part.arrivals, ledger.load(name).total.arrivals),
+            _share(part, ledger.load(name).total),
         )
         for name, part in parts.items()
     ]
     return sorted(found, key=lambda each: -(each.part.arrivals or 0.0))
+
+
+def _share(part: Traffic, whole: Flow) -> float | None:
+    """Return the share, 0…1, of the *part* in the *whole*: estimates of several edges may add up to more."""
+    share = ratio(part.arrivals, whole.arrivals)
+    return min(share, 1.0) if share is not None and part.is_range else share
 
 
 def _senders(ledger: Ledger, name: str, *, idle: bool) -> Iterator[Edge]:

@@ -103,7 +103,8 @@ class Sent:
         Whether *name* splits requests: it counted more than were sent to it, with no more bytes.
 
         Requests split at a chunk or at the end of a segment are counted by the
-        piece. Where requests merge, counters cannot tell.
+        piece. Where requests merge, counters cannot tell. Where a device above divides its
+        traffic, as many as it can have sent here.
         """
         edges = self.topology.above(name)
         if self.topology[name].merges or not edges:
@@ -113,7 +114,8 @@ class Sent:
         whole = self.load(name).flow(direction)
         if None in (known.arrivals, known.bytes, whole.ios, whole.bytes):
             return False
-        more = ratio(whole.ios, known.arrivals) or 0.0
+        _, most = known.bounds
+        more = ratio(whole.ios, most.arrivals) or 0.0
         return more > 1 + TOLERANCE and is_all(known, whole)
 
     def _part(self, edge: Edge, direction: str, mine: Traffic, whole: Traffic | None) -> Traffic:
