@@ -11,6 +11,7 @@ import click
 from stackmap.cli.output import tell
 from stackmap.discover import discover
 from stackmap.discover.find import find_all
+from stackmap.host.table_keys import masked_bytes
 from stackmap.measurement.text import ForeignText, tell_unknown_names
 from stackmap.model.machine import UNKNOWN_MACHINE
 from stackmap.render.text import safe
@@ -74,9 +75,9 @@ def command(
         foreign.check(
             line_types.machine(chunk[:BANNER].decode(errors="replace")) or UNKNOWN_MACHINE
         )
-        out.write(annotator.feed(chunk))
+        out.write(masked_bytes(annotator.feed(chunk)))
         out.flush()
-    out.write(annotator.finish())
+    out.write(masked_bytes(annotator.finish()))
     out.flush()
     if not annotator.found_table:
         tell(f"{text.name}: no device table found; nothing annotated")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackmap.host.table_keys import masked
 from stackmap.render.text import WIDTH, safe
 
 if TYPE_CHECKING:
@@ -22,11 +23,15 @@ CLEAR = "\r\x1b[K"  # removes a line of progress from a terminal
 
 
 def tell(message: str, *details: str) -> None:
-    """Print *message* and *details* on stderr, each in one line that cannot control a terminal."""
+    """
+    Print *message* and *details* on stderr, each in one line that cannot control a terminal.
+
+    A message may quote its input, such as a line of a table: keys are masked.
+    """
     clear = CLEAR if sys.stderr.isatty() else ""
-    click.echo(f"{clear}stackmap: {safe(message)}", err=True)
+    click.echo(f"{clear}stackmap: {safe(masked(message))}", err=True)
     for detail in details:
-        click.echo(f"  {safe(detail)}", err=True)
+        click.echo(f"  {safe(masked(detail))}", err=True)
 
 
 def width() -> int:

@@ -39,6 +39,7 @@ from stackmap.host.manifest import open_timeline, read_manifest
 from stackmap.host.memories import Memories
 from stackmap.host.recorded_text import parse_json, recorded_text
 from stackmap.host.sosreport import Sosreport
+from stackmap.host.table_keys import masked
 from stackmap.host.timeline import (
     SKIPPED,
     WHOLE_RECORDING,
@@ -94,6 +95,12 @@ class CapturedHost:
         """Return the seconds between the first two frames; None with fewer than two."""
         return self._timeline.spacing()
 
+    def recorded_keys(self) -> list[str]:
+        """Return the names of the devices whose key is anywhere in the capture; see ``recorded_keys``."""
+        from stackmap.host.recorded_keys import recorded_keys  # only check pays for it
+
+        return recorded_keys(self._tree, [message for _, message in self._refused.values()])
+
     @property
     def window(self) -> TimeWindow:
         """The part that it answers from."""
@@ -140,7 +147,7 @@ class CapturedHost:
         printed = self._newest_answer("run " + " ".join(command), path)
         if printed is None:
             raise SourceMissing(f"{' '.join(command[:2])}: not in {self.path}")
-        return printed
+        return masked(printed) if command[0] == "dmsetup" else printed
 
     def udev(self, number: str) -> dict[str, str]:
         """Return the recorded udev properties."""
@@ -256,7 +263,7 @@ class CapturedHost:
         if answer is None and question in self._refused:
             answer = Refusal(*self._refused[question])
         if isinstance(answer, Refusal):
-            raise REFUSALS.get(answer.kind, SourceError)(answer.message)
+            raise REFUSALS.get(answer.kind, SourceError)(masked(answer.message))
         return answer
 
     def _records(self, name: str) -> list[dict[str, Json]]:

@@ -4,8 +4,8 @@ Device-mapper's answers to ``dmsetup table``, ``status --noflush`` and ``info``,
 dmsetup sends two requests per device and copies 16 KiB for each. Here one DM_TABLE_STATUS per device
 returns table, name, uuid, number and state. Structures: include/uapi/linux/dm-ioctl.h. The text is dmsetup's.
 
-The tables of crypt and integrity may contain a key, which ``dmsetup table`` masks. So such a table is left to
-dmsetup. The status, which contains no key, names the targets of a device whose maker may use them.
+A table may contain a key. It is masked here, in the child process that asks (``mapper.py``), and the
+request tells the kernel to erase its copy.
 """
 
 from __future__ import annotations
@@ -18,28 +18,22 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
+from stackmap.host.table_keys import masked_bytes
+
 CONTROL = "/dev/mapper/control"
 INTERFACE = (4, 0, 0)  # the version requested; the kernel answers with its own
-UUIDS_SINCE = (4, 45, 0)  # the first version whose list contains uuids, if asked to
 GET_VERSION, LIST_DEVICES, TABLE_STATUS, TARGET_MESSAGE = 0, 2, 12, 14
 READ_ONLY, SUSPENDED, AS_TABLE, LIVE, INACTIVE = 1, 2, 1 << 4, 1 << 5, 1 << 6
 BUFFER_FULL, NO_FLUSH, HAS_ANSWER = 1 << 8, 1 << 11, 1 << 16
-LIST_UUIDS = 1 << 14  # DM_UUID_FLAG: the list shall contain them (dm-ioctl.c, list_devices)
-HAS_UUID = 1
+SECURE_DATA = 1 << 15  # erase the kernel's copy of the answer (dm-ioctl.c, free_params)
 
 _HEADER = struct.Struct("=6Ii3IQ128s129s7x")  # struct dm_ioctl
 _SECTOR = struct.Struct("=Q")  # struct dm_target_msg, before the message
 _SPEC = struct.Struct("=QQiI16s")  # struct dm_target_spec
 _LISTED = struct.Struct("=QI")  # struct dm_name_list: number, offset of the next
-_AFTER_NAME = struct.Struct("=II")  # event number, flags
 
 # The kernel copies the whole buffer both ways, and few devices need libdevmapper's 16 KiB.
 BUFFER, BUFFER_GROWTH = 2048, 4
-
-# The uuids of makers that store no key in a table.
-KEYLESS = (b"LVM-", b"mpath-", b"part", b"DMRAID-", b"VDO-", b"CRYPT-VERITY-")
-# The targets that may have a key in their table.
-WITH_KEY = frozenset({b"crypt", b"inlinecrypt", b"default-key", b"integrity"})
 
 # libdevmapper writes every other byte of a name as \xNN (libdm-common.c: _is_whitelisted_char).
 _PLAIN = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#+-.:=@_"
@@ -80,18 +74,18 @@ class Control:
         self._buffer = bytearray(BUFFER)
         self._version = self._request(GET_VERSION)[:3]
 
-    def listed(self) -> list[tuple[int, bytes]]:
-        """Return number and uuid of each device; b"" where the list has no uuid."""
-        at = self._request(LIST_DEVICES, flags=LIST_UUIDS)[4]
-        devices = []
+    def listed(self) -> list[int]:
+        """Return the number of each device."""
+        at = self._request(LIST_DEVICES)[4]
+        numbers = []
         step = 1
         while step:
             number, step = _LISTED.unpack_from(self._buffer, at)
             if number:
-                devices.append((number, self._uuid_after(at)))
+                numbers.append(number)
             at += step
         self._buffer = bytearray(BUFFER)  # a list of many needs a large one
-        return devices
+        return numbers
 
     def device(self, number: int, flags: int) -> Device | None:
         """Return the device with its table (AS_TABLE) or status (NO_FLUSH); None if it was removed."""
@@ -117,14 +111,6 @@ class Control:
             at = start + following
         return found
 
-    def _uuid_after(self, at: int) -> bytes:
-        """Return the uuid behind the name of the list's entry at *at*."""
-        if self._version < UUIDS_SINCE:
-            return b""
-        behind = (self._buffer.index(0, at + _LISTED.size) + 1 + 7) & ~7
-        _, flags = _AFTER_NAME.unpack_from(self._buffer, behind)
-        return self._string(behind + _AFTER_NAME.size) if flags & HAS_UUID else b""
-
     def _string(self, at: int) -> bytes:
         return bytes(self._buffer[at : self._buffer.index(0, at)])
 
@@ -149,35 +135,27 @@ class Control:
 
 
 class Tables(NamedTuple):
-    """The output of ``dmsetup table`` and of ``info``; *left_out*: the names whose table may have a key."""
+    """The output of ``dmsetup table`` and of ``info``."""
 
     table: bytes
     info: bytes
-    left_out: tuple[bytes, ...]
 
 
 def tables(control: Control) -> Tables:
-    """Return the tables of all devices whose tables have no key, and the state of all."""
+    """Return the tables of all devices, without keys, and the state of all."""
     table: list[bytes] = []
     info: list[bytes] = []
-    left_out: list[bytes] = []
-    for number, uuid in control.listed():
-        has_key = not uuid.startswith(KEYLESS) and _has_key(control, number)
-        device = control.device(number, NO_FLUSH if has_key else AS_TABLE)
-        if device is None:
-            continue
-        info.append(_info(device))
-        if has_key or not WITH_KEY.isdisjoint([target.kind for target in device.targets]):
-            left_out.append(device.name)
-        else:
+    for number in control.listed():
+        if device := control.device(number, AS_TABLE | SECURE_DATA):
+            info.append(_info(device))
             table += _lines(device)
-    return Tables(b"".join(table), b"".join(info), tuple(left_out))
+    return Tables(masked_bytes(b"".join(table)), b"".join(info))
 
 
 def statuses(control: Control) -> bytes:
-    """Return the output of ``dmsetup status --noflush``."""
-    devices = (control.device(number, NO_FLUSH) for number, _ in control.listed())
-    return b"".join(line for device in devices if device for line in _lines(device))
+    """Return the output of ``dmsetup status --noflush``, without keys."""
+    devices = (control.device(number, NO_FLUSH) for number in control.listed())
+    return masked_bytes(b"".join(line for device in devices if device for line in _lines(device)))
 
 
 def opened() -> Control:
@@ -191,12 +169,6 @@ def opened() -> Control:
         fcntl.ioctl(descriptor, 3 << 30 | _HEADER.size << 16 | 0xFD << 8 | command, buffer, True)
 
     return Control(kernel)
-
-
-def _has_key(control: Control, number: int) -> bool:
-    """Whether a target of the device may have a key in its table; a status has none."""
-    device = control.device(number, NO_FLUSH)
-    return device is not None and any(target.kind in WITH_KEY for target in device.targets)
 
 
 def _lines(device: Device) -> Iterator[bytes]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from stackmap.errors import SourceDenied, SourceError, SourceMissing
 from stackmap.host import Answer, Host, Json
 from stackmap.host.capture_paths import decoded, parse_udev, udev_file
+from stackmap.host.table_keys import masked
 
 if TYPE_CHECKING:
     from stackmap.host.command import Command
@@ -103,6 +104,7 @@ class LiveHost:
             answer = self._mapper().answer(command[1], DEFAULT_TIMEOUT)
             if answer is not None:
                 return decoded(answer)
+            return masked(decoded(self._output(command)))
         return decoded(self._output(command))
 
     def _mapper(self) -> Mapper:
@@ -226,6 +228,6 @@ def refusal(what: str, error: OSError) -> SourceError:
 
 def _failure(command: tuple[str, ...], complaint: str) -> SourceError:
     lines = complaint.strip().splitlines() or ["failed without a message"]
-    message = f"{' '.join(command[:2])}: {lines[-1].strip()}"
+    message = masked(f"{' '.join(command[:2])}: {lines[-1].strip()}")
     denied = "Permission denied" in complaint or "Operation not permitted" in complaint
     return (SourceDenied if denied else SourceError)(message)

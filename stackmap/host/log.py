@@ -38,6 +38,7 @@ from typing import Any
 from stackmap.errors import CaptureError
 from stackmap.host.capture_paths import Refusal, encoded
 from stackmap.host.recorded_text import is_instant, recorded_text
+from stackmap.host.table_keys import masked, masked_bytes
 
 FOLDER = "/log"
 ENDING = ".gz"
@@ -159,7 +160,9 @@ def parse_count(answer: str, where: str) -> tuple[int, int]:
     try:
         before, marks = map(int, answer.split())
     except ValueError as error:
-        raise CaptureError(f"{where}: damaged: no count of frames: {answer[:60]!r}") from error
+        raise CaptureError(
+            f"{where}: damaged: no count of frames: {masked(answer)[:60]!r}"
+        ) from error
     return before, marks
 
 
@@ -224,7 +227,7 @@ def _heading_of(line: bytes) -> list[Any]:
     """Return the words of an entry's heading: its kind, the question, its bytes or the refusal."""
     words = json.loads(line) if len(line) <= MAX_ENTRY_HEADING else None
     if not isinstance(words, list) or words[:1] not in KINDS or not isinstance(words[1], str):
-        raise ValueError(f"no heading of an entry: {line[:60]!r}")
+        raise ValueError(f"no heading of an entry: {masked_bytes(line)[:60]!r}")
     return words
 
 

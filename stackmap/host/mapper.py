@@ -7,9 +7,7 @@ killed. It is left behind then, as a dmsetup would be.
 
 from __future__ import annotations
 
-from stackmap.errors import SourceError
 from stackmap.host import dm_ioctl
-from stackmap.host.command import Command
 from stackmap.host.forked import ForkedQuestion
 
 TOGETHER = ("table", "info")  # one request per device answers both
@@ -46,32 +44,17 @@ class MapperQuestion(ForkedQuestion):
         """Return the answer to *question*; None if the kernel refused. ``SourceTimeout`` after *seconds*."""
         if self._texts is None:
             status, out, _ = self.answer(seconds)
-            self._texts = {} if status else self._parsed(out, seconds)
+            self._texts = {} if status else self._parsed(out)
         return self._texts.get(question)
 
-    def _parsed(self, out: bytes, seconds: float) -> dict[str, bytes]:
+    def _parsed(self, out: bytes) -> dict[str, bytes]:
         if self.words[1] not in TOGETHER:
             return {self.words[1]: out}
-        table, info, names = out.split(SEPARATOR)
-        return {"table": table + _masked_tables(names.decode().split(), seconds), "info": info}
+        return dict(zip(TOGETHER, out.split(SEPARATOR), strict=True))
 
     def asked(self) -> bytes:
         """Return the answer to the question, or to those that are asked together."""
         control = dm_ioctl.opened()
         if self.words[1] not in TOGETHER:
             return dm_ioctl.statuses(control)
-        found = dm_ioctl.tables(control)
-        return SEPARATOR.join((found.table, found.info, b" ".join(found.left_out)))
-
-
-def _masked_tables(names: list[str], seconds: float) -> bytes:
-    """Return what ``dmsetup table`` prints of *names*, which masks keys; b"" if it cannot."""
-    if not names:
-        return b""
-    try:
-        status, out, _ = Command(("dmsetup", "table", "--", *names)).answer(seconds)
-    except SourceError:  # not installed: the uuids of these devices still name their kind
-        return b""
-    # dmsetup leaves the name out of the lines of a single device.
-    one = b"".join(f"{names[0]}: ".encode() + line for line in out.splitlines(keepends=True))
-    return b"" if status else one if len(names) == 1 else out
+        return SEPARATOR.join(dm_ioctl.tables(control))

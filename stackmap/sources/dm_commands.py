@@ -1,7 +1,7 @@
 """
 The dmsetup commands, in a module of their own so that they can start before their parsers are imported.
 
-dm-crypt's keys are never requested. Plain ``dmsetup status`` makes thin pools, caches and clones commit
+Keys in tables are masked (``stackmap/host/table_keys.py``). Plain ``dmsetup status`` makes thin pools, caches and clones commit
 their metadata, which causes I/O (dm-thin.c: ``pool_status`` without DM_STATUS_NOFLUSH_FLAG), so
 ``--noflush`` is always given.
 """

@@ -15,7 +15,7 @@ import pytest
 
 from stackmap.host.dm_ioctl import Control, mangled, statuses, tables
 
-AS_TABLE, BUFFER_FULL, WITH_UUID = 1 << 4, 1 << 8, 1 << 14
+AS_TABLE, BUFFER_FULL, SECURE_DATA = 1 << 4, 1 << 8, 1 << 15
 HEADER = 312
 
 
@@ -34,15 +34,14 @@ class Mapped:
 
 class ModelKernel:
     """
-    Answers as dm-ioctl.c does; ``asked`` has the tables that were requested.
+    Answers as dm-ioctl.c does; ``left_in_memory`` has the devices whose table the kernel does not erase.
 
     ``copied``: the bytes of all buffers, which the kernel copies in and out.
     """
 
-    def __init__(self, devices, version=(4, 48, 0)):
+    def __init__(self, devices):
         self.devices = {os.makedev(254, d.minor): d for d in devices}
-        self.version = version
-        self.asked = []
+        self.left_in_memory = []
         self.requests = self.copied = 0
 
     def __call__(self, command, buffer, /):
@@ -52,16 +51,16 @@ class ModelKernel:
             struct.unpack_from("=I", buffer, 28)[0],
             struct.unpack_from("=Q", buffer, 40),
         )
-        struct.pack_into("=3I", buffer, 0, *self.version)
+        struct.pack_into("=3I", buffer, 0, 4, 48, 0)
         room = struct.unpack_from("=I", buffer, 12)[0]
         if command == 2:
-            data = self._list(uuids=self.version >= (4, 45, 0) and bool(flags & WITH_UUID))
+            data = self._list()
         elif command == 12:
             if number not in self.devices:
                 raise OSError(errno.ENXIO, "No such device or address")
             device = self.devices[number]
-            if flags & AS_TABLE:
-                self.asked.append(device.name)
+            if flags & AS_TABLE and not flags & SECURE_DATA:
+                self.left_in_memory.append(device.name)
             data = b"".join(self._lines(device, table=bool(flags & AS_TABLE)))
             struct.pack_into("=I", buffer, 20, len(device.lines))
             struct.pack_into("=Q128s129s", buffer, 40, number, device.name, device.uuid)
@@ -75,14 +74,12 @@ class ModelKernel:
         struct.pack_into("=I", buffer, 28, flags)
         buffer[HEADER : HEADER + len(data)] = data
 
-    def _list(self, *, uuids):
+    def _list(self):
         entries = []
         for number, device in self.devices.items():
             entry = struct.pack("=QI", number, 0) + device.name + b"\0"
             entry += bytes(-len(entry) % 8)
-            entry += struct.pack("=II", 0, 0 if not uuids else 1 if device.uuid else 2)
-            if uuids:
-                entry += device.uuid + b"\0"
+            entry += struct.pack("=II", 0, 0)
             entries.append(bytearray(entry + bytes(-len(entry) % 8)))
         for entry in entries[:-1]:
             struct.pack_into("=I", entry, 8, len(entry))
@@ -102,8 +99,8 @@ class ModelKernel:
 LVM = b"LVM-" + b"x" * 64
 
 
-def answers(*devices, version=(4, 48, 0)):
-    kernel = ModelKernel(devices, version)
+def answers(*devices):
+    kernel = ModelKernel(devices)
     return tables(Control(kernel)), kernel
 
 
@@ -118,31 +115,27 @@ def test_tables_and_states_are_dmsetups_text():
 
     assert found.table == b"vg-lv: 0 2048 linear 8:0 11\nvg-lv: 2048 7 zero \nempty: \n"
     assert found.info == b"vg-lv|254|0|L--w|" + LVM + b"\nempty|254|300|--sr|\n"
-    assert found.left_out == ()
 
 
-@pytest.mark.parametrize("version", [(4, 48, 0), (4, 27, 0)])
-def test_a_table_with_a_key_is_never_requested(version):
-    """By its maker or without a uuid, and on kernels whose list has no uuids."""
-    secret = ((0, 8, b"crypt", b"aes-xts-plain64 c0ffee 0 8:0 0", b""),)
-    found, kernel = answers(
-        Mapped(b"luks", b"CRYPT-LUKS2-0", 1, secret),
-        Mapped(b"plain", b"", 2, secret),
-        Mapped(b"lv", LVM, 3),
-        version=version,
+@pytest.mark.parametrize("uuid", [b"CRYPT-LUKS2-0", b"", LVM])
+def test_a_key_is_masked_and_erased(uuid):
+    """Whoever made the device; the rest of the line stays, and the kernel is told to erase its copy."""
+    secret = ((0, 8, b"crypt", b"aes-xts-plain64 c0ffee 17 8:0 4096", b""),)
+    found, kernel = answers(Mapped(b"safe", uuid, 1, secret), Mapped(b"lv", LVM, 3))
+
+    assert found.table == (
+        b"safe: 0 8 crypt aes-xts-plain64 000000 17 8:0 4096\nlv: 0 2048 linear 8:0 11\n"
     )
-
-    assert found.left_out == (b"luks", b"plain")
-    assert kernel.asked == [b"lv"]
-    assert found.table == b"lv: 0 2048 linear 8:0 11\n"
-    assert found.info.count(b"\n") == 3
+    assert found.info.count(b"\n") == 2
+    assert kernel.left_in_memory == []
 
 
-def test_a_key_in_an_unlikely_place_is_left_out():
-    """A table of crypt below a uuid of LVM, made by hand."""
-    found, _ = answers(Mapped(b"odd", LVM, 1, ((0, 8, b"crypt", b"aes c0ffee 0 8:0 0", b""),)))
+def test_a_key_in_a_status_is_masked():
+    """Of a target that is not known."""
+    words = b"8:0 " + b"6b" * 16 + b" 5"
+    control = Control(ModelKernel([Mapped(b"new", b"", 1, ((0, 8, b"novel", b"", words),))]))
 
-    assert (b"", (b"odd",)) == (found.table, found.left_out)
+    assert statuses(control) == b"new: 0 8 novel 8:0 " + b"0" * 32 + b" 5\n"
 
 
 def test_answers_larger_than_the_buffer_are_whole():

@@ -26,7 +26,7 @@ def lines(path):
 @pytest.mark.parametrize("question", ["table", "status", "info"])
 @pytest.mark.parametrize("asked", ["ioctl", "again"])
 def test_the_text_is_dmsetups(out, question, asked):
-    """Line by line; dmsetup lists by name, and the tables that it masks come last here."""
+    """Line by line, with the same mask; dmsetup lists by name."""
     assert lines(out / f"dmsetup.{question}") == lines(out / f"{asked}.{question}")
     assert (out / f"{asked}.by-ioctl").read_text() == "True"
 
