@@ -18,9 +18,11 @@ from stackmap.rules.checks import checks
 from stackmap.rules.context import Context
 from stackmap.rules.rule import Severity
 from stackmap.sources import mountinfo
+from stackmap.sources.lvm_names import unmangle
 
 if TYPE_CHECKING:
     from stackmap.cli.session import Session
+    from stackmap.host.capture import CapturedHost
 
 
 @click.command()
@@ -50,7 +52,14 @@ def command(
     chosen = topology.select(find_all(topology, names)) if names else topology
     session.tell_missing(topology, names)
     tell_unknown(topology)
-    found = checks(Context(chosen, mounted=mountinfo.options(session.host, chosen)))
+    found = checks(
+        Context(
+            chosen,
+            mounted=mountinfo.options(session.host, chosen),
+            capture="" if session.live else session.capture.path,
+            recorded_keys=() if session.live else _recorded_keys(session.capture),
+        )
+    )
     if as_json:
         if problems:
             found = [each for each in found if each.severity is not Severity.GOOD]
@@ -65,3 +74,8 @@ def command(
         judged = bool(found) and not topology.unknown
         severities = (each.severity for each in found)
         session.status = status_of(severities, judged=judged) or session.status
+
+
+def _recorded_keys(capture: CapturedHost) -> tuple[str, ...]:
+    """Return the names of the devices whose key is in *capture*."""
+    return tuple(map(unmangle, capture.recorded_keys()))

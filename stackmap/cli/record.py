@@ -14,7 +14,7 @@ from stackmap.cli.options import INTERVAL_RANGE
 from stackmap.cli.output import CLEAR, tell
 from stackmap.discover import discover, machine
 from stackmap.discover.rediscovery import Rediscovery
-from stackmap.errors import CaptureError, OutputRefused, SourceError
+from stackmap.errors import CaptureError, OutputRefused, SourceError, SourceMissing
 from stackmap.features.plan.inputs import ask
 from stackmap.host.capture import CapturedHost
 from stackmap.host.capture_paths import TRACE
@@ -90,7 +90,7 @@ def command(
         with (
             _tracing(session) if with_trace else contextlib.nullcontext() as tracer,
             RecordingHost(session.host, out, limits, append=append) as host,
-            _kept(tracer, host),
+            _kept(session, tracer, host),
             contextlib.suppress(KeyboardInterrupt),
         ):
             for time in samples(host, interval, count):
@@ -131,11 +131,14 @@ def _tracing(session: Session) -> Iterator[Tracer]:
 
 
 @contextlib.contextmanager
-def _kept(tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
-    """Add what *tracer* counted to the capture when the context ends."""
+def _kept(session: Session, tracer: Tracer | None, host: RecordingHost) -> Iterator[None]:
+    """Add what *tracer* counted to the capture when the context ends, or the trace in a capture that is rewritten."""
     yield
     if tracer is not None:
         host.add(TRACE, tracer.result().to_json())
+    elif not session.live:
+        with contextlib.suppress(SourceMissing):
+            host.add(TRACE, session.capture.read(TRACE))
 
 
 def samples(host: RecordingHost, interval: float, count: int | None) -> Iterator[float]:

@@ -26,6 +26,7 @@ NO_WARNING = "No warning"
 JUDGED = "{what}: no warning ({disks})."
 LONGEST = " Longest queue: {queue} requests ({device}), await {await}[, service time {service}]."
 NO_CHECKS = "Could not check anything: start, chunk and stripe of these devices are unknown."
+CAPTURE = "this capture"  # heads the problems of no device in it
 CHECK_LABELS = {
     Severity.CRITICAL: "CRITICAL",
     Severity.WARNING: "WARNING",
@@ -157,7 +158,7 @@ def check_document(
         f"{_counts(problems)}; {checks} passed." if problems else f"No problems: {checks} passed."
     )
     groups = [
-        (title(topology, name), tuple(group))
+        (title(topology, name) or CAPTURE, tuple(group))
         for name, group in groupby(found if passed else problems, key=lambda each: each.device)
     ]
     worst = list(Severity)

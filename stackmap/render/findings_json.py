@@ -79,8 +79,8 @@ def _finding(topology: Topology, finding: Finding) -> dict[str, object]:
         "id": finding.rule.id,
         "name": finding.rule.name,
         "severity": str(finding.severity),
-        "device": device,
-        "label": topology[device].title if device in topology else device,
+        "device": device or None,
+        "label": topology[device].title if device in topology else device or None,
     }
 
 

@@ -8,6 +8,7 @@ from stackmap.rules import (
     block_sizes,
     cache,
     fullness,
+    recorded_key,
     request_limit,
     state,
 )
@@ -28,6 +29,7 @@ STATE: tuple[Rule, ...] = (
     cache.cache_dirty,
 )
 SETUP: tuple[Rule, ...] = (
+    recorded_key.recorded_key,
     alignment.start,
     alignment.stripe_start,
     alignment.alignment_offset,
@@ -49,4 +51,4 @@ def checks(context: Context) -> list[Finding]:
     found = [
         Finding(rule, each) for rule in (*STATE, *SETUP) for each in rule.find(context, rule.limits)
     ]
-    return sorted(found, key=lambda each: (place[each.device], ORDER[each.severity]))
+    return sorted(found, key=lambda each: (place.get(each.device, -1), ORDER[each.severity]))

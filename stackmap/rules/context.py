@@ -32,7 +32,8 @@ class Context:
     ``series``: its parts, () if there is only one. ``baseline``: an interval
     of the same machine when it was healthy. ``corrections``: what was
     corrected, as "rule: device". ``limits``: I/O limits in force.
-    ``mounted``: mount options by the kernel name of the device.
+    ``mounted``: mount options by the kernel name of the device. ``capture``: its path, "" on this machine;
+    ``recorded_keys``: device-mapper's names of the devices whose key is in it.
     """
 
     topology: Topology
@@ -42,6 +43,8 @@ class Context:
     corrections: tuple[str, ...] = ()
     limits: tuple[IoLimit, ...] = ()
     mounted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    capture: str = ""
+    recorded_keys: tuple[str, ...] = ()
 
     @property
     def loads(self) -> Mapping[str, Load]:
