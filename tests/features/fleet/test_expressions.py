@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-
 import pytest
 
 from stackmap.features.fleet.expressions import PARTS, Expressions
 from stackmap.features.fleet.volumes import SORTS
-from tests.features.fleet.servers import program
+from tests.features.fleet.promql import printed
 
 NOW = 3600  # seconds since promtool's epoch
 ALL = Expressions(seconds=3600)
@@ -51,28 +48,7 @@ def volume(name, top, figure, level="raid5"):
 
 
 def evaluated(tmp_path, series, *expressions, at=NOW):
-    """Return the series of each of *expressions*, as promtool prints them for a failed test: labels and value."""
-    tests = [
-        {"expr": each, "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": -1}]}
-        for each in expressions
-    ]
-    case = {
-        "interval": "1m",
-        "input_series": [{"series": key, "values": values} for key, values in series.items()],
-        "promql_expr_test": tests,
-    }
-    file = tmp_path / "case.yml"
-    file.write_text(json.dumps({"evaluation_interval": "1m", "tests": [case]}))
-    done = subprocess.run(
-        [program("promtool"), "test", "rules", str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    said = done.stdout + done.stderr
-    found = [line.strip()[4:].strip() for line in said.splitlines() if line.strip()[:4] == "got:"]
-    assert len(found) == len(expressions), said
-    return found
+    return printed(tmp_path, series, *expressions, at=at)
 
 
 def named(tmp_path, series, what):

@@ -1,0 +1,109 @@
+// Alerts. They keep the labels of the target, such as cluster and team.
+local promql = import 'promql.libsonnet';
+
+{
+  local config = $._config,
+  local p = promql(config),
+  local alert(name, severity, duration, expression, summary, description) = {
+    alert: name,
+    expr: expression,
+    'for': duration,
+    labels: { severity: severity },
+    annotations: {
+      summary: summary,
+      description: description,
+      runbook_url: config.runbookURLPattern % std.asciiLower(name),
+    },
+  },
+  local severities = config.severities,
+  local syncing = p.textfile('stackmap_stack_sync_active') + ' == 1',
+  local topologyTime = p.textfile('stackmap_topology_timestamp_seconds'),
+
+  local alerts = [
+    alert(
+      'StackmapParityCost', severities.parityCost, '30m',
+      |||
+        instance_top:stackmap_parity_cost:ratio_rate5m > %s * instance_top:stackmap_parity_ideal:ratio
+        and instance_top:stackmap_wasted_requests:rate5m > %s * %s
+      ||| % [config.parityCostTimesIdeal, config.parityCostWastedPerMember, p.textfile('stackmap_stack_members')],
+      '{{ $labels.instance }}: each byte written to {{ $labels.name }} costs {{ $value | humanize }} bytes at its members',
+      'Most writes are smaller than a stripe. On {{ $labels.instance }}, run: stackmap explain {{ $labels.top }}; then: stackmap whatif {{ $labels.top }} --to raid10',
+    ),
+    // A few milliseconds hurt nobody, however fast the peers are; a resync makes a member slow.
+    alert(
+      'StackmapSlowMember', severities.slowMember, '30m',
+      |||
+        instance_top_device:stackmap_slowest_member:ratio_rate5m > 2
+        and ignoring (layer, role) instance_top_device:stackmap_member_await_seconds:rate5m > 0.01
+        unless ignoring (device) %s
+      ||| % syncing,
+      '{{ $labels.instance }}: {{ $labels.device }} of {{ $labels.name }} has {{ $value | humanize }} times the await of its peers',
+      'On {{ $labels.instance }}, run: stackmap explain {{ $labels.top }}; it names the disk.',
+    ),
+    alert(
+      'StackmapDegraded', severities.degraded, '5m',
+      p.textfile('stackmap_stack_degraded') + ' == 1',
+      '{{ $labels.instance }}: {{ $labels.name }} lacks a member',
+      'On {{ $labels.instance }}, run: stackmap check {{ $labels.top }}; then replace the failed member.',
+    ),
+    alert(
+      'StackmapPoolFull', severities.poolFull, '10m',
+      |||
+        instance_device:stackmap_used:ratio > 0.95
+        or (instance_device:stackmap_used:ratio > 0.7 and predict_linear(instance_device:stackmap_used:ratio[6h], 3 * 86400) > 1)
+      |||,
+      '{{ $labels.instance }}: the {{ $labels.space }} of {{ $labels.name }} is {{ $value | humanizePercentage }} full',
+      'On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}; then extend it with lvextend.',
+    ),
+    // The alerts above report broken arrays, full pools and full snapshots.
+    alert(
+      'StackmapFinding', severities.finding, '10m',
+      'max without (device, severity) (%s) == 1' % p.textfile('stackmap_finding', 'severity="critical",id!~"SM301|SM31[123]"'),
+      '{{ $labels.instance }}: stackmap check found {{ $labels.rule }} ({{ $labels.id }})',
+      'On {{ $labels.instance }}, run: stackmap check --problems',
+    ),
+    // By the host's own clock, if its exporter tells the time.
+    alert(
+      'StackmapTopologyStale', severities.topologyStale, '10m',
+      |||
+        (%s or %s * 0 + time())
+        - %s > %s
+      ||| % [p.scrape('node_time_seconds', config.nodeExporterSelector), topologyTime, topologyTime, config.topologyStaleSeconds],
+      '{{ $labels.instance }}: its topology is {{ $value | humanizeDuration }} old',
+      'On {{ $labels.instance }}, run: systemctl status stackmap-textfile.timer stackmap-textfile.service',
+    ),
+    alert(
+      'StackmapCountersMissing', severities.countersMissing, '30m',
+      'sum without (top, name, layer) (instance_top_layer:stackmap_devices_without_counters:count) > 0',
+      '{{ $labels.instance }}: node_exporter leaves out devices that the stacks need',
+      'On {{ $labels.instance }}, run: stackmap export --textfile -; compare its devices with node_exporter --collector.diskstats.device-exclude',
+    ),
+    // Every figure is right, and stackmap fleet cannot tell the targets apart.
+    alert(
+      'StackmapTargetsCollide', severities.targetsCollide, '10m',
+      |||
+        %(topology)s
+        and on (%(cluster)s, job, instance) (count by (%(cluster)s, job, instance) (%(topology)s) > 1)
+      ||| % { topology: p.textfile('stackmap_topology_timestamp_seconds'), cluster: config.clusterLabel },
+      '{{ $labels.instance }}: several targets have this instance and job {{ $labels.job }}',
+      'Each target has an alert, with all its labels. Give each its own instance, or a label %s.' % config.clusterLabel,
+    ),
+    alert(
+      'StackmapLabelsReplaced', severities.labelsReplaced, '10m',
+      'group without (%s) (%s)' % [
+        std.join(', ', ['exported_' + label for label in p.renamedLabels] + p.renamedLabels),
+        std.join('\nor ', [
+          p.textfile(metric, 'exported_%s!=""' % label)
+          for metric in ['stackmap_layer_weight', 'stackmap_stack_info']
+          for label in p.renamedLabels
+        ]),
+      ],
+      '{{ $labels.instance }}: labels of the target replace labels of stackmap, so it has no figures',
+      'Rename the target labels called %s in scrape_configs.' % std.join(', ', p.renamedLabels),
+    ),
+  ],
+
+  prometheusAlerts+:: {
+    groups+: [{ name: 'stackmap.alerts', interval: '1m', rules: alerts }],
+  },
+}

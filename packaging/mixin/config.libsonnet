@@ -1,0 +1,39 @@
+// What a site may set: stackmap + { _config+:: { clusterLabel: 'region' } }.
+{
+  _config+:: {
+    // Matchers of the raw series, such as 'job="node"'; '' for none.
+    nodeExporterSelector: '',
+    stackmapSelector: '',
+    upSelector: '',
+
+    // The label that separates sites with equal job and instance names.
+    clusterLabel: 'cluster',
+
+    // Evaluate each minute. Above 5,000 volumes set interval to 4m; a longer interval than range leaves gaps.
+    interval: '1m',
+    range: '5m',
+
+    severities: {
+      parityCost: 'warning',
+      slowMember: 'warning',
+      degraded: 'critical',
+      poolFull: 'critical',
+      finding: 'warning',
+      topologyStale: 'warning',
+      countersMissing: 'warning',
+      targetsCollide: 'warning',
+      labelsReplaced: 'warning',
+    },
+
+    // Parity cost: times its ideal, and wasted requests per second and member.
+    parityCostTimesIdeal: 2,
+    parityCostWastedPerMember: 20,
+    // Seconds without a new textfile.
+    topologyStaleSeconds: 900,
+
+    // Packages have this file; serve it where the readers of alerts can open it. %s is the alert in lower case.
+    runbookURLPattern: 'file:///usr/share/doc/stackmap/examples/prometheus/runbooks.md#%s',
+
+    dashboardTags: ['storage', 'stackmap'],
+  },
+}
