@@ -42,7 +42,7 @@ local promql = import 'promql.libsonnet';
     ),
     alert(
       'StackmapDegraded', severities.degraded, '5m',
-      p.textfile('stackmap_stack_degraded') + ' == 1',
+      'instance_top:stackmap_degraded:held == 1',
       '{{ $labels.instance }}: {{ $labels.name }} lacks a member',
       'On {{ $labels.instance }}, run: stackmap check {{ $labels.top }}; then replace the failed member.',
     ),

@@ -93,17 +93,23 @@ local promql = import 'promql.libsonnet';
     clamp_min(%s
     - %s
     - %s
-    * %s, 0)
+    * (%s), 0)
     %s
     unless %s
   ||| % [
     volume(spent),
-    perVolume(of(layer(read), 'volume')),
+    read,
     p.textfile('stackmap_stack_ideal_write_ratio'),
-    perVolume(of(layer(written), 'volume')),
+    written,
     unlessIncomplete('volume'),
     syncing,
   ],
+  local atVolume(name) = perVolume(of(layer(name), 'volume')),
+  // The fewest requests for what arrives: a request of several chunks goes to several disks.
+  local fewest(arrivals, bytes) = |||
+    (%s / %s > %s)
+    or %s
+  ||| % [atVolume(bytes), p.textfile('stackmap_stack_chunk_bytes'), atVolume(arrivals), atVolume(arrivals)],
   local perLevel(figure) = |||
     sum without (top, name) (%s
     * ignoring (kind, level) group_left () %s)
@@ -144,10 +150,12 @@ local promql = import 'promql.libsonnet';
       syncing,
       p.textfile('stackmap_stack_degraded'),
     ]),
-    record('instance_top:stackmap_parity_cost:ratio_rate5m', |||
-      %s
-      / (%s > 0)
-    ||| % [volume('parity_cost_bytes'), atRaid('written_bytes')]),
+    // What was written while that is known: only their quotient, and that of their means, is a ratio.
+    record(volume('parity_written_bytes'), '%s\nand %s' % [atRaid('written_bytes'), volume('parity_cost_bytes')]),
+    record(
+      'instance_top:stackmap_parity_cost:ratio_rate5m',
+      '%s / (%s > 0)' % [volume('parity_cost_bytes'), volume('parity_written_bytes')]
+    ),
     // What it would cost with full-stripe writes only.
     record(
       'instance_top:stackmap_parity_ideal:ratio',
@@ -155,8 +163,8 @@ local promql = import 'promql.libsonnet';
       { members: p.textfile('stackmap_stack_members'), parity: p.textfile('stackmap_stack_parity_members') }
     ),
     // Disk bytes and requests beyond what was read and the ideal of what was written.
-    record(volume('wasted_bytes'), wasted('disk_bytes', 'read_bytes', 'written_bytes')),
-    record(volume('wasted_requests'), wasted('disk_requests', 'reads', 'writes')),
+    record(volume('wasted_bytes'), wasted('disk_bytes', atVolume('read_bytes'), atVolume('written_bytes'))),
+    record(volume('wasted_requests'), wasted('disk_requests', '(%s)' % fewest('reads', 'read_bytes'), fewest('writes', 'written_bytes'))),
     // Await of the slowest member ÷ median of its peers; the label device names it.
     local await = 'instance_top_device:stackmap_member_await_seconds:rate5m';
     record('instance_top_device:stackmap_slowest_member:ratio_rate5m', |||
@@ -167,9 +175,18 @@ local promql = import 'promql.libsonnet';
 
     // Sums per host, kind and level, so that totals of a fleet read few series.
     record('instance_level:stackmap_volumes:count', 'count without (top, name) (%s)' % p.info),
-    record('instance_level:stackmap_written_bytes:rate5m', perLevel(perVolume(of(layer('written_bytes'), 'volume')))),
+    record('instance_level:stackmap_written_bytes:rate5m', perLevel(atVolume('written_bytes'))),
     record('instance_level:stackmap_wasted_bytes:rate5m', perLevel(volume('wasted_bytes'))),
     record('instance_level:stackmap_wasted_requests:rate5m', perLevel(volume('wasted_requests'))),
+
+    // Degraded, and held where the textfile vanishes: nothing says then that the array is whole. It ends when a new
+    // file says so or lacks the array, or when the target is removed.
+    record('instance_top:stackmap_degraded:held', |||
+      %s == 1
+      or last_over_time(instance_top:stackmap_degraded:held[1h])
+      unless ignoring (top, name) %s
+      and ignoring (top, name) %s
+    ||| % [p.textfile('stackmap_stack_degraded'), p.textfile('stackmap_topology_timestamp_seconds'), p.scrape('up', config.upSelector)]),
 
     // How full thin pools and snapshots are.
     record('instance_device:stackmap_used:ratio', std.join('\nor ', [
@@ -188,7 +205,7 @@ local promql = import 'promql.libsonnet';
     for name in ['read_bytes', 'written_bytes', 'reads', 'writes']
   ] + [
     record('instance_top:stackmap_%s:avg1h' % name, 'avg_over_time(%s[1h])' % volume(name))
-    for name in ['disk_bytes', 'disk_requests', 'parity_cost_bytes', 'wasted_bytes', 'wasted_requests']
+    for name in ['disk_bytes', 'disk_requests', 'parity_cost_bytes', 'parity_written_bytes', 'wasted_bytes', 'wasted_requests']
   ] + [
     record('instance_level:stackmap_%s:avg1h' % name, 'avg_over_time(instance_level:stackmap_%s:rate5m[1h])' % name)
     for name in ['written_bytes', 'wasted_bytes', 'wasted_requests']

@@ -55,7 +55,8 @@ Families = Iterator[tuple[str, Iterator[tuple[str, float, bool]]]]
 RECORDED = {
     'instance_top_layer:stackmap_read_bytes:rate5m{layer="volume",': 1e5, 'instance_top_layer:stackmap_written_bytes:rate5m{layer="volume",': 2e5,
     'instance_top_layer:stackmap_reads:rate5m{layer="volume",': 20, 'instance_top_layer:stackmap_writes:rate5m{layer="volume",': 40,
-    "instance_top:stackmap_parity_cost_bytes:rate5m{": 7e5, "instance_top:stackmap_disk_bytes:rate5m{": 9e5,
+    "instance_top:stackmap_parity_cost_bytes:rate5m{": 7e5, "instance_top:stackmap_parity_written_bytes:rate5m{": 2e5,
+    "instance_top:stackmap_disk_bytes:rate5m{": 9e5,
     "instance_top:stackmap_disk_requests:rate5m{": 150, "instance_top:stackmap_wasted_bytes:rate5m{": 5e5,
     "instance_top:stackmap_wasted_requests:rate5m{": 80, 'instance_top_device:stackmap_slowest_member:ratio_rate5m{device="dm-5",': 1.2,
     'stackmap_stack_info{kind="volume",level="raid5",': 1, "stackmap_stack_members{": 4, "stackmap_stack_ideal_write_ratio{": 4 / 3,

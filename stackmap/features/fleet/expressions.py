@@ -23,18 +23,18 @@ FIGURES = {
     **{
         field: (f"instance_top:stackmap_{name}:rate5m{{%s}}", f"instance_top:stackmap_{name}:avg1h{{%s}}")
         for field, name in (
-            ("parity_bytes", "parity_cost_bytes"), ("disk_bytes", "disk_bytes"), ("disk_requests", "disk_requests"),
+            ("parity_bytes", "parity_cost_bytes"), ("parity_write_bytes", "parity_written_bytes"), ("disk_bytes", "disk_bytes"), ("disk_requests", "disk_requests"),
             ("wasted_bytes", "wasted_bytes"), ("wasted_requests", "wasted_requests"),
         )
     },
     "slowest": ("instance_top_device:stackmap_slowest_member:ratio_rate5m{%s}", "instance_top_device:stackmap_slowest_member:avg1h{%s}"),
 }  # fmt: skip
-RAID10_SAVES = "({parity_bytes} - 2 * {write_bytes})"
+RAID10_SAVES = "({parity_bytes} - 2 * {parity_write_bytes})"
 # What the volumes are sorted by, of FIGURES.
 ORDERS = {
     "wasted": "{wasted_bytes}",
     "wasted-iops": "{wasted_requests}",
-    "cost": "{parity_bytes} / ({write_bytes} > 0)",
+    "cost": "{parity_bytes} / ({parity_write_bytes} > 0)",
     "iops": "{reads} + {writes}",
     "written": "{write_bytes}",
     "slowest": f"max by ({ID}) ({{slowest}})",

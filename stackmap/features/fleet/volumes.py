@@ -31,7 +31,8 @@ class Volume(NamedTuple):
     A volume, or an array that several volumes share, over a window; figures per second, None if unknown.
 
     ``disk_bytes``, ``disk_requests``: everything the disks did for it. ``parity_bytes``: bytes
-    read and written at its members beyond those it read. ``ideal``: least bytes written at the
+    read and written at its members beyond those it read, ``parity_write_bytes``: what it wrote while
+    these are known, so not during a resync. ``ideal``: least bytes written at the
     disks per byte written.
     """
 
@@ -44,6 +45,7 @@ class Volume(NamedTuple):
     reads: float | None = None
     writes: float | None = None
     parity_bytes: float | None = None
+    parity_write_bytes: float | None = None
     disk_bytes: float | None = None
     disk_requests: float | None = None
     wasted_bytes: float | None = None
@@ -59,7 +61,7 @@ class Volume(NamedTuple):
     @property
     def cost(self) -> float | None:
         """Bytes at the members per byte written; None without parity."""
-        return ratio(self.parity_bytes, self.write_bytes)
+        return ratio(self.parity_bytes, self.parity_write_bytes)
 
     @property
     def disk_bytes_per_byte(self) -> float | None:
@@ -69,9 +71,9 @@ class Volume(NamedTuple):
     @property
     def raid10_saves(self) -> float | None:
         """Bytes at the members that RAID10 would not move; negative where it would move more. None without parity."""
-        if self.parity_bytes is None or self.write_bytes is None:
+        if self.parity_bytes is None or self.parity_write_bytes is None:
             return None
-        return self.parity_bytes - COPIES * self.write_bytes
+        return self.parity_bytes - COPIES * self.parity_write_bytes
 
     @property
     def raid10_saves_requests(self) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 KIB = 1024
@@ -14,32 +14,35 @@ OWN = frozenset({"top", "name", "layer", "role", "device", "disk", "kind", "leve
 @dataclass(frozen=True)
 class Array:
     """
-    Host *instance* with the md RAID5 of *members* disks under full-stripe writes, *writes* per second.
+    Host *instance* with the md RAID5 of *members* disks under full-stripe writes.
 
-    ``target``: more labels of the target. ``state``: by metric after ``stackmap_stack_``, its values.
+    ``writes``: pairs of minutes and full stripes per second. ``up``: by minute. ``state``: by metric
+    after ``stackmap_stack_``, its value by minute. ``file``: minutes in which there is a textfile.
+
+    ``target``: more labels of the target.
     """
 
     instance: str
     target: Mapping[str, str] = field(default_factory=dict)
     members: int = 5
     chunk: int = 64 * KIB
-    writes: float = 32
-    state: Mapping[str, str] = field(default_factory=dict)
-    minutes: int = MINUTES
+    writes: tuple[tuple[int, float], ...] = ((MINUTES, 32),)
+    state: Mapping[str, list[float]] = field(default_factory=dict)
+    up: tuple[float, ...] = (1,) * MINUTES
+    file: int = MINUTES
 
     def series(self) -> dict[str, str]:
         """Return the series of node_exporter, of the textfile and of the scrape."""
         return {
-            **self._counters("md0", self.writes, self.writes * self.chunk * (self.members - 1)),
+            **self._counters("md0", self.chunk * (self.members - 1)),
             **{
                 key: values
                 for disk in self._disks
-                for key, values in self._counters(
-                    disk, self.writes, self.writes * self.chunk
-                ).items()
+                for key, values in self._counters(disk, self.chunk).items()
             },
             **self._textfile(),
-            self._of("up"): f"1x{self.minutes}",
+            self._of("up"): _values(self.up),
+            self._of("node_time_seconds"): _values(60 * n for n in range(MINUTES)),
         }
 
     @property
@@ -55,16 +58,26 @@ class Array:
         text = ",".join(f'{key}="{value}"' for key, value in {**target, **renamed}.items())
         return f"{metric}{{{text}}}"
 
-    def _counters(self, device: str, writes: float, written: float) -> dict[str, str]:
-        rates = {
-            "read_bytes": 0.0, "written_bytes": written, "reads_completed": 0.0, "reads_merged": 0.0,
-            "writes_completed": writes, "writes_merged": 0.0,
-            "read_time_seconds": 0.0, "write_time_seconds": writes * 0.001,
+    def _counters(self, device: str, size: float) -> dict[str, str]:
+        """Return the counters of *device*, which writes *size* bytes per full stripe."""
+        per_stripe = {
+            "read_bytes": 0.0, "written_bytes": size, "reads_completed": 0.0, "reads_merged": 0.0,
+            "writes_completed": 1.0, "writes_merged": 0.0,
+            "read_time_seconds": 0.0, "write_time_seconds": 0.001,
         }  # fmt: skip
         return {
-            self._of(f"node_disk_{name}_total", device=device): f"0+{60 * rate:.6f}x{self.minutes}"
-            for name, rate in rates.items()
+            self._of(f"node_disk_{name}_total", device=device): self._growing(amount)
+            for name, amount in per_stripe.items()
         }
+
+    def _growing(self, per_stripe: float) -> str:
+        """Return the values of a counter, one per minute."""
+        parts, value = [], 0.0
+        for minutes, stripes in self.writes:
+            step = 60 * stripes * per_stripe
+            parts.append(f"{value:.6f}+{step:.6f}x{minutes - 1}")
+            value += step * minutes
+        return " ".join(parts)
 
     def _textfile(self) -> dict[str, str]:
         of = {"top": "md0", "name": "md0"}
@@ -85,10 +98,19 @@ class Array:
             self._of("stackmap_stack_chunk_bytes", **of): self.chunk,
             self._of("stackmap_stack_ideal_write_ratio", **of): self.members / (self.members - 1),
         }
-        states = {"sync_active": f"0x{self.minutes}", "degraded": f"0x{self.minutes}", **self.state}
-        return {
-            **{series: f"{value}x{self.minutes}" for series, value in constant.items()},
-            **{self._of(f"stackmap_stack_{name}", **of): values for name, values in states.items()},
-            self._of("stackmap_topology_timestamp_seconds"): f"0+60x{self.minutes}",
-            self._of("node_time_seconds"): f"0+60x{self.minutes}",
+        states = {
+            "sync_active": [0] * MINUTES,
+            "degraded": [0] * MINUTES,
+            **self.state,
         }
+        series = {
+            **{series: [value] * MINUTES for series, value in constant.items()},
+            **{self._of(f"stackmap_stack_{name}", **of): values for name, values in states.items()},
+            self._of("stackmap_topology_timestamp_seconds"): [60 * n for n in range(MINUTES)],
+        }
+        return {key: _values(values[: self.file]) for key, values in series.items()}
+
+
+def _values(values: Iterable[float]) -> str:
+    """Return values by minute, after which the series ends."""
+    return " ".join([*map(str, values), "stale"])

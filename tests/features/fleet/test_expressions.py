@@ -34,6 +34,7 @@ def volume(name, top, figure, level="raid5"):
         f'instance_top_layer:stackmap_reads:rate5m{{{of},layer="volume"}}': 3,
         f'instance_top_layer:stackmap_writes:rate5m{{{of},layer="volume"}}': 4,
         f"instance_top:stackmap_parity_cost_bytes:rate5m{{{of}}}": 7,
+        f"instance_top:stackmap_parity_written_bytes:rate5m{{{of}}}": 2,
         f"instance_top:stackmap_disk_bytes:rate5m{{{of}}}": 9,
         f"instance_top:stackmap_disk_requests:rate5m{{{of}}}": 10,
         f"instance_top:stackmap_wasted_bytes:rate5m{{{of}}}": 5,

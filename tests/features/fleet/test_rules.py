@@ -1,11 +1,12 @@
-"""The shipped rules, evaluated by promtool: what was wrong once, and stays right."""
+"""The shipped rules and the queries of ``fleet``, evaluated by promtool over the series of whole hosts."""
 
 from __future__ import annotations
 
 import pytest
 
+from stackmap.features.fleet.expressions import Expressions
 from tests.features.fleet.arrays import Array
-from tests.features.fleet.promql import ruled
+from tests.features.fleet.promql import FIRING, ruled
 
 MINUTE = 60
 
@@ -42,3 +43,67 @@ def test_labels_of_the_target_stay(label, tmp_path):
     for (expression, value), answers in zip(FIGURES.items(), found, strict=True):
         assert {each.labels.get(label) for each in answers} == {"x", "y"}, expression
         assert [each.value for each in answers] == pytest.approx([value] * 2)
+
+
+@pytest.mark.parametrize("hourly", [False, True])
+def test_cost_divides_what_was_written_while_the_cost_is_known(hourly, tmp_path):
+    """Ten times the writes during a resync, whose parity is unknown, do not make the cost less than the least: 5/4."""
+    array = Array(
+        "a",
+        writes=((140, 320), (160, 32)),
+        state={"sync_active": [1] * 150 + [0] * 150},
+    )
+    cost, saves = ruled(
+        tmp_path,
+        array.series(),
+        Expressions(seconds=4 * 3600, hourly=hourly).worst("cost", 5),
+        Expressions(seconds=4 * 3600, hourly=hourly).worst("raid10", 5),
+        at=4 * 3600,
+    )
+
+    assert [each.value for each in cost] == pytest.approx([1.25])
+    # RAID10 writes 2 bytes per byte: 3/4 of a byte more than this array did, which wrote 8 MiB/s.
+    assert [each.value for each in saves] == pytest.approx([-0.75 * 8 * 2**20])
+
+
+def test_full_stripes_waste_nothing(tmp_path):
+    """Each write of 4 chunks is 5 requests of the disks, which is the least there can be."""
+    wasted = ruled(
+        tmp_path,
+        Array("a").series(),
+        "instance_top:stackmap_wasted_requests:rate5m",
+        "instance_top:stackmap_wasted_bytes:rate5m",
+        at=20 * MINUTE,
+    )
+
+    for answers in wasted:
+        assert [each.value for each in answers] == pytest.approx([0], abs=1e-6)
+
+
+@pytest.mark.parametrize("down", [0, 250])
+def test_a_degraded_array_whose_textfile_vanishes_still_fires(down, tmp_path):
+    """Nothing says that it is whole again, whether node_exporter answers or not."""
+    up = (1,) * (300 - down) + (0,) * down
+    array = Array("a", state={"degraded": [0] * 10 + [1] * 20}, file=30, up=up)
+    for minute in (25, 60, 290):
+        assert named(tmp_path, array, "StackmapDegraded", minute) == ["md0"]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        Array("a", state={"degraded": [1] * 30 + [0] * 270}),  # it is repaired
+        Array("a", state={"degraded": [1] * 30}),  # a new file lacks it: it was stopped
+        Array("a", state={"degraded": [1] * 30}, file=30, up=(1,) * 30),  # the target is removed
+    ],
+    ids=["repaired", "stopped", "removed"],
+)
+def test_an_array_that_is_whole_or_gone_does_not_fire(array, tmp_path):
+    assert named(tmp_path, array, "StackmapDegraded", 25) == ["md0"]
+    assert named(tmp_path, array, "StackmapDegraded", 45) == []
+
+
+def named(tmp_path, array, alert, minute):
+    """Return the volumes for which *alert* fires."""
+    (answers,) = ruled(tmp_path, array.series(), FIRING.format(alert), at=minute * MINUTE)
+    return [each.labels["name"] for each in answers]
