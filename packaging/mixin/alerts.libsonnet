@@ -29,16 +29,12 @@ local promql = import 'promql.libsonnet';
       '{{ $labels.instance }}: each byte written to {{ $labels.name }} costs {{ $value | humanize }} bytes at its members',
       'Most writes are smaller than a stripe. On {{ $labels.instance }}, run: stackmap explain {{ $labels.top }}; then: stackmap whatif {{ $labels.top }} --to raid10',
     ),
-    // A few milliseconds hurt nobody, however fast the peers are; a resync makes a member slow.
+    // The host judges, by explain's rule over ten minutes; a resync makes a member slow.
     alert(
-      'StackmapSlowMember', severities.slowMember, '30m',
-      |||
-        instance_top_device:stackmap_slowest_member:ratio_rate5m > 2
-        and ignoring (layer, role) instance_top_device:stackmap_member_await_seconds:rate5m > 0.01
-        unless ignoring (device) %s
-      ||| % syncing,
-      '{{ $labels.instance }}: {{ $labels.device }} of {{ $labels.name }} has {{ $value | humanize }} times the await of its peers',
-      'On {{ $labels.instance }}, run: stackmap explain {{ $labels.top }}; it names the disk.',
+      'StackmapSlowMember', severities.slowMember, '5m',
+      'max without (top, name) (%s unless ignoring (device) %s)' % [p.textfile('stackmap_slow_member_ratio'), syncing],
+      '{{ $labels.instance }}: the RAID member {{ $labels.device }} has {{ $value | humanize }} times the await of its peers',
+      'On {{ $labels.instance }}, run: stackmap explain {{ $labels.device }}; it names the disk.',
     ),
     alert(
       'StackmapDegraded', severities.degraded, '5m',

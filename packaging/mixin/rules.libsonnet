@@ -165,13 +165,11 @@ local promql = import 'promql.libsonnet';
     // Disk bytes and requests beyond what was read and the ideal of what was written.
     record(volume('wasted_bytes'), wasted('disk_bytes', atVolume('read_bytes'), atVolume('written_bytes'))),
     record(volume('wasted_requests'), wasted('disk_requests', '(%s)' % fewest('reads', 'read_bytes'), fewest('writes', 'written_bytes'))),
-    // Await of the slowest member ÷ median of its peers; the label device names it.
-    local await = 'instance_top_device:stackmap_member_await_seconds:rate5m';
-    record('instance_top_device:stackmap_slowest_member:ratio_rate5m', |||
-      sum without (layer, role) (topk without (device) (1, %(await)s))
-      / ignoring (device) group_left () (quantile without (device, layer, role) (0.5,
-      %(await)s unless topk without (device) (1, %(await)s)) > 0)
-    ||| % { await: await }),
+    // Of the members that the host's own explain calls slow, the slowest: await ÷ median of its peers.
+    record(
+      'instance_top_device:stackmap_slowest_member:ratio_rate5m',
+      'topk without (device) (1, %s)' % p.textfile('stackmap_slow_member_ratio')
+    ),
 
     // Sums per host, kind and level, so that totals of a fleet read few series.
     record('instance_level:stackmap_volumes:count', 'count without (top, name) (%s)' % p.info),

@@ -9,6 +9,7 @@ devices below them.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device, Kind, Role
 from stackmap.model.topology import Topology, natural_key
 
@@ -101,16 +102,6 @@ def _children(
         )
         for place, ((role, key, read_last), devices) in enumerate(ordered)
     ]
-
-
-def write_mostly(topology: Topology, device: Device) -> set[str]:
-    """Return the data members of *device* that are read last: md names them, dm counts."""
-    words = device.facts.get("write mostly", "").split()
-    if not words:
-        return set()
-    data = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
-    numbered = {str(number): name for number, name in enumerate(data)}
-    return {numbered.get(word, word) for word in words}.intersection(data)
 
 
 def _downwards(topology: Topology) -> Next:

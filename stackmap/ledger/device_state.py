@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stackmap.ledger.layers import carries_data
-from stackmap.model.device import Device
+from stackmap.model.device import Device, Role
 from stackmap.model.topology import Topology
 
 FAILED = ("failed", "faulty", "missing")
@@ -66,3 +66,13 @@ def missing_members(topology: Topology, array: Device) -> int:
     below = (topology[edge.below] for edge in topology.below(array.name) if carries_data(edge))
     working = [each for each in below if not any(word in (each.state or "") for word in FAILED)]
     return max(1, array.layout.members - len(working))
+
+
+def write_mostly(topology: Topology, device: Device) -> set[str]:
+    """Return the data members of *device* that are read last: md names them, dm counts."""
+    words = device.facts.get("write mostly", "").split()
+    if not words:
+        return set()
+    data = [edge.below for edge in topology.below(device.name) if edge.role is Role.DATA]
+    numbered = {str(number): name for number, name in enumerate(data)}
+    return {numbered.get(word, word) for word in words}.intersection(data)

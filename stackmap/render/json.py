@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stackmap.document.interval import end_time
-from stackmap.document.walk import WRITE_MOSTLY, write_mostly
+from stackmap.document.walk import WRITE_MOSTLY
+from stackmap.ledger.device_state import write_mostly
 from stackmap.model.device import Device
 from stackmap.model.raid import Layout
 from stackmap.model.topology import Topology

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stackmap.ledger.device_state import write_mostly
+from stackmap.model.device import Device
 from stackmap.model.interval import Interval
 from stackmap.model.load import total_of
+from stackmap.model.topology import Topology
 from stackmap.rules.context import Context
 from stackmap.rules.peer_group import DIRECTIONS, Outlier, PeerGroup, median, outlier
 from stackmap.rules.rule import (
@@ -55,11 +58,24 @@ def slow_member(context: Context, limits: Limits) -> Found:
     for raid, names in context.peers:
         if reported & set(context.topology.with_all_below(raid.name)):
             continue  # a slower device below already explains it
-        groups = (PeerGroup(context, raid, names, direction) for direction in DIRECTIONS)
+        alike = _without_write_mostly(context.topology, raid, names)
+        if len(alike) < 2:
+            continue
+        groups = (PeerGroup(context, raid, alike, direction) for direction in DIRECTIONS)
         observed = next(filter(None, (_slow(group, limits) for group in groups)), None)
         if observed is not None:
             reported.add(observed.device)
             yield observed
+
+
+def _without_write_mostly(
+    topology: Topology, raid: Device, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return *names* without write-mostly members and what is below them: these are meant to be slower."""
+    slower = {
+        name for member in write_mostly(topology, raid) for name in topology.with_all_below(member)
+    }
+    return tuple(name for name in names if name not in slower)
 
 
 def _slow(group: PeerGroup, limits: Limits) -> Observation | None:

@@ -94,6 +94,16 @@ def test_a_disk_that_is_slow_only_with_a_queue_may_be_saturated():
     assert severities(loaded, loaded) == {"warning"}
 
 
+def test_a_write_mostly_member_is_not_slow():
+    """A mirror of flash and a spinning disk that is read last is as it should be; a third flash disk is judged."""
+    awaits = disks([0.1, 15, 0.1, 20])
+    mirror = topology(raid_volume("vm", "raid1", 8, facts={"write mostly": "1 3"}))
+    forgotten = topology(raid_volume("vm", "raid1", 8, facts={"write mostly": "1"}))
+
+    assert [f for f in reported([awaits] * 3, mirror) if f[0] == "SM202"] == []
+    assert ("SM202", "sdd", "warning") in reported([awaits] * 3, forgotten)
+
+
 LIGHT_READS = (  # ms of four healthy disks at 14 random reads per second each
     [11.0, 14.8, 11.8, 13.5], [19.8, 26.1, 11.0, 14.3], [17.8, 29.3, 11.2, 8.8], [16.0, 18.8, 19.9, 13.3],
     [32.2, 54.0, 27.3, 28.2], [26.2, 78.0, 45.2, 45.4], [12.3, 19.0, 15.0, 10.1], [43.1, 29.9, 38.2, 25.6],

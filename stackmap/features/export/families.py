@@ -30,7 +30,12 @@ class Family(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """What is exported of one host; ``time``: when the topology was read, seconds since the epoch."""
+    """
+    What is exported of one host; ``time``: when the topology was read, seconds since the epoch.
+
+    ``slow``: members that ``explain`` calls slow, with await ÷ the median of their peers; None if
+    there are no samples of ten minutes yet.
+    """
 
     topology: Topology
     stacks: tuple[Stack, ...]
@@ -38,6 +43,7 @@ class Exported(NamedTuple):
     counters: Mapping[str, Counters]
     time: float
     version: str
+    slow: Mapping[str, float] | None = None
 
 
 # By the end of its name: the help of a metric, and its value; None if unknown.
@@ -58,6 +64,7 @@ def families(host: Exported) -> list[Family]:
         *_stack_families(host.topology, host.stacks),
         *_state_families(host.topology),
         _findings(host.findings),
+        *_slow_families(host),
         *_topology_families(host.topology),
         *counted(host),
         _gauge(
@@ -175,6 +182,28 @@ def _findings(findings: Iterable[Finding]) -> Family:
         "stackmap_finding",
         "A finding of stackmap check on device.",
         ((dict(zip(keys, each, strict=True)), 1) for each in found),
+    )
+
+
+def _slow_families(host: Exported) -> Iterator[Family]:
+    """Yield the slow members of each stack with a RAID of its own, and how many it has; nothing while unknown."""
+    if host.slow is None:
+        return
+    below = host.topology.with_all_below
+    found = [
+        (_of(s), [name for name in below(s.raid.name) if name in host.slow])
+        for s in host.stacks
+        if s.raid
+    ]
+    yield _gauge(
+        "stackmap_stack_slow_members",
+        "Members of the RAID of a stack that explain calls slow, by the last 10 minutes.",
+        ((of, len(names)) for of, names in found),
+    )
+    yield _gauge(
+        "stackmap_slow_member_ratio",
+        "Await of a member that explain calls slow, divided by the median of its peers.",
+        (({**of, "device": name}, host.slow[name]) for of, names in found for name in names),
     )
 
 

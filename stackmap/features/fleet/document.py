@@ -16,8 +16,8 @@ from stackmap.model.units import MIB
 
 LEGEND = (
     "cost: bytes read and written at the members per byte written, parity and data alone; ideal: with full-stripe "
-    "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: await ÷ "
-    "median await of its peers; RAID10 saves: bytes at the members that RAID10 would not move; - unknown"
+    "writes only; wasted: what the disks did beyond the reads and the ideal writes; slowest: a member that "
+    "explain calls slow, await ÷ median of its peers; RAID10 saves: bytes at the members that RAID10 would not move; - unknown"
 )
 
 

@@ -131,7 +131,7 @@ def test_it_is_readable_and_replaces_only_its_own_file(tmp_path):
     file = tmp_path / "stackmap.prom"
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
-    assert os.listdir(tmp_path) == ["stackmap.prom"]
+    assert sorted(os.listdir(tmp_path)) == ["stackmap.prom", "stackmap.samples"]
     inode = file.stat().st_ino
     assert export(SAMPLES / "vghdd", str(tmp_path)).exit_code == 0
     assert file.stat().st_ino != inode  # by rename

@@ -19,7 +19,7 @@ class Array:
     ``writes``: pairs of minutes and full stripes per second. ``up``: by minute. ``state``: by metric
     after ``stackmap_stack_``, its value by minute. ``file``: minutes in which there is a textfile.
 
-    ``target``: more labels of the target.
+    ``target``: more labels of the target. ``slower``: by disk, how many times its await is that of others.
     """
 
     instance: str
@@ -30,6 +30,7 @@ class Array:
     state: Mapping[str, list[float]] = field(default_factory=dict)
     up: tuple[float, ...] = (1,) * MINUTES
     file: int = MINUTES
+    slower: Mapping[str, float] = field(default_factory=dict)
 
     def series(self) -> dict[str, str]:
         """Return the series of node_exporter, of the textfile and of the scrape."""
@@ -63,7 +64,7 @@ class Array:
         per_stripe = {
             "read_bytes": 0.0, "written_bytes": size, "reads_completed": 0.0, "reads_merged": 0.0,
             "writes_completed": 1.0, "writes_merged": 0.0,
-            "read_time_seconds": 0.0, "write_time_seconds": 0.001,
+            "read_time_seconds": 0.0, "write_time_seconds": 0.001 * self.slower.get(device, 1),
         }  # fmt: skip
         return {
             self._of(f"node_disk_{name}_total", device=device): self._growing(amount)

@@ -22,6 +22,7 @@ from tests.features.fleet.servers import as_file
 
 CLOCK = "clock"  # a device whose reads are the milliseconds since the host began
 INTERVAL = 5  # seconds between scrapes
+SLOWER = 3.5  # times the await of its peers: the first member of the first RAID
 GAUGE = 8  # the field of a line that is not a counter: requests in flight
 
 
@@ -39,6 +40,8 @@ class SteadyHost:
         self.stacks = tuple(stacks(self.topology))
         self.findings = tuple(checks(Context(self.topology)))
         self.loads = loads
+        raids = [stack.raid for stack in self.stacks if stack.raid][:1]
+        self.slow = {self.topology.below(raid.name)[0].below: SLOWER for raid in raids}
         self._text = ""
         self.begin = 0.0  # the first scrape
 
@@ -60,7 +63,9 @@ class SteadyHost:
         now = self.begin + elapsed
         lines = self.lines(elapsed)
         counters = diskstats.parse(lines)
-        exported = Exported(self.topology, self.stacks, self.findings, counters, now, __version__)
+        exported = Exported(
+            self.topology, self.stacks, self.findings, counters, now, __version__, self.slow
+        )
         if not self._text:
             names = {each.name for each in counted(exported)}
             self._text = "".join(

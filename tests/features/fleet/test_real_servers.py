@@ -14,7 +14,7 @@ from stackmap.cli import stackmap
 from stackmap.features.fleet import command as cli_fleet
 from stackmap.features.fleet import host_source as reading
 from stackmap.features.fleet import queries as fleet_queries
-from tests.features.fleet.hosts import CLOCK
+from tests.features.fleet.hosts import CLOCK, SLOWER
 
 NEAR = 0.02
 WINDOW = "30s"
@@ -179,7 +179,8 @@ def test_counted_once_and_twice_are_the_same(fleet, server):
     assert once["write_bytes"] == pytest.approx(twice["write_bytes"], rel=NEAR)
     assert once["cost_bytes_per_byte"] == pytest.approx(twice["cost_bytes_per_byte"], rel=NEAR)
     assert once["level"] == "raid5"
-    assert once["slowest_member"]["device"] == twice["slowest_member"]["device"]
+    assert once["slowest_member"] == twice["slowest_member"]
+    assert once["slowest_member"]["ratio"] == SLOWER
 
 
 def test_a_host_without_topology_makes_the_result_partial(fleet, server):

@@ -103,6 +103,21 @@ def test_an_array_that_is_whole_or_gone_does_not_fire(array, tmp_path):
     assert named(tmp_path, array, "StackmapDegraded", 45) == []
 
 
+def test_a_write_mostly_member_is_not_slow(tmp_path):
+    """The host compares only members that are meant to be equal; the rules do not compare again."""
+    healthy = Array("a", state={"slow_members": [0] * 300}, slower={"sdb": 150}).series()
+    slowest, firing = ruled(
+        tmp_path,
+        healthy,
+        "instance_top_device:stackmap_slowest_member:ratio_rate5m",
+        FIRING.format("StackmapSlowMember"),
+        at=50 * MINUTE,
+    )
+
+    assert slowest == []
+    assert firing == []
+
+
 def named(tmp_path, array, alert, minute):
     """Return the volumes for which *alert* fires."""
     (answers,) = ruled(tmp_path, array.series(), FIRING.format(alert), at=minute * MINUTE)
