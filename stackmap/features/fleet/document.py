@@ -10,7 +10,7 @@ from stackmap.document import blocks as doc
 from stackmap.document.interval import instant
 from stackmap.document.units import UNKNOWN, number, rate, size
 from stackmap.document.wording import plural
-from stackmap.features.fleet.volumes import Fleet, LevelSum, Volume
+from stackmap.features.fleet.volumes import Fleet, LevelSum, Trouble, Volume
 from stackmap.model.load import ratio
 from stackmap.model.units import MIB
 
@@ -63,6 +63,7 @@ COLUMNS = (
     Column("job", "job", lambda v: v.key.job, default=False),
 )  # fmt: skip
 WORDS = 3
+MOST_TROUBLES = 20  # lines
 DEFAULT = tuple(column.key for column in COLUMNS if column.default)
 
 
@@ -70,6 +71,7 @@ def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
     """Return the sums, the table and what is missing; *columns*: their keys."""
     return [
         doc.Headline((_sums(fleet), f"{fleet.window} to {instant(fleet.time)}")),
+        *_health(fleet.health),
         _table(fleet.volumes, columns),
         *_remarks(fleet),
     ]
@@ -78,7 +80,9 @@ def fleet_document(fleet: Fleet, columns: Sequence[str]) -> list[doc.Block]:
 def fleet_page(fleet: Fleet) -> doc.Page:
     """Return the page: sums, sums by level, the ranking, and what is missing."""
     sections = (
-        doc.Section("sums", "Totals", (*_totals(fleet), *_remarks(fleet)), folded=False),
+        doc.Section(
+            "sums", "Totals", (*_totals(fleet), *_health(fleet.health), *_remarks(fleet)), folded=False
+        ),
         doc.Section("levels", "By level", (_levels(fleet.levels),), folded=False),
         doc.Section("ranking", "Ranking, worst first", (_table(fleet.volumes, [c.key for c in COLUMNS]),), folded=False),
     )  # fmt: skip
@@ -87,6 +91,24 @@ def fleet_page(fleet: Fleet) -> doc.Page:
         f"Made by stackmap {__version__}, which only reads.",
     )
     return doc.Page("Fleet report: the cost of RAID", about, sections)
+
+
+def _health(troubles: Sequence[Trouble]) -> Iterable[doc.Block]:
+    """Yield one line per trouble; of many, the first."""
+    lines = [f"{each.what}: {_trouble(each)}" for each in troubles[:MOST_TROUBLES]]
+    if len(troubles) > MOST_TROUBLES:
+        lines.append(f"and {len(troubles) - MOST_TROUBLES} more; --json lists all")
+    if lines:
+        yield doc.Listing(tuple(lines))
+
+
+def _trouble(trouble: Trouble) -> str:
+    where = f"{trouble.name} on {trouble.host}" if trouble.name else trouble.host
+    if trouble.value is None:
+        return where
+    if trouble.what == "full":
+        return f"{where}, {trouble.value:.0%} used"
+    return f"{where}, {number(trouble.value, 1)}× the await of its peers"
 
 
 def _sums(fleet: Fleet) -> str:

@@ -11,6 +11,7 @@ from stackmap.model import exported
 ID = "job, instance, top, name"
 LEVEL = "kind, level"
 STALE = 900  # seconds without a new textfile
+FULL = 0.95  # of a pool or snapshot: the alert's limit
 SKEW = 60  # seconds by which a clock may be wrong
 NEW = "with data for a part of the window only"
 
@@ -144,6 +145,18 @@ class Expressions(NamedTuple):
     def hosts(self) -> str:
         """The hosts that have such volumes."""
         return _group(COUNT % self.levels)
+
+    @property
+    def health(self) -> Iterable[tuple[str, str]]:
+        """What may be wrong now, the worst first, each with the query for it."""
+        volumes = self.volumes
+        known = f"group by (job) ({COUNT % self.volumes})"
+        return (
+            ("degraded", f"max by ({ID}) (instance_top:stackmap_degraded:held{{{volumes}}} or stackmap_stack_degraded{{{volumes}}} == 1)"),
+            ("full", f"max by (job, instance, device, name, space) (instance_device:stackmap_used:ratio{{{volumes}}} > {FULL})"),
+            ("silent", f"group by (job, instance) (up{{{volumes}}} == 0) and on (job) {known}"),
+            ("sick", f"max by (job, instance, device) (stackmap_slow_member_ratio{{{volumes}}})"),
+        )  # fmt: skip
 
     @property
     def doubts(self) -> Iterable[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stackmap.features.fleet.volumes import Fleet, Volume
+from stackmap.features.fleet.volumes import Fleet, Trouble, Volume
 
 SCHEMA = "stackmap.fleet/1"
 
@@ -20,7 +20,18 @@ def fleet_json(fleet: Fleet, time: str) -> dict[str, object]:
         "wasted_requests": fleet.sum_of("wasted_requests"),
         "partial": list(fleet.partial),
         "notes": list(fleet.notes),
+        "health": [_trouble(each) for each in fleet.health],
         "volumes": [_volume(volume) for volume in fleet.volumes],
+    }
+
+
+def _trouble(trouble: Trouble) -> dict[str, object]:
+    return {
+        "host": trouble.host,
+        "what": trouble.what,
+        "device": trouble.device or None,
+        "name": trouble.name or None,
+        "value": trouble.value,
     }
 
 

@@ -19,6 +19,7 @@ from stackmap.features.fleet.volumes import (
     Key,
     LevelSum,
     SlowestMember,
+    Trouble,
     Volume,
     worst_first,
 )
@@ -88,6 +89,7 @@ class FleetReader:
         shown = wanted if chosen is None else len(chosen)
         if len(found) < shown:
             self._partial.append(NO_INFO.format(lacking=shown - len(found), shown=shown))
+        health = tuple(self._health())
         self._tell_missing()
         self._partial += [f"the server warns: {each}" for each in self._server.warnings]
         return Fleet(
@@ -98,6 +100,7 @@ class FleetReader:
             levels,
             tuple(self._partial),
             tuple(self._notes),
+            health,
         )
 
     def _query(self, expression: str) -> list[Series]:
@@ -173,6 +176,17 @@ class FleetReader:
             self._partial.append(f"{part} of {_hosts(asked.host.count('|') + 1)}: {error}")
             return []
 
+    def _health(self) -> Iterator[Trouble]:
+        """Yield what is wrong at the end of the window; a remark where the server does not answer."""
+        for what, expression in self._all.health:
+            try:
+                found = self._query(expression)
+            except NO_ANSWER as error:
+                self._partial.append(f"hosts with a {what} device: not known: {error}")
+                continue
+            troubles = [_trouble(what, each) for each in found]
+            yield from sorted(troubles, key=lambda each: (each.host, each.name, each.device))
+
     def _tell_missing(self) -> None:
         """Add what is missing or doubtful to ``partial``; a window that still fills is a note."""
         for said, is_missing in self._together(lambda each: self._doubt(*each), self._all.doubts):
@@ -203,6 +217,14 @@ def _hosts(count: int) -> str:
 def _key(labels: Mapping[str, str]) -> Key:
     get = labels.get
     return Key(get("job", ""), get("instance", ""), get("top", ""), get("name", ""))
+
+
+def _trouble(what: str, series: Series) -> Trouble:
+    get = series.labels.get
+    device = get("top") or get("device", "")
+    name = get("name") or device
+    value = series.value if what in ("full", "sick") else None
+    return Trouble(what, get("instance", ""), device, name, value)
 
 
 def _level(labels: Mapping[str, str]) -> str:

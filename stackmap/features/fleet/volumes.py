@@ -124,12 +124,29 @@ class LevelSum(NamedTuple):
     gaining: float = 0
 
 
+class Trouble(NamedTuple):
+    """
+    What is wrong on a host at the end of the window.
+
+    ``what``: "silent" (node_exporter does not answer), "degraded", "full" or "sick" (a member that explain
+    calls slow). ``device``: the kernel name, "" for the host itself; ``name``: the volume, array or pool.
+    ``value``: the used share of what is full, the times the await of its peers of what is sick.
+    """
+
+    what: str
+    host: str
+    device: str = ""
+    name: str = ""
+    value: float | None = None
+
+
 class Fleet(NamedTuple):
     """
     The answer for a fleet over ``window`` (as given) that ends at ``time``.
 
     ``volumes`` may be the worst only; ``levels`` has the sums of all. ``partial``: what is missing
     or doubtful, in sentences. ``notes``: what is used, though it covers a part of the window.
+    ``health``: the worst first.
     """
 
     window: str
@@ -139,6 +156,7 @@ class Fleet(NamedTuple):
     levels: tuple[LevelSum, ...]
     partial: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    health: tuple[Trouble, ...] = ()
 
     @property
     def total(self) -> int:

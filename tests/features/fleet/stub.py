@@ -16,6 +16,7 @@ from stackmap.errors import StackmapError
 
 INFO = {"job": "n", "instance": "h1", "top": "dm-8", "name": "vg/lv"}
 DOUBT = r"unless|time\(\)|without_counters|> 1$|exported_"  # questions for hosts of which something is wrong
+WELL = r"used:ratio|\bup\{|slow_member_ratio"  # questions for what is full, silent or sick
 LEVEL = {"kind": "volume", "level": "raid5"}
 
 
@@ -84,8 +85,8 @@ def failure(url, *words):
 
 
 def small_fleet(query, volumes=1):
-    """Answer as a server with one volume on one host."""
-    if re.search(DOUBT, query):
+    """Answer as a server with one volume on one host, which lacks a member."""
+    if re.search(DOUBT, query) or re.search(WELL, query):
         return 200, vector()
     if query.startswith("group by (job, instance) (instance_level"):
         return 200, vector(({"job": "n", "instance": "h1"}, 1))

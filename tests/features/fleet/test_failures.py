@@ -206,6 +206,32 @@ def test_a_whole_answer():
     assert volume["host"] == "h1"
     assert volume["level"] == "raid5"
     assert volume["slowest_member"] == {"device": "dm-5", "ratio": 4.0}
+    assert report["health"] == [
+        {"what": "degraded", "host": "h1", "device": "dm-8", "name": "vg/lv", "value": None}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("what", "labels", "value", "said"),
+    [
+        ("used:ratio", {"device": "dm-2", "name": "vg/pool", "space": "data"}, 0.97, "full: vg/pool on h1, 97% used"),
+        (r"\bup\{", {}, 1, "silent: h1"),
+        ("slow_member_ratio", {"device": "sdb"}, 4, "sick: sdb on h1, 4.0× the await of its peers"),
+    ],
+)  # fmt: skip
+def test_the_table_begins_with_what_is_wrong(what, labels, value, said, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def answer(query):
+        if re.search(what, query) and "unless" not in query:
+            return 200, vector(({"job": "n", "instance": "h1", **labels}, value))
+        return small_fleet(query)
+
+    with serving(answer) as (url, _):
+        _, degraded, line, *_ = ask(url).stdout.splitlines()
+
+    assert degraded == "degraded: vg/lv on h1"
+    assert line == said
 
 
 def test_the_same_names_twice_are_said():
@@ -335,7 +361,7 @@ def test_hostile_label_values(name, tmp_path, monkeypatch):
     assert "<script></" not in text  # a cell; the page's own scripts have content
     assert "\x1b" not in table.stdout + markdown.stdout
     assert "\u202e" not in table.stdout
-    assert len(table.stdout.splitlines()) <= 8
+    assert len(table.stdout.splitlines()) <= 9
     assert report["volumes"][0]["host"] == name
     assert pages
     assert all(query.count("\n") == 0 for query in pages)

@@ -9,6 +9,7 @@ from tests.features.fleet.arrays import Array
 from tests.features.fleet.promql import FIRING, ruled
 
 MINUTE = 60
+HOUR = 3600
 
 FIGURES = {
     # A full stripe of 4 chunks of 64 KiB, 32 times a second: 8 MiB/s written, 10 MiB/s at the disks.
@@ -122,3 +123,37 @@ def named(tmp_path, array, alert, minute):
     """Return the volumes for which *alert* fires."""
     (answers,) = ruled(tmp_path, array.series(), FIRING.format(alert), at=minute * MINUTE)
     return [each.labels["name"] for each in answers]
+
+
+def health(tmp_path, series, at):
+    """Return what ``fleet`` says is wrong: the kind, host, and volume or device."""
+    kinds, expressions = zip(*Expressions(seconds=HOUR).health, strict=True)
+    answers = ruled(tmp_path, series, *expressions, at=at * MINUTE)
+    return {
+        (kind, each.labels["instance"], each.labels.get("name") or each.labels.get("device"))
+        for kind, found in zip(kinds, answers, strict=True)
+        for each in found
+    }
+
+
+def test_fleet_names_what_is_broken_full_and_silent(tmp_path):
+    """Each is named as long as it lasts, and a healthy host is not."""
+    pool = 'stackmap_thin_pool_{}_used_ratio{{job="n",instance="p",device="dm-2",name="vg/pool"}}'
+    series = {
+        **Array("healthy").series(),
+        **Array("broken", state={"degraded": [1] * 300}).series(),
+        **Array("blind", state={"degraded": [1] * 30}, file=30).series(),
+        **Array("silent", up=(1,) * 20 + (0,) * 280, file=20).series(),
+        pool.format("data"): "0.94x300",
+        pool.format("metadata"): "0.97x300",
+        'stackmap_slow_member_ratio{job="n",instance="s",top="md0",name="md0",device="sdb"}': "4x300",
+        'up{job="other",instance="printer"}': "0x300",
+    }
+
+    assert health(tmp_path, series, 280) == {
+        ("degraded", "broken", "md0"),
+        ("degraded", "blind", "md0"),
+        ("silent", "silent", None),
+        ("full", "p", "vg/pool"),
+        ("sick", "s", "sdb"),
+    }
