@@ -16,6 +16,28 @@ local promql = import 'promql.libsonnet';
     },
   },
   local severities = config.severities,
+  local used = 'instance_device:stackmap_used:ratio',
+  local extend = 'On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}; then extend it with lvextend.',
+  local poolFull(level, duration, limit) = alert(
+    'StackmapPoolFull', severities.pool[level], duration,
+    '%s > %s' % [used, limit],
+    '{{ $labels.instance }}: the {{ $labels.space }} of {{ $labels.name }} is {{ $value | humanizePercentage }} full',
+    extend,
+  ),
+  local poolFilling(level, limits) = alert(
+    'StackmapPoolFilling', severities.pool[level], '1h',
+    |||
+      %(used)s > %(above)s
+      and predict_linear(%(used)s[6h], %(hours)d * 3600) > 1
+      and %(used)s > %(used)s offset 1h
+    ||| % (limits { used: used }),
+    '{{ $labels.instance }}: the {{ $labels.space }} of {{ $labels.name }} is {{ $value | humanizePercentage }} full, and full in %d hours' % limits.hours,
+    extend,
+  ),
+  // Hosts that had stacks in the last week.
+  local known = 'group without (kind, level) (max_over_time(instance_level:stackmap_volumes:count[7d:1h]))',
+  local up = p.scrape('up', config.upSelector),
+  local nodeTime = p.scrape('node_time_seconds', config.nodeExporterSelector),
   local syncing = p.textfile('stackmap_stack_sync_active') + ' == 1',
   local topologyTime = p.textfile('stackmap_topology_timestamp_seconds'),
 
@@ -42,15 +64,12 @@ local promql = import 'promql.libsonnet';
       '{{ $labels.instance }}: {{ $labels.name }} lacks a member',
       'On {{ $labels.instance }}, run: stackmap check {{ $labels.top }}; then replace the failed member.',
     ),
-    alert(
-      'StackmapPoolFull', severities.poolFull, '10m',
-      |||
-        instance_device:stackmap_used:ratio > 0.95
-        or (instance_device:stackmap_used:ratio > 0.7 and predict_linear(instance_device:stackmap_used:ratio[6h], 3 * 86400) > 1)
-      |||,
-      '{{ $labels.instance }}: the {{ $labels.space }} of {{ $labels.name }} is {{ $value | humanizePercentage }} full',
-      'On {{ $labels.instance }}, run: stackmap check {{ $labels.device }}; then extend it with lvextend.',
-    ),
+    // By level, and by the trend of 6 hours as node_exporter's mixin does. It must have grown in the last hour: a jump
+    // is no trend.
+    poolFull('warning', '30m', config.poolFull.warning),
+    poolFull('critical', '10m', config.poolFull.critical),
+    poolFilling('warning', config.poolFilling.warning),
+    poolFilling('critical', config.poolFilling.critical),
     // The alerts above report broken arrays, full pools and full snapshots.
     alert(
       'StackmapFinding', severities.finding, '10m',
@@ -58,13 +77,38 @@ local promql = import 'promql.libsonnet';
       '{{ $labels.instance }}: stackmap check found {{ $labels.rule }} ({{ $labels.id }})',
       'On {{ $labels.instance }}, run: stackmap check --problems',
     ),
+    alert(
+      'StackmapStacksGone', severities.stacksGone, '10m',
+      |||
+        %s
+        unless group without (top, name, kind, level) (%s)
+        and %s == 1
+      ||| % [known, p.textfile('stackmap_stack_info'), up],
+      '{{ $labels.instance }}: it answers, and its stacks are gone',
+      'Its textfile is missing or has no volume. On {{ $labels.instance }}, run: systemctl status stackmap-textfile.timer stackmap-textfile.service; then: stackmap tree',
+    ),
+    alert(
+      'StackmapHostSilent', severities.hostSilent, '10m',
+      '%s == 0 and %s' % [up, known],
+      '{{ $labels.instance }}: node_exporter does not answer, so nothing is known of its stacks',
+      'Log in to {{ $labels.instance }}, and run: systemctl status prometheus-node-exporter',
+    ),
+    alert(
+      'StackmapClockWrong', severities.clockWrong, '10m',
+      |||
+        abs(%(node)s - timestamp(%(node)s)) > %(limit)d
+        or %(topology)s - time() > %(limit)d
+      ||| % { node: nodeTime, topology: topologyTime, limit: config.clockSkewSeconds },
+      "{{ $labels.instance }}: its clock differs from the server's by {{ $value | humanizeDuration }}",
+      'Set the clock. On {{ $labels.instance }}, run: chronyc tracking',
+    ),
     // By the host's own clock, if its exporter tells the time.
     alert(
       'StackmapTopologyStale', severities.topologyStale, '10m',
       |||
         (%s or %s * 0 + time())
         - %s > %s
-      ||| % [p.scrape('node_time_seconds', config.nodeExporterSelector), topologyTime, topologyTime, config.topologyStaleSeconds],
+      ||| % [nodeTime, topologyTime, topologyTime, config.topologyStaleSeconds],
       '{{ $labels.instance }}: its topology is {{ $value | humanizeDuration }} old',
       'On {{ $labels.instance }}, run: systemctl status stackmap-textfile.timer stackmap-textfile.service',
     ),

@@ -17,7 +17,10 @@
       parityCost: 'warning',
       slowMember: 'warning',
       degraded: 'critical',
-      poolFull: 'critical',
+      pool: { warning: 'warning', critical: 'critical' },
+      stacksGone: 'critical',
+      hostSilent: 'warning',
+      clockWrong: 'warning',
       finding: 'warning',
       topologyStale: 'warning',
       countersMissing: 'warning',
@@ -30,6 +33,11 @@
     parityCostWastedPerMember: 20,
     // Seconds without a new textfile.
     topologyStaleSeconds: 900,
+    // Seconds between a host's clock and the server's.
+    clockSkewSeconds: 60,
+    // Used share of thin pools and snapshots, and above which share a trend counts that ends in so many hours.
+    poolFull: { warning: 0.9, critical: 0.95 },
+    poolFilling: { warning: { above: 0.6, hours: 24 }, critical: { above: 0.8, hours: 4 } },
 
     // Packages have this file; serve it where the readers of alerts can open it. %s is the alert in lower case.
     runbookURLPattern: 'file:///usr/share/doc/stackmap/examples/prometheus/runbooks.md#%s',

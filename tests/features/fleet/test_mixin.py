@@ -39,6 +39,17 @@ def test_the_shipped_rules_are_those_of_the_mixin(build):
     assert build.rules() == RULES.read_text(), "run: ./run mixin"
 
 
+def test_the_shipped_dashboard_is_that_of_the_mixin(build):
+    """Its tags are the site's."""
+    site = "(import 'mixin.libsonnet') + {_config+:: {dashboardTags: ['db']}}"
+    shipped = json.loads((HERE / "packaging" / "grafana" / "stackmap.json").read_text())
+    boards = build.evaluated("(import 'mixin.libsonnet').grafanaDashboards")
+    tagged = build.evaluated(f"({site}).grafanaDashboards")
+
+    assert boards == {"stackmap.json": shipped}
+    assert tagged == {"stackmap.json": {**shipped, "tags": ["db"]}}
+
+
 def test_every_raw_series_has_the_selector_of_the_site(build):
     """Without it, the rules of two teams on one server would read each other's hosts."""
     selectors = {

@@ -6,7 +6,7 @@ import pytest
 
 from stackmap.features.fleet.expressions import Expressions
 from tests.features.fleet.arrays import Array
-from tests.features.fleet.promql import FIRING, ruled
+from tests.features.fleet.promql import FIRING, firing, ruled
 
 MINUTE = 60
 HOUR = 3600
@@ -86,8 +86,7 @@ def test_a_degraded_array_whose_textfile_vanishes_still_fires(down, tmp_path):
     """Nothing says that it is whole again, whether node_exporter answers or not."""
     up = (1,) * (300 - down) + (0,) * down
     array = Array("a", state={"degraded": [0] * 10 + [1] * 20}, file=30, up=up)
-    for minute in (25, 60, 290):
-        assert named(tmp_path, array, "StackmapDegraded", minute) == ["md0"]
+    assert named(tmp_path, array, "StackmapDegraded", 25, 60, 290) == [["md0"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -100,8 +99,7 @@ def test_a_degraded_array_whose_textfile_vanishes_still_fires(down, tmp_path):
     ids=["repaired", "stopped", "removed"],
 )
 def test_an_array_that_is_whole_or_gone_does_not_fire(array, tmp_path):
-    assert named(tmp_path, array, "StackmapDegraded", 25) == ["md0"]
-    assert named(tmp_path, array, "StackmapDegraded", 45) == []
+    assert named(tmp_path, array, "StackmapDegraded", 25, 45) == [["md0"], []]
 
 
 def test_a_write_mostly_member_is_not_slow(tmp_path):
@@ -119,10 +117,10 @@ def test_a_write_mostly_member_is_not_slow(tmp_path):
     assert firing == []
 
 
-def named(tmp_path, array, alert, minute):
-    """Return the volumes for which *alert* fires."""
-    (answers,) = ruled(tmp_path, array.series(), FIRING.format(alert), at=minute * MINUTE)
-    return [each.labels["name"] for each in answers]
+def named(tmp_path, array, alert, *minutes):
+    """Return the volumes for which *alert* fires at each of *minutes*."""
+    found = firing(tmp_path, array.series(), alert, minutes)
+    return [[each.labels["name"] for each in answers] for answers in found]
 
 
 def health(tmp_path, series, at):
