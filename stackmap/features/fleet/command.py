@@ -108,6 +108,12 @@ def _check_columns(_: click.Context, __: click.Parameter, text: str) -> tuple[st
     help="Credentials and TLS, in promtool's format.",
 )
 @click.option(
+    "--no-x509-strict",
+    "x509_lax",
+    is_flag=True,
+    help="Accept certificates that violate RFC 5280.",
+)
+@click.option(
     "--timeout",
     type=FiniteRange(min=1, max=DAY),
     default=30,
@@ -134,6 +140,7 @@ def command(
     page: str | None,
     force: bool,
     http_config: str | None,
+    x509_lax: bool,
     timeout: float,
     as_json: bool,
     markdown: bool,
@@ -153,7 +160,7 @@ def command(
     now = time.time()
     end = now if at is None else instant(at, (now, now), now, later=False)
     config = HttpConfig() if http_config is None else read_http_config(http_config)
-    server = Prometheus(url, config, timeout)
+    server = Prometheus(url, config._replace(x509_strict=not x509_lax), timeout)
     show = partial(_print, markdown=markdown, heading=not no_heading)
     if hosts:
         if page or pattern or level:

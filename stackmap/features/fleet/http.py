@@ -18,6 +18,7 @@ from stackmap.errors import (
     UsageError,
 )
 from stackmap.features.fleet.http_config import NEEDED, HttpConfig
+from stackmap.features.fleet.tls import accept_lax_certificates, tls_reason
 from stackmap.host.background import ThreadedAnswer
 
 if TYPE_CHECKING:
@@ -28,12 +29,6 @@ MOST = (
 )  # bytes of an answer, whose series take nine times as much; the counters of 9,000 devices
 PIECE = 1 << 18
 GRACE = 0.5  # seconds after the timeout in which the server may still give its own reason
-TLS_REASONS = {
-    "PEM lib": "cert_file and key_file are not a certificate and its key",
-    "certificate required": "the server wants a certificate: cert_file and key_file",
-    "EOF occurred": "the server broke off; it may want cert_file and key_file",
-    "alert bad certificate": "the server refuses our certificate, or wants one: cert_file and key_file",
-}
 QUOTED = 200  # characters of the server's message
 LARGEST = 1e21  # what is larger, or no number, is no figure: a counter ends at 2 ** 64
 
@@ -84,6 +79,8 @@ class Prometheus:
             from urllib3 import disable_warnings
 
             disable_warnings()
+        elif not config.x509_strict:
+            accept_lax_certificates(self._session)
         self._proxies = {"http": config.proxy, "https": config.proxy} if config.proxy else None
         self._redirects = config.follow_redirects
 
@@ -113,9 +110,8 @@ class Prometheus:
         try:
             return self._data(*self._in_time(path, form))
         except requests.exceptions.SSLError as error:
-            raise SourceError(
-                f"{self.url}: TLS failed: {_reason(error)}; see tls_config in stackmap-fleet(8)"
-            ) from error
+            reason = tls_reason(_innermost(error), _reason(error))
+            raise SourceError(f"{self.url}: TLS failed: {reason}") from error
         except (requests.exceptions.Timeout, TimeoutError) as error:
             raise SourceTimeout(slow) from error
         except requests.exceptions.ConnectionError as error:
@@ -240,16 +236,17 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _reason(error: Exception) -> str:
-    """Return the innermost reason of a failure, in a line."""
+def _innermost(error: Exception) -> BaseException:
+    """Return the exception below *error* that has the reason of a failure."""
     inner: BaseException = error
     while inner.args and isinstance(inner.args[-1], BaseException):
         inner = inner.args[-1]
     reason = getattr(inner, "reason", None)
-    if isinstance(reason, BaseException):
-        inner = reason
+    return reason if isinstance(reason, BaseException) else inner
+
+
+def _reason(error: Exception) -> str:
+    """Return the innermost reason of a failure, in a line."""
+    inner = _innermost(error)
     text = re.sub(r"^<?\w*Connection.*?[>)]: ", "", str(inner))
-    for known, better in TLS_REASONS.items():
-        if known in text:
-            text = better
     return " ".join(text.split())[:QUOTED] or type(inner).__name__

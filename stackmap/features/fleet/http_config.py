@@ -31,7 +31,8 @@ class HttpConfig(NamedTuple):
 
     ``verify``: whether to check the server's certificate, or the CA file to check it with.
     ``certificate``: the client's certificate and key. ``headers``: more of each request, such as
-    Mimir's X-Scope-OrgID.
+    Mimir's X-Scope-OrgID. ``x509_strict``: refuse certificates that violate RFC 5280, where Python
+    can (3.13 and later).
     """
 
     authorization: str = ""
@@ -41,6 +42,7 @@ class HttpConfig(NamedTuple):
     proxy: str = ""
     follow_redirects: bool = True
     headers: Mapping[str, str] = MappingProxyType({})
+    x509_strict: bool = True
 
 
 def read_http_config(path: str) -> HttpConfig:

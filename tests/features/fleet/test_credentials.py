@@ -9,6 +9,7 @@ import ssl
 import subprocess
 
 import pytest
+import urllib3
 
 from tests.features.fleet.servers import program, prometheus
 from tests.features.fleet.stub import ask, failure, serving, small_fleet
@@ -133,13 +134,19 @@ def openssl(folder, *words):
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """Two authorities; the first has signed a certificate of this address and one of a client."""
+    """
+    Two authorities; the first has signed a certificate of this address and one of a client.
+
+    lax.pem is the first as `openssl req -x509` makes it: without keyUsage, so against RFC 5280.
+    """
     folder = tmp_path_factory.mktemp("tls")
+    usage = ("-addext", "keyUsage=critical,keyCertSign,cRLSign")
     for ca in ("ca", "other"):
         key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2")
-        openssl(folder, "req", "-x509", *key, "-subj", f"/CN={ca}", "-keyout", f"{ca}.key", "-out", f"{ca}.pem")  # fmt: skip
+        openssl(folder, "req", "-x509", *key, *usage, "-subj", f"/CN={ca}", "-keyout", f"{ca}.key", "-out", f"{ca}.pem")  # fmt: skip
+    openssl(folder, "req", "-x509", "-key", "ca.key", "-days", "2", "-subj", "/CN=ca", "-out", "lax.pem")  # fmt: skip
     for name, address in (("server", "IP:127.0.0.1"), ("stranger", "DNS:stranger.example"), ("client", "DNS:client")):  # fmt: skip
-        (folder / "names").write_text(f"subjectAltName={address}\n")
+        (folder / "names").write_text(f"subjectAltName={address}\nauthorityKeyIdentifier=keyid\n")
         openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
         openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", f"{name}.pem")  # fmt: skip
     return folder
@@ -197,6 +204,43 @@ def test_tls_that_fails(what, certificates):
 
     assert "TLS failed" in said
     assert why in said
+    assert asked == []
+
+
+@pytest.mark.skipif(
+    not urllib3.util.create_urllib3_context().verify_flags & ssl.VERIFY_X509_STRICT,
+    reason="this Python or urllib3 accepts certificates that violate RFC 5280",
+)
+def test_a_certificate_that_violates_rfc_5280_is_refused(certificates):
+    """The message has the violation, and both ways out of it."""
+    config = certificates / "http.yml"
+    config.write_text("tls_config: {ca_file: lax.pem}")
+    with serving(small_fleet, tls(certificates)) as (url, asked):
+        said = failure(url, "--http-config", str(config))
+
+    assert "violates RFC 5280 (CA cert does not include key usage" in said
+    assert "reissue it, or use --no-x509-strict; see stackmap-fleet(8)" in said
+    assert asked == []
+
+
+def test_a_certificate_that_violates_rfc_5280_is_accepted_on_request(certificates):
+    config = certificates / "http.yml"
+    config.write_text("tls_config: {ca_file: lax.pem}")
+    with serving(small_fleet, tls(certificates)) as (url, asked):
+        result = ask(url, "--http-config", str(config), "--no-x509-strict")
+
+    assert result.exit_code == 0, result.output
+    assert asked
+
+
+@pytest.mark.parametrize(("ca", "name"), [("other", "server"), ("lax", "stranger")])
+def test_without_strictness_authority_and_name_are_still_checked(ca, name, certificates):
+    config = certificates / "http.yml"
+    config.write_text(f"tls_config: {{ca_file: {ca}.pem}}")
+    with serving(small_fleet, tls(certificates, name)) as (url, asked):
+        said = failure(url, "--http-config", str(config), "--no-x509-strict")
+
+    assert "TLS failed" in said
     assert asked == []
 
 
