@@ -28,7 +28,7 @@ from stackmap.ledger.layers import Layer, layers, spreading
 from stackmap.ledger.ledger import Ledger
 from stackmap.ledger.parity import Parity, parity_device, parity_of, parity_reads
 from stackmap.model.device import Device, Kind
-from stackmap.model.load import DIRECTIONS, Flow, plus, ratio
+from stackmap.model.load import DIRECTIONS, Flow, plus, ratio, total_of
 
 Ratios = Mapping[str, float | None]  # by direction: "read", "write", "discard", "total"
 
@@ -70,8 +70,7 @@ class LayerFigures:
     @cached_property
     def aqu(self) -> float | None:
         """The sum of the devices' queue depths."""
-        depths = [self.ledger.load(name).aqu for name in self.layer.devices]
-        return None if None in depths else sum(filter(None, depths))
+        return total_of(self.ledger.load(name).aqu for name in self.layer.devices)
 
     @cached_property
     def parity_reads(self) -> Traffic | None:

@@ -14,7 +14,7 @@ from typing import cast
 
 from stackmap.ledger.workload_mix import FEW, mixed
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, NONE, Flow, Load
+from stackmap.model.load import IDLE, NONE, Flow, Load, sum_in_order
 from stackmap.model.load_table import LoadTable, sum_of_tables
 from stackmap.model.target_status import StatusReading
 
@@ -218,5 +218,4 @@ def _sum_of_flows(flows: Sequence[Flow], weights: Sequence[float]) -> Flow:
 def _sum_of_figures(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
     if None in values:
         return None
-    total: float = sum(map(mul, cast("Sequence[float]", values), weights))
-    return total
+    return sum_in_order(map(mul, cast("Sequence[float]", values), weights))

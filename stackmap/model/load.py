@@ -8,6 +8,8 @@ of reads and writes. None means unknown and is never 0; an idle device has zeros
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 
@@ -168,6 +170,16 @@ def total_of(figures: Iterable[float | None]) -> float | None:
             return None
         total += figure
     return total
+
+
+def sum_in_order(figures: Iterable[float], start: float = 0.0) -> float:
+    """
+    Return *start* plus the figures, rounded after each.
+
+    From Python 3.12 on, sum() compensates for rounding. Its last digit would depend on how many
+    figures are added at a time, and two commands would differ in it.
+    """
+    return reduce(add, figures, start)
 
 
 def sum_flows(flows: Iterable[Flow]) -> Flow:

@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter, mul
 from typing import Any
 
-from stackmap.model.load import NONE, Flow, Load, plus
+from stackmap.model.load import NONE, Flow, Load, plus, sum_in_order
 
 FLOWS = ("read", "write", "discard", "flush", "whole")
 FIGURES = ("ios", "merges", "bytes", "wait")
@@ -178,7 +178,8 @@ def _add(totals: Totals, spots: Mapping[str, int], run: Sequence[Part]) -> None:
             if block.partial and (before is None or None in figures):
                 total[spot] = None
             else:
-                total[spot] = sum(map(mul, figures, weights) if weights else figures, before or 0.0)
+                terms = map(mul, figures, weights) if weights else figures
+                total[spot] = sum_in_order(terms, before or 0.0)
 
 
 def _add_idle(totals: Totals, spots: Mapping[str, int], tables: Sequence[LoadTable]) -> None:

@@ -16,7 +16,7 @@ from operator import mul
 
 from stackmap.ledger.time_series import MAX_CHANGED, RATES, Key, columns_of, start_of
 from stackmap.model.interval import Interval
-from stackmap.model.load import IDLE, Load
+from stackmap.model.load import IDLE, Load, sum_in_order
 
 # sysstat's formats: 07:10:01, 07:10:01 PM, 11/21/2026 07:10:01.
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?: ([AP])M)?")
@@ -67,7 +67,7 @@ class Hour:
         self._held = {}
 
     def _add_known(self, key: Key, known: Sequence[tuple[float, float]]) -> None:
-        self.sums[key] = sum(starmap(mul, known), self.sums.get(key, 0.0))
+        self.sums[key] = sum_in_order(starmap(mul, known), self.sums.get(key, 0.0))
         most = max(value for value, _ in known)
         self.most[key] = max(self.most.get(key, most), most)
 
