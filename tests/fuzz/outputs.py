@@ -253,6 +253,7 @@ def _mounted(place: Path, options: str) -> bool:
     command = ["mount", "-t", "tmpfs", "-o", options, "stackmap-fuzz", str(place)]
     return (
         not os.geteuid()
+        and shutil.which("mount") is not None
         and not subprocess.run(command, capture_output=True, check=False).returncode
     )
 

@@ -1,0 +1,80 @@
+"""
+``./run systems``: demo and tests in a clean root of each Debian release, with its own Python.
+
+Each root begins with nothing but apt, so that ``./run demo`` must install Python itself. The roots
+have packages of Debian and of PyPI only. The lab and the packages have their own steps and are
+left out: a chroot has this machine's kernel, and the packages are built on Debian 12.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.packaging.roots import ROOT, CleanRoot, checkout
+
+SUITES = ("bookworm", "trixie", "sid")  # Debian 12, 13, and what becomes a release
+UNSTABLE = ("sid",)  # its packages may be broken for a day: a failure is reported only
+PROGRAMS = (ROOT / "tests/programs.txt").read_text().split()
+LEFT_OUT = ("tests/lab", "tests/packaging")
+STEPS = (
+    "./run demo",
+    f"./run install {' '.join(PROGRAMS)}",
+    f"./run test -q -n 2 {' '.join(f'--ignore={folder}' for folder in LEFT_OUT)}",
+)
+LIMIT = 1200  # seconds per step
+
+
+def why_not() -> str:
+    """The reason why no root can be made here; "" if there is none."""
+    if os.geteuid():
+        return "needs root, to make a root with mmdebstrap and to enter it"
+    return "" if shutil.which("mmdebstrap") else "needs mmdebstrap: ./run install mmdebstrap"
+
+
+def first_failure(suite: str, folder: Path, kept: Path) -> str:
+    """Run all steps in a new root, with their output; return the step that failed, "" if none."""
+    root = CleanRoot(suite, folder, kept)
+    checkout(root.path / "root/stackmap")
+    for step in STEPS:
+        print(f"\n== {suite}: {step} ==", flush=True)
+        line = f"cd /root/stackmap && {step}"
+        command = root.entering("bash", "-euo", "pipefail", "-c", line)
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return f"{step}: not done in {LIMIT} s"
+        if done.returncode:
+            return f"{step}: exit status {done.returncode}"
+    return ""
+
+
+def main(suites: list[str]) -> int:
+    """Print the result of each root at the end; fail if a stable release fails."""
+    if reason := why_not():
+        print(f"systems: skipped: {reason}")
+        return 0
+    kept = Path(os.environ.get("STACKMAP_PACKAGING") or ROOT / "build/packaging")
+    results = []
+    status = 0
+    for suite in suites or SUITES:
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            failure = first_failure(suite, Path(folder), kept)
+        seconds = time.monotonic() - begin
+        if failure and suite not in UNSTABLE:
+            status = 1
+        verdict = f"FAILED: {failure}" if failure else "passed"
+        allowed = " (reported only)" if failure and suite in UNSTABLE else ""
+        results.append(f"systems: {suite}: {verdict}{allowed}, {seconds:.0f} s")
+    print("", *results, f"systems: left out: {', '.join(LEFT_OUT)}", sep="\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
