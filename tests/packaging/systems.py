@@ -28,6 +28,13 @@ STEPS = (
     f"./run test -q -n 2 {' '.join(f'--ignore={folder}' for folder in LEFT_OUT)}",
 )
 LIMIT = 1200  # seconds per step
+HERE = "/srv/stackmap"  # the checkout in a root; every user may read it
+# Before anything is installed: each must fail, with the command that an administrator runs.
+REFUSED = (
+    "setpriv --reuid=65534 --regid=65534 --clear-groups ./run demo",
+    "unshare --net ./run test",
+)
+ADVICE = "apt-get update && apt-get install -y --no-install-recommends python3 python3-venv"
 
 
 def why_not() -> str:
@@ -40,16 +47,27 @@ def why_not() -> str:
 def first_failure(suite: str, folder: Path, kept: Path) -> str:
     """Run all steps in a new root, with their output; return the step that failed, "" if none."""
     root = CleanRoot(suite, folder, kept)
-    checkout(root.path / "root/stackmap")
-    for step in STEPS:
+    checkout(root.path / HERE[1:])
+    for step in (*REFUSED, *STEPS):
         print(f"\n== {suite}: {step} ==", flush=True)
-        line = f"cd /root/stackmap && {step}"
-        command = root.entering("bash", "-euo", "pipefail", "-c", line)
+        command = root.entering("bash", "-euo", "pipefail", "-c", f"cd {HERE} && {step}")
+        errors = subprocess.PIPE if step in REFUSED else None
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=LIMIT)
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stderr=errors,
+                text=True,
+                check=False,
+                timeout=LIMIT,
+            )
         except subprocess.TimeoutExpired:
             return f"{step}: not done in {LIMIT} s"
-        if done.returncode:
+        if step in REFUSED:
+            print(done.stderr, end="", flush=True)
+            if done.returncode != 1 or not done.stderr.endswith(f"{ADVICE}\n"):
+                return f"{step}: exit status {done.returncode}, without the command to run"
+        elif done.returncode:
             return f"{step}: exit status {done.returncode}"
     return ""
 
