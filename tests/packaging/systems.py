@@ -1,6 +1,7 @@
 """
 ``./run systems``: demo and tests in a clean root of each Debian release, with its own Python.
 
+Arguments are names of releases; others go to pytest.
 Each root begins with nothing but apt, so that ``./run demo`` must install Python itself. The roots
 have packages of Debian and of PyPI only. The lab and the packages have their own steps and are
 left out: a chroot has this machine's kernel, and the packages are built on Debian 12.
@@ -9,6 +10,7 @@ left out: a chroot has this machine's kernel, and the packages are built on Debi
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,7 +27,7 @@ LEFT_OUT = ("tests/lab", "tests/packaging")
 STEPS = (
     "./run demo",
     f"./run install {' '.join(PROGRAMS)}",
-    f"./run test -q -n 2 {' '.join(f'--ignore={folder}' for folder in LEFT_OUT)}",
+    shlex.join(["./run", "test", "-q", "-n", "2", *(f"--ignore={name}" for name in LEFT_OUT)]),
 )
 LIMIT = 1200  # seconds per step
 HERE = "/srv/stackmap"  # the checkout in a root; every user may read it
@@ -44,11 +46,18 @@ def why_not() -> str:
     return "" if shutil.which("mmdebstrap") else "needs mmdebstrap: ./run install mmdebstrap"
 
 
-def first_failure(suite: str, folder: Path, kept: Path) -> str:
-    """Run all steps in a new root, with their output; return the step that failed, "" if none."""
-    root = CleanRoot(suite, folder, kept)
+def first_failure(suite: str, folder: Path, kept: Path, options: str) -> str:
+    """
+    Run all steps in a new root, with their output; return the step that failed, "" if none.
+
+    *options* are pytest's.
+    """
+    try:
+        root = CleanRoot(suite, folder, kept)
+    except (AssertionError, subprocess.TimeoutExpired) as error:  # of mmdebstrap, tar or apt-get
+        return f"no root: {error}"
     checkout(root.path / HERE[1:])
-    for step in (*REFUSED, *STEPS):
+    for step in (*REFUSED, *STEPS[:-1], f"{STEPS[-1]} {options}"):
         print(f"\n== {suite}: {step} ==", flush=True)
         command = root.entering("bash", "-euo", "pipefail", "-c", f"cd {HERE} && {step}")
         errors = subprocess.PIPE if step in REFUSED else None
@@ -72,18 +81,20 @@ def first_failure(suite: str, folder: Path, kept: Path) -> str:
     return ""
 
 
-def main(suites: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Print the result of each root at the end; fail if a stable release fails."""
     if reason := why_not():
         print(f"systems: skipped: {reason}")
         return 0
     kept = Path(os.environ.get("STACKMAP_PACKAGING") or ROOT / "build/packaging")
+    suites = [word for word in words if word in SUITES]
+    options = shlex.join(word for word in words if word not in SUITES)
     results = []
     status = 0
     for suite in suites or SUITES:
         begin = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            failure = first_failure(suite, Path(folder), kept)
+            failure = first_failure(suite, Path(folder), kept, options)
         seconds = time.monotonic() - begin
         if failure and suite not in UNSTABLE:
             status = 1
